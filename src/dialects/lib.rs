@@ -1,0 +1,43 @@
+//! The dialects of ngc. One file an op family; all that is known of an op (syntax, types, verification, meaning,
+//! documentation) stands in its [`OpDef`](ngc_ir::OpDef).
+//!
+//! Invariants: an op is declared once; composite ops are defined by their decomposition into simpler ones; nothing
+//! here does IO or knows of passes.
+
+pub mod builtin;
+pub mod func;
+pub mod ng;
+
+use ngc_ir::{Context, OpDef};
+
+/// The op families, in the order of the documentation.
+pub const FAMILIES: &[(&str, &[&OpDef])] = &[
+    ("builtin", builtin::OPS),
+    ("func", func::OPS),
+    ("constant", ng::constant::OPS),
+    ("arithmetic", ng::arith::OPS),
+    ("exponentials and logarithms", ng::exp_log::OPS),
+    ("trigonometric and hyperbolic", ng::trig::OPS),
+    ("activations", ng::activation::OPS),
+    ("comparison and selection", ng::compare::OPS),
+    ("conversion", ng::convert::OPS),
+    ("reductions", ng::reduce::OPS),
+    ("softmax and losses", ng::softmax::OPS),
+    ("normalisation", ng::norm::OPS),
+    ("contractions", ng::matmul::OPS),
+    ("convolution", ng::conv::OPS),
+    ("pooling", ng::pool::OPS),
+    ("attention", ng::attention::OPS),
+    ("shape", ng::shape::OPS),
+    ("indexing", ng::index::OPS),
+    ("scans and sorting", ng::scan::OPS),
+];
+
+/// A context with every dialect registered.
+pub fn context() -> Context {
+    let mut context = Context::new();
+    for (_, ops) in FAMILIES {
+        context.register(ops);
+    }
+    context
+}

@@ -1,0 +1,6 @@
+//! (being written)
+
+use ngc_ir::OpDef;
+
+/// Ops of this family.
+pub const OPS: &[&OpDef] = &[];
