@@ -3,10 +3,18 @@
 //!
 //! Invariant: a value of any [`Format`] is held exactly in an `f64`; every operation names the format that it rounds to.
 
+pub mod big;
+pub mod binary64;
 pub mod dtype;
+pub mod enclosure;
+pub mod expr;
 pub mod format;
 pub mod tensor;
 
+pub use big::Big;
+pub use binary64::Binary64;
 pub use dtype::DType;
+pub use enclosure::{Domain, Enclosure};
+pub use expr::{Cmp, Expr, Prim};
 pub use format::Format;
 pub use tensor::{Data, Tensor};
