@@ -29,6 +29,7 @@ pub const FAMILIES: &[(&str, &[&OpDef])] = &[
     ("pooling", ng::pool::OPS),
     ("attention", ng::attention::OPS),
     ("shape", ng::shape::OPS),
+    ("slicing and joining", ng::slice::OPS),
     ("indexing", ng::index::OPS),
     ("scans and sorting", ng::scan::OPS),
 ];

@@ -17,5 +17,6 @@ pub mod pool;
 pub mod reduce;
 pub mod scan;
 pub mod shape;
+pub mod slice;
 pub mod softmax;
 pub mod trig;

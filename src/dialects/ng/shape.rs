@@ -1,6 +1,370 @@
-//! (being written)
+//! The same elements in another arrangement: reshape, transpose, broadcast and their kin.
 
-use ngc_ir::OpDef;
+use ngc_ir::op_def::{AttrDef, AttrKind, OperandDef, ResultDef};
+use ngc_ir::op_def::{Default, Fold, ValueKind, attribute, operand, required, result};
+use ngc_ir::{Attr, Dim, OpDef, Semantics, Signature, Type};
+use ngc_numerics::tensor::element_count;
+use ngc_numerics::{DType, Evaluator, Tensor};
+
+use super::constant::tensor_to_attr_of;
+use super::infer::{normalize_axis, shaped, show};
 
 /// Ops of this family.
-pub const OPS: &[&OpDef] = &[];
+pub const OPS: &[&OpDef] = &[&RESHAPE, &TRANSPOSE, &BROADCAST_TO, &SQUEEZE, &UNSQUEEZE, &FLATTEN, &SHAPE_OF];
+
+pub(super) const X: &[OperandDef] = &[operand("x", ValueKind::Any)];
+pub(super) const Y: &[ResultDef] = &[result("y", ValueKind::Any)];
+const AXES: AttrDef = required("axes", AttrKind::Ints, "the dimensions; negative ones count from the end");
+
+/// `ng.reshape`
+pub static RESHAPE: OpDef = OpDef {
+    name: "ng.reshape",
+    summary: "The same elements, in row-major order, in another shape",
+    description: "\
+`shape` lists the extents of the result. At most one of them may be -1: it takes what the number of elements leaves. \
+A 0 is the extent 0, unless `copy_zeros` is true: then it copies the operand's extent of the same dimension, which \
+is how several `?` dimensions pass through. A product of `?` extents that `shape` does not copy falls to the -1.
+
+Examples: `[-1, 4, 16]` splits the last dimension of a `tensor<?x64xf32>`; `[0, 0, 4, 16]` with `copy_zeros` that of \
+a `tensor<?x?x64xf32>`.
+
+Reference: ONNX Reshape (`allowzero` is the inverse of `copy_zeros`), NumPy `reshape`, StableHLO `reshape`.",
+    example: "%0 = ng.reshape %x {shape = [-1, 4, 16]} : tensor<?x64xf32> -> tensor<?x4x16xf32>",
+    operands: X,
+    attributes: &[
+        required("shape", AttrKind::Ints, "extents of the result, at most one of them -1"),
+        attribute("copy_zeros", AttrKind::Bool, Default::Bool(false), "whether a 0 copies the operand's extent"),
+    ],
+    results: Y,
+    infer: infer_reshape,
+    semantics: Semantics::Primitive(eval_reshape),
+    fold: Some(fold_same_type),
+    ..OpDef::BASE
+};
+
+fn infer_reshape(s: &Signature<'_>) -> Result<Vec<Type>, String> {
+    let (from, elem) = parts(s, 0)?;
+    let target = ints(s, "shape")?;
+    let mut shape = Vec::with_capacity(target.len());
+    let mut left: Vec<Dim> = from.to_vec();
+    let mut inferred = None;
+    for (i, &n) in target.iter().enumerate() {
+        shape.push(match n {
+            -1 if inferred.is_some() => return Err(format!("shape {target:?} has more than one -1")),
+            -1 => {
+                inferred = Some(i);
+                Dim::Dynamic
+            }
+            0 if s.flag("copy_zeros") => {
+                let copied = *from.get(i).ok_or_else(|| {
+                    format!("shape {target:?} copies dimension {i}, which {} does not have", s.operands[0])
+                })?;
+                // A copied `?` is the same number on both sides, so it cancels.
+                if copied == Dim::Dynamic {
+                    left[i] = Dim::Static(1);
+                }
+                copied
+            }
+            n => extent(n)?,
+        });
+    }
+    let mismatch = |from_count: String, to_count: String| {
+        format!(
+            "cannot reshape {} ({from_count} elements) to {target:?} ({to_count} elements)",
+            s.operands[0]
+        )
+    };
+    let (have, open) = known_count(&left)?;
+    let (want, _) = known_count(&shape)?;
+    match (inferred, open) {
+        (Some(_), true) => {}
+        (Some(i), false) => {
+            if want == 0 || have % want != 0 {
+                return Err(mismatch(have.to_string(), format!("a multiple of {want}")));
+            }
+            shape[i] = Dim::Static(have / want);
+        }
+        (None, true) => {
+            if if have == 0 { want != 0 } else { want % have != 0 } {
+                return Err(mismatch(format!("a multiple of {have}"), want.to_string()));
+            }
+        }
+        (None, false) if have != want => return Err(mismatch(have.to_string(), want.to_string())),
+        (None, false) => {}
+    }
+    one(s, shape, elem)
+}
+
+fn eval_reshape(_: &Evaluator, s: &Signature<'_>, args: &[&Tensor]) -> Result<Vec<Tensor>, String> {
+    let shape = result_shape(s)?;
+    Ok(vec![args[0].clone().reshape(shape)?])
+}
+
+/// `ng.transpose`
+pub static TRANSPOSE: OpDef = OpDef {
+    name: "ng.transpose",
+    summary: "Permutes the dimensions",
+    description: "\
+Dimension `i` of the result is dimension `permutation[i]` of the operand.
+
+Reference: ONNX Transpose (whose default, the reversal, is to be written out), NumPy and StableHLO `transpose`.",
+    example: "%0 = ng.transpose %x {permutation = [1, 0]} : tensor<2x3xf32> -> tensor<3x2xf32>",
+    operands: X,
+    attributes: &[required("permutation", AttrKind::Ints, "the operand's dimension for each one of the result")],
+    results: Y,
+    infer: |s| {
+        let (from, elem) = parts(s, 0)?;
+        let permutation = permutation(s, from.len())?;
+        one(s, permutation.into_iter().map(|axis| from[axis]).collect(), elem)
+    },
+    semantics: Semantics::Primitive(|_, s, args| {
+        result_shape(s)?;
+        Ok(vec![args[0].transpose(&permutation(s, args[0].rank())?)?])
+    }),
+    fold: Some(|s, _| {
+        let rank = s.operands.first()?.shape()?.len();
+        let identity = permutation(s, rank).ok()?.into_iter().eq(0..rank);
+        identity.then_some(Fold::Operand(0))
+    }),
+    ..OpDef::BASE
+};
+
+fn permutation(s: &Signature<'_>, rank: usize) -> Result<Vec<usize>, String> {
+    let list = ints(s, "permutation")?;
+    let mut sorted = list.clone();
+    sorted.sort_unstable();
+    if !sorted.into_iter().eq(0..rank as i64) {
+        return Err(format!(
+            "permutation {list:?} does not permute the {rank} dimensions of {}",
+            s.operand(0)?
+        ));
+    }
+    Ok(list.into_iter().map(|axis| axis as usize).collect())
+}
+
+/// `ng.broadcast_to`
+pub static BROADCAST_TO: OpDef = OpDef {
+    name: "ng.broadcast_to",
+    summary: "Repeats dimensions of extent 1 to a given shape",
+    description: "\
+Shapes are aligned at their last dimensions. A dimension of extent 1, or one that the operand lacks, is repeated to \
+the extent in `shape`; every other one must have that extent. -1 keeps the operand's extent.
+
+Reference: NumPy `broadcast_to`, PyTorch `expand`, ONNX Expand (which also lets `shape` be 1 where the operand is not: \
+write -1 there), StableHLO `broadcast_in_dim`.",
+    example: "%0 = ng.broadcast_to %x {shape = [4, 2, -1]} : tensor<1x3xf32> -> tensor<4x2x3xf32>",
+    operands: X,
+    attributes: &[required("shape", AttrKind::Ints, "extents of the result; -1 keeps the operand's")],
+    results: Y,
+    infer: infer_broadcast_to,
+    semantics: Semantics::Primitive(|_, s, args| Ok(vec![args[0].broadcast_to(&result_shape(s)?)?])),
+    fold: Some(fold_same_type),
+    ..OpDef::BASE
+};
+
+fn infer_broadcast_to(s: &Signature<'_>) -> Result<Vec<Type>, String> {
+    let (from, elem) = parts(s, 0)?;
+    let target = ints(s, "shape")?;
+    let cannot = |why: String| format!("cannot broadcast {} to {target:?}: {why}", s.operands[0]);
+    let Some(lead) = target.len().checked_sub(from.len()) else {
+        return Err(cannot(format!(
+            "the operand has {} dimensions, the result {}",
+            from.len(),
+            target.len()
+        )));
+    };
+    let mut shape = Vec::with_capacity(target.len());
+    for (i, &n) in target.iter().enumerate() {
+        let own = i.checked_sub(lead).map(|k| from[k]);
+        shape.push(match (n, own) {
+            (-1, Some(own)) => own,
+            (-1, None) => return Err(cannot(format!("dimension {i} is new, so its extent must be given"))),
+            (n, None | Some(Dim::Dynamic | Dim::Static(1))) => extent(n)?,
+            (n, Some(own)) if extent(n)? == own => own,
+            (n, Some(own)) => return Err(cannot(format!("dimension {i} is {own} against {n}"))),
+        });
+    }
+    one(s, shape, elem)
+}
+
+/// `ng.squeeze`
+pub static SQUEEZE: OpDef = OpDef {
+    name: "ng.squeeze",
+    summary: "Drops dimensions of extent 1",
+    description: "\
+Every dimension in `axes` must have the extent 1; a `?` there must be 1 at run time.
+
+Reference: ONNX Squeeze, NumPy `squeeze`, both with axes given.",
+    example: "%0 = ng.squeeze %x {axes = [0, -1]} : tensor<1x3x1xf32> -> tensor<3xf32>",
+    operands: X,
+    attributes: &[AXES],
+    results: Y,
+    infer: |s| {
+        let (from, elem) = parts(s, 0)?;
+        let axes = distinct_axes(&ints(s, "axes")?, from.len())?;
+        if let Some(&axis) = axes.iter().find(|&&axis| !matches!(from[axis], Dim::Static(1) | Dim::Dynamic)) {
+            let (ty, found) = (s.operands[0], from[axis]);
+            return Err(format!("cannot squeeze dimension {axis} of {ty}: its extent is {found}, not 1"));
+        }
+        let kept = (0..from.len()).filter(|axis| !axes.contains(axis));
+        one(s, kept.map(|axis| from[axis]).collect(), elem)
+    },
+    semantics: Semantics::Primitive(eval_reshape),
+    fold: Some(fold_same_type),
+    ..OpDef::BASE
+};
+
+/// `ng.unsqueeze`
+pub static UNSQUEEZE: OpDef = OpDef {
+    name: "ng.unsqueeze",
+    summary: "Inserts dimensions of extent 1",
+    description: "\
+`axes` are the places of the new dimensions in the result.
+
+Reference: ONNX Unsqueeze, NumPy `expand_dims`.",
+    example: "%0 = ng.unsqueeze %x {axes = [0, -1]} : tensor<3xf32> -> tensor<1x3x1xf32>",
+    operands: X,
+    attributes: &[AXES],
+    results: Y,
+    infer: |s| {
+        let (from, elem) = parts(s, 0)?;
+        let list = ints(s, "axes")?;
+        let rank = from.len() + list.len();
+        let axes = distinct_axes(&list, rank)?;
+        let mut own = from.iter().copied();
+        let place =
+            |axis| if axes.contains(&axis) { Dim::Static(1) } else { own.next().unwrap_or(Dim::Static(1)) };
+        one(s, (0..rank).map(place).collect(), elem)
+    },
+    semantics: Semantics::Primitive(eval_reshape),
+    fold: Some(fold_same_type),
+    ..OpDef::BASE
+};
+
+/// `ng.flatten`
+pub static FLATTEN: OpDef = OpDef {
+    name: "ng.flatten",
+    summary: "Joins the dimensions before `axis`, and those from it on, to a matrix",
+    description: "\
+The result has two dimensions: the product of the extents before `axis` and that of the others. `axis` lies between \
+-rank and rank, both included; a product of no extents is 1.
+
+Reference: ONNX Flatten.",
+    example: "%0 = ng.flatten %x {axis = 1} : tensor<?x3x4xf32> -> tensor<?x12xf32>",
+    operands: X,
+    attributes: &[attribute("axis", AttrKind::Int, Default::Int(1), "the first dimension of the second group")],
+    results: Y,
+    infer: |s| {
+        let (from, elem) = parts(s, 0)?;
+        let axis = s.int("axis").unwrap_or(1);
+        let rank = from.len();
+        let cut = if axis == rank as i64 { rank } else { normalize_axis(axis, rank)? };
+        let joined = |group: &[Dim]| {
+            known_count(group).map(|(n, open)| if open { Dim::Dynamic } else { Dim::Static(n) })
+        };
+        one(s, vec![joined(&from[..cut])?, joined(&from[cut..])?], elem)
+    },
+    semantics: Semantics::Primitive(eval_reshape),
+    fold: Some(fold_same_type),
+    ..OpDef::BASE
+};
+
+/// `ng.shape_of`
+pub static SHAPE_OF: OpDef = OpDef {
+    name: "ng.shape_of",
+    summary: "The extents of the operand",
+    description: "\
+A vector of `i64`, one element a dimension, outermost first. It folds to a constant where all extents are known.
+
+Reference: ONNX Shape without `start` and `end`, NumPy `shape`.",
+    example: "%0 = ng.shape_of %x : tensor<?x3xf32> -> tensor<2xi64>",
+    operands: X,
+    results: &[result("shape", ValueKind::Int)],
+    infer: |s| Ok(vec![Type::tensor([Dim::Static(parts(s, 0)?.0.len())], DType::Int(64))]),
+    semantics: Semantics::Primitive(|_, _, args| Ok(vec![extents(&args[0].shape)?])),
+    fold: Some(|s, _| {
+        let shape = s.operands.first()?.static_shape()?;
+        let ty = s.infer().ok()?.pop()?;
+        Some(Fold::Constant(tensor_to_attr_of(&extents(&shape).ok()?, ty)))
+    }),
+    ..OpDef::BASE
+};
+
+fn extents(shape: &[usize]) -> Result<Tensor, String> {
+    Tensor::ints(DType::Int(64), vec![shape.len()], shape.iter().map(|&n| n as i64).collect())
+}
+
+// Helpers of the structural families.
+
+/// Shape and element type of the n-th operand.
+pub(super) fn parts(s: &Signature<'_>, n: usize) -> Result<(&'static [Dim], DType), String> {
+    let ty = s.operand(n)?;
+    ty.shape().zip(ty.elem()).ok_or_else(|| format!("operand type {ty} has no elements"))
+}
+
+/// An array of integers that must be there.
+pub(super) fn ints(s: &Signature<'_>, name: &str) -> Result<Vec<i64>, String> {
+    s.ints(name).ok_or_else(|| format!("requires attribute '{name}'"))
+}
+
+/// A given extent.
+pub(super) fn extent(n: i64) -> Result<Dim, String> {
+    usize::try_from(n).map(Dim::Static).map_err(|_| format!("extent {n} is negative"))
+}
+
+/// Axes in the order given, each at most once.
+pub(super) fn distinct_axes(list: &[i64], rank: usize) -> Result<Vec<usize>, String> {
+    let mut axes = Vec::with_capacity(list.len());
+    for &axis in list {
+        let axis = normalize_axis(axis, rank)?;
+        if axes.contains(&axis) {
+            return Err(format!("axis {axis} appears twice in {list:?}"));
+        }
+        axes.push(axis);
+    }
+    Ok(axes)
+}
+
+/// The product of the known extents, and whether there are others.
+fn known_count(shape: &[Dim]) -> Result<(usize, bool), String> {
+    let known: Vec<usize> = shape.iter().filter_map(|d| d.known()).collect();
+    let count = element_count(&known).map_err(|_| format!("shape {} has too many elements", show(shape)))?;
+    Ok((count, known.len() < shape.len()))
+}
+
+/// The type of a result of this shape, where the first operand says whether rank 0 is a scalar.
+pub(super) fn sized(s: &Signature<'_>, shape: Vec<Dim>, elem: DType) -> Result<Type, String> {
+    known_count(&shape)?;
+    Ok(shaped(s.operand(0)?, shape, elem))
+}
+
+/// A single result; see [`sized`].
+pub(super) fn one(s: &Signature<'_>, shape: Vec<Dim>, elem: DType) -> Result<Vec<Type>, String> {
+    Ok(vec![sized(s, shape, elem)?])
+}
+
+/// The shapes of the results of an evaluation, after the checks of inference; refused where memory is lacking.
+pub(super) fn result_shapes(s: &Signature<'_>) -> Result<Vec<Vec<usize>>, String> {
+    let types = s.infer()?;
+    let shape = |ty: &Type| {
+        let shape = ty.static_shape().ok_or_else(|| format!("the extents of {ty} are not all known"))?;
+        let longest = shape.iter().copied().max().unwrap_or(1);
+        let count = element_count(&shape)?.max(longest);
+        // Room for an index map and the elements; asking is cheap, running out of memory would end the process.
+        Vec::<[u64; 3]>::new()
+            .try_reserve_exact(count)
+            .map_err(|_| format!("a result of type {ty} does not fit in memory"))?;
+        Ok(shape)
+    };
+    types.iter().map(shape).collect()
+}
+
+/// The shape of the single result; see [`result_shapes`].
+pub(super) fn result_shape(s: &Signature<'_>) -> Result<Vec<usize>, String> {
+    result_shapes(s)?.pop().ok_or_else(|| format!("{} has no result", s.def.name))
+}
+
+/// For ops that keep the row-major order of the elements: equal types mean equal values.
+pub(super) fn fold_same_type(s: &Signature<'_>, _: &[Option<&Attr>]) -> Option<Fold> {
+    (s.infer().ok()?.first() == s.operands.first()).then_some(Fold::Operand(0))
+}
