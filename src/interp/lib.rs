@@ -1,1 +1,12 @@
-//! (being written)
+//! The reference interpreter: evaluates functions with each op correctly rounded in its own format, as if all values
+//! were in one format, or at high precision.
+//!
+//! Invariants: the meaning of an op comes from its [`OpDef`](ngc_ir::OpDef) alone (its real function, its own
+//! evaluation, or its decomposition); nothing here knows an op by name except calls and constants; results do not
+//! depend on the number of threads.
+
+pub mod compare;
+pub mod interpreter;
+
+pub use compare::{Comparison, compare};
+pub use interpreter::{Interpreter, evaluate_op};
