@@ -5,22 +5,28 @@
 
 pub mod big;
 pub mod binary64;
+pub mod contract;
 pub mod dtype;
 pub mod enclosure;
 pub mod evaluator;
 pub mod expr;
 pub mod format;
+pub mod integer;
 pub mod primitives;
 pub mod program;
+pub mod reduce;
 pub mod scalar;
+pub mod sum;
 pub mod tensor;
 
 pub use big::Big;
 pub use binary64::Binary64;
 pub use dtype::DType;
 pub use enclosure::{Domain, Enclosure};
-pub use evaluator::{Evaluator, Mode, SumMethod};
+pub use evaluator::{Class, Evaluator, Logical, Mode};
 pub use expr::{Cmp, Expr, Prim};
 pub use format::Format;
+pub use reduce::Reduce;
 pub use scalar::{Native, ScalarFn};
+pub use sum::SumMethod;
 pub use tensor::{Data, Tensor};
