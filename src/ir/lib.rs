@@ -9,12 +9,16 @@ pub mod body;
 pub mod builder;
 pub mod context;
 pub mod diagnostics;
+pub mod dominance;
 pub mod ident;
 pub mod location;
 pub mod module;
 pub mod op_def;
+pub mod pass;
+pub mod render;
 pub mod rewriter;
 pub mod types;
+pub mod verifier;
 
 pub use attributes::{Attr, AttrDict, Dense};
 pub use body::{Block, Body, Op, OpState, Region, Successor, Value, ValueDef};
