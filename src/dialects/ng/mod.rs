@@ -19,4 +19,5 @@ pub mod scan;
 pub mod shape;
 pub mod slice;
 pub mod softmax;
+pub mod steps;
 pub mod trig;

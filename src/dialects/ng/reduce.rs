@@ -1,6 +1,384 @@
-//! (being written)
+//! Reductions over axes: sums, products, extrema and what is defined by them.
 
-use ngc_ir::OpDef;
+use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, attribute, operand, result};
+use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
+use ngc_numerics::{DType, Data, Evaluator, Format, Reduce, Tensor};
+
+use super::infer::{self, reduced, shaped};
+use super::steps::Steps;
 
 /// Ops of this family.
-pub const OPS: &[&OpDef] = &[];
+pub const OPS: &[&OpDef] = &[
+    &REDUCE_SUM,
+    &REDUCE_MEAN,
+    &REDUCE_PROD,
+    &REDUCE_MAX,
+    &REDUCE_MIN,
+    &ARGMAX,
+    &ARGMIN,
+    &LOGSUMEXP,
+    &VARIANCE,
+    &NORM,
+];
+
+const AXES: AttrDef =
+    attribute("axes", AttrKind::Ints, Default::Absent, "axes to reduce, negative from the end; absent: all");
+const KEEPDIMS: AttrDef =
+    attribute("keepdims", AttrKind::Bool, Default::Bool(false), "keep reduced axes with extent 1");
+
+/// The sum of elements.
+pub static REDUCE_SUM: OpDef = OpDef {
+    name: "ng.reduce_sum",
+    summary: "Sum over axes",
+    description: "\
+The sum of the elements along `axes`; 0 if there are none. `axes = []` reduces nothing.
+
+The running sum is rounded to the format `accumulate` after each addition, in the order and with the compensation that \
+`sum` names, and the total once more to the element type. Integers wrap around.",
+    example: "%0 = ng.reduce_sum %x {axes = [1], accumulate = f32} : tensor<4x8xf16> -> tensor<4xf16>",
+    operands: &[operand("x", ValueKind::Number)],
+    attributes: &[AXES, KEEPDIMS, ACCUMULATE, SUM],
+    results: &[result("sum", ValueKind::Number)],
+    infer: infer_reduce,
+    semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Sum)),
+    ..OpDef::BASE
+};
+
+/// The arithmetic mean.
+pub static REDUCE_MEAN: OpDef = OpDef {
+    name: "ng.reduce_mean",
+    summary: "Arithmetic mean over axes",
+    description: "\
+The sum of the elements along `axes` divided by their number; NaN if there are none.
+
+    mean(x) = reduce_sum(x) / n
+
+A number `n` beyond the range of the format divides in two steps, the first by a power of two.",
+    example: "%0 = ng.reduce_mean %x {axes = [-1], keepdims = true} : tensor<4x8xf32> -> tensor<4x1xf32>",
+    operands: &[operand("x", ValueKind::Float)],
+    attributes: &[AXES, KEEPDIMS, ACCUMULATE, SUM],
+    results: &[result("mean", ValueKind::Float)],
+    infer: infer_reduce,
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let mut g = Steps::new(b, s)?;
+        let wide = g.widen(x[0])?;
+        let axes = infer::axes(s, g.rank(wide))?;
+        let sum = g.sum(wide, &axes)?;
+        let count = count(&g, wide, &axes)?;
+        let mean = divide_by_count(&mut g, sum, count)?;
+        finish(&mut g, s, mean, &axes)
+    }),
+    ..OpDef::BASE
+};
+
+/// The product of elements.
+pub static REDUCE_PROD: OpDef = OpDef {
+    name: "ng.reduce_prod",
+    summary: "Product over axes",
+    description: "\
+The product of the elements along `axes`, from first to last; 1 if there are none. The running product is rounded to \
+the format `accumulate` after each multiplication. Integers wrap around.",
+    example: "%0 = ng.reduce_prod %x {axes = [0]} : tensor<4x8xf32> -> tensor<8xf32>",
+    operands: &[operand("x", ValueKind::Number)],
+    attributes: &[AXES, KEEPDIMS, ACCUMULATE],
+    results: &[result("product", ValueKind::Number)],
+    infer: infer_reduce,
+    semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Prod)),
+    ..OpDef::BASE
+};
+
+/// The greatest element.
+pub static REDUCE_MAX: OpDef = OpDef {
+    name: "ng.reduce_max",
+    summary: "Greatest element over axes",
+    description: "\
+The greatest element along `axes`; NaN if one of them is NaN (IEEE 754-2019 `maximum`). Of no elements it is -inf, or \
+the least integer.",
+    example: "%0 = ng.reduce_max %x {axes = [1], keepdims = true} : tensor<4x8xf32> -> tensor<4x1xf32>",
+    operands: &[operand("x", ValueKind::Number)],
+    attributes: &[AXES, KEEPDIMS],
+    results: &[result("max", ValueKind::Number)],
+    infer: infer_reduce,
+    semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Max)),
+    ..OpDef::BASE
+};
+
+/// The least element.
+pub static REDUCE_MIN: OpDef = OpDef {
+    name: "ng.reduce_min",
+    summary: "Least element over axes",
+    description: "\
+The least element along `axes`; NaN if one of them is NaN (IEEE 754-2019 `minimum`). Of no elements it is +inf, or the \
+greatest integer.",
+    example: "%0 = ng.reduce_min %x : tensor<4x8xf32> -> tensor<f32>",
+    operands: &[operand("x", ValueKind::Number)],
+    attributes: &[AXES, KEEPDIMS],
+    results: &[result("min", ValueKind::Number)],
+    infer: infer_reduce,
+    semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Min)),
+    ..OpDef::BASE
+};
+
+const AXIS: AttrDef =
+    attribute("axis", AttrKind::Int, Default::Int(-1), "axis to search, negative from the end");
+const LAST: AttrDef = attribute(
+    "select_last_index",
+    AttrKind::Bool,
+    Default::Bool(false),
+    "of equal elements take the last instead of the first",
+);
+
+/// The position of the greatest element.
+pub static ARGMAX: OpDef = OpDef {
+    name: "ng.argmax",
+    summary: "Position of the greatest element along an axis",
+    description: "\
+The index along `axis` of the greatest element, the first of equal ones. NaN counts as greater than every number, as in \
+NumPy and PyTorch. The axis must not be empty.",
+    example: "%0 = ng.argmax %x {axis = 1 : i64} : tensor<4x8xf32> -> tensor<4xi64>",
+    operands: &[operand("x", ValueKind::Number)],
+    attributes: &[AXIS, KEEPDIMS, LAST],
+    results: &[result("index", ValueKind::Int)],
+    infer: infer_arg,
+    semantics: Semantics::Primitive(|e, s, x| arg(e, s, x[0])),
+    ..OpDef::BASE
+};
+
+/// The position of the least element.
+pub static ARGMIN: OpDef = OpDef {
+    name: "ng.argmin",
+    summary: "Position of the least element along an axis",
+    description: "\
+The index along `axis` of the least element, the first of equal ones. NaN counts as less than every number, as in NumPy \
+and PyTorch. The axis must not be empty.",
+    example: "%0 = ng.argmin %x {axis = 1 : i64, keepdims = true} : tensor<4x8xf32> -> tensor<4x1xi64>",
+    operands: &[operand("x", ValueKind::Number)],
+    attributes: &[AXIS, KEEPDIMS, LAST],
+    results: &[result("index", ValueKind::Int)],
+    infer: infer_arg,
+    semantics: Semantics::Primitive(|e, s, x| arg(e, s, &reversed(x[0]))),
+    ..OpDef::BASE
+};
+
+/// The logarithm of a sum of exponentials.
+pub static LOGSUMEXP: OpDef = OpDef {
+    name: "ng.logsumexp",
+    summary: "Logarithm of the sum of exponentials over axes",
+    description: "\
+log Σ exp(x) along `axes`, without overflow:
+
+    m = reduce_max(x);  m = m if finite else 0
+    logsumexp(x) = log(reduce_sum(exp(x - m))) + m
+
+Where all elements are -inf, or there are none, the result is -inf; where one is +inf it is +inf. Every step is rounded \
+to the format `accumulate`.",
+    example: "%0 = ng.logsumexp %x {axes = [1]} : tensor<4x8xf32> -> tensor<4xf32>",
+    operands: &[operand("x", ValueKind::Float)],
+    attributes: &[AXES, KEEPDIMS, ACCUMULATE, SUM],
+    results: &[result("result", ValueKind::Float)],
+    infer: infer_reduce,
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let mut g = Steps::new(b, s)?;
+        let wide = g.widen(x[0])?;
+        let axes = infer::axes(s, g.rank(wide))?;
+        let max = g.max(wide, &axes)?;
+        let finite = g.apply("ng.is_finite", &[max])?;
+        let zero = g.number(0.0)?;
+        let shift = g.select(finite, max, zero)?;
+        let shifted = g.sub(wide, shift)?;
+        let exp = g.apply("ng.exp", &[shifted])?;
+        let sum = g.sum(exp, &axes)?;
+        let log = g.apply("ng.log", &[sum])?;
+        let total = g.add(log, shift)?;
+        finish(&mut g, s, total, &axes)
+    }),
+    ..OpDef::BASE
+};
+
+/// The variance.
+pub static VARIANCE: OpDef = OpDef {
+    name: "ng.variance",
+    summary: "Variance over axes",
+    description: "\
+The mean squared deviation along `axes`, in two passes:
+
+    d = x - reduce_mean(x)
+    variance(x) = reduce_sum(d * d) / max(n - correction, 0)
+
+`correction = 1` is Bessel's. Where the divisor is 0 the result is NaN or +inf, as in PyTorch. Every step is rounded to \
+the format `accumulate`. Reference: T. Chan, G. Golub, R. LeVeque, Algorithms for Computing the Sample Variance, 1983.",
+    example: "%0 = ng.variance %x {axes = [1], correction = 1 : i64} : tensor<4x8xf32> -> tensor<4xf32>",
+    operands: &[operand("x", ValueKind::Float)],
+    attributes: &[
+        AXES,
+        KEEPDIMS,
+        attribute("correction", AttrKind::Int, Default::Int(0), "subtracted from the number of elements"),
+        ACCUMULATE,
+        SUM,
+    ],
+    results: &[result("variance", ValueKind::Float)],
+    infer: infer_reduce,
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let mut g = Steps::new(b, s)?;
+        let wide = g.widen(x[0])?;
+        let axes = infer::axes(s, g.rank(wide))?;
+        let mean = g.mean(wide, &axes)?;
+        let deviation = g.sub(wide, mean)?;
+        let squares = g.mul(deviation, deviation)?;
+        let sum = g.sum(squares, &axes)?;
+        let divisor = (count(&g, wide, &axes)? - s.int("correction").unwrap_or(0) as f64).max(0.0);
+        let variance = divide_by_count(&mut g, sum, divisor)?;
+        finish(&mut g, s, variance, &axes)
+    }),
+    ..OpDef::BASE
+};
+
+/// A vector norm.
+pub static NORM: OpDef = OpDef {
+    name: "ng.norm",
+    summary: "Vector norm over axes",
+    description: "\
+The p-norm of the elements along `axes`, p = `ord` (1, 2, any other positive number, or +inf):
+
+    p = 1:    reduce_sum(|x|)
+    p = inf:  reduce_max(|x|); 0 of no elements
+    p = 2:    sqrt(reduce_sum(y * y)) * m
+    else:     pow(reduce_sum(pow(|y|, p)), 1/p) * m
+              where m = reduce_max(|x|) if that is positive and finite, else 1, and y = x / m
+
+The scaling by m keeps the powers from overflow and from underflow; 0 stays 0, and an infinite element gives +inf. \
+Every step is rounded to the format `accumulate`.",
+    example: "%0 = ng.norm %x {axes = [1], ord = 2.0 : f64} : tensor<4x8xf32> -> tensor<4xf32>",
+    operands: &[operand("x", ValueKind::Float)],
+    attributes: &[
+        AXES,
+        KEEPDIMS,
+        attribute("ord", AttrKind::Float, Default::Float(2.0), "order of the norm: a positive number or +inf"),
+        ACCUMULATE,
+        SUM,
+    ],
+    results: &[result("norm", ValueKind::Float)],
+    infer: |s| {
+        order(s)?;
+        infer_reduce(s)
+    },
+    semantics: Semantics::Decomposition(decompose_norm),
+    ..OpDef::BASE
+};
+
+fn order(s: &Signature<'_>) -> Result<f64, String> {
+    let p = s.float("ord").unwrap_or(2.0);
+    if p > 0.0 { Ok(p) } else { Err(format!("attribute 'ord' must be positive, but is {p}")) }
+}
+
+fn decompose_norm(b: &mut Builder<'_>, s: &Signature<'_>, x: &[Value]) -> Result<Vec<Value>, String> {
+    let mut g = Steps::new(b, s)?;
+    let wide = g.widen(x[0])?;
+    let axes = infer::axes(s, g.rank(wide))?;
+    let abs = g.apply("ng.abs", &[wide])?;
+    let zero = g.number(0.0)?;
+    let p = order(s)?;
+    if p == 1.0 {
+        let sum = g.sum(abs, &axes)?;
+        return finish(&mut g, s, sum, &axes);
+    }
+    let greatest = g.max(abs, &axes)?;
+    // Of no elements the greatest is -inf, the norm 0.
+    let greatest = g.apply("ng.max", &[greatest, zero])?;
+    if p == f64::INFINITY {
+        return finish(&mut g, s, greatest, &axes);
+    }
+    let one = g.number(1.0)?;
+    let finite = g.apply("ng.is_finite", &[greatest])?;
+    let scale = g.select(finite, greatest, one)?;
+    let vanishes = g.equal(scale, zero)?;
+    let scale = g.select(vanishes, one, scale)?;
+    let y = g.div(abs, scale)?;
+    let root = if p == 2.0 {
+        let squares = g.mul(y, y)?;
+        let sum = g.sum(squares, &axes)?;
+        g.apply("ng.sqrt", &[sum])?
+    } else {
+        let exponent = g.number(p)?;
+        let powers = g.apply("ng.pow", &[y, exponent])?;
+        let sum = g.sum(powers, &axes)?;
+        let inverse = g.apply("ng.reciprocal", &[exponent])?;
+        g.apply("ng.pow", &[sum, inverse])?
+    };
+    let norm = g.mul(root, scale)?;
+    finish(&mut g, s, norm, &axes)
+}
+
+/// Drops the reduced axes unless `keepdims`, and rounds to the format of the result.
+fn finish(
+    g: &mut Steps<'_, '_>,
+    s: &Signature<'_>,
+    value: Value,
+    axes: &[usize],
+) -> Result<Vec<Value>, String> {
+    let value = g.drop_axes(value, axes, s.flag("keepdims"))?;
+    Ok(vec![g.narrow(value)?])
+}
+
+/// The number of elements along axes.
+fn count(g: &Steps<'_, '_>, value: Value, axes: &[usize]) -> Result<f64, String> {
+    axes.iter().try_fold(1.0, |n, &axis| Ok(n * g.extent(value, axis)? as f64))
+}
+
+/// `value / count`; a count beyond the format's range divides in steps, by powers of two first.
+fn divide_by_count(g: &mut Steps<'_, '_>, mut value: Value, mut count: f64) -> Result<Value, String> {
+    let max = g.format.max_finite();
+    while count > max {
+        let power = max.log2().floor().exp2();
+        let divisor = g.number(power)?;
+        value = g.div(value, divisor)?;
+        count /= power;
+    }
+    let divisor = g.number(count)?;
+    g.div(value, divisor)
+}
+
+fn infer_reduce(s: &Signature<'_>) -> Result<Vec<Type>, String> {
+    let x = s.operand(0)?;
+    let (Some(elem), Some(shape)) = (x.elem(), x.shape()) else {
+        return Err(format!("cannot reduce a value of type {x}"));
+    };
+    if s.attr("accumulate").is_some() && !elem.is_float() {
+        return Err(format!("accumulates in a floating-point format, but the elements are {elem}"));
+    }
+    let axes = infer::axes(s, shape.len())?;
+    Ok(vec![shaped(x, reduced(shape, &axes, s.flag("keepdims")), elem)])
+}
+
+fn reduce(e: &Evaluator, s: &Signature<'_>, x: &[&Tensor], kind: Reduce) -> Result<Vec<Tensor>, String> {
+    let axes = infer::axes(s, x[0].rank())?;
+    // Integers are exact modulo their width, whatever the format.
+    let accumulate = s.accumulate(x[0].dtype.format().unwrap_or(Format::F64));
+    Ok(vec![e.reduce(kind, x[0], &axes, s.flag("keepdims"), accumulate, s.sum_method())?])
+}
+
+fn infer_arg(s: &Signature<'_>) -> Result<Vec<Type>, String> {
+    let x = s.operand(0)?;
+    let shape = x.shape().ok_or_else(|| format!("cannot search a value of type {x}"))?;
+    let axis = infer::axis(s, shape.len())?;
+    if shape[axis] == Dim::Static(0) {
+        return Err(format!("axis {axis} of {} is empty and has no extreme element", infer::show(shape)));
+    }
+    Ok(vec![shaped(x, reduced(shape, &[axis], s.flag("keepdims")), DType::Int(64))])
+}
+
+fn arg(e: &Evaluator, s: &Signature<'_>, x: &Tensor) -> Result<Vec<Tensor>, String> {
+    let axis = infer::axis(s, x.rank())?;
+    Ok(vec![e.argmax(x, axis, s.flag("keepdims"), s.flag("select_last_index"))?])
+}
+
+/// The elements in reverse order of size, NaN staying NaN.
+fn reversed(x: &Tensor) -> Tensor {
+    let data = match &x.data {
+        Data::Float(v) => Data::Float(v.iter().map(|x| -x).collect()),
+        Data::Real(v) => Data::Real(v.iter().map(|x| -x.clone()).collect()),
+        // The complement, unlike the negative, has no overflow.
+        Data::Int(v) => Data::Int(v.iter().map(|x| !x).collect()),
+    };
+    Tensor { data, ..x.clone() }
+}

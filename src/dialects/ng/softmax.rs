@@ -1,6 +1,358 @@
-//! (being written)
+//! Softmax and the losses built on it.
 
-use ngc_ir::OpDef;
+use ngc_ir::op_def::{
+    ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result,
+};
+use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
+use ngc_numerics::DType;
+
+use super::infer::{self, normalize_axis, reduced, show, unify};
+use super::steps::Steps;
 
 /// Ops of this family.
-pub const OPS: &[&OpDef] = &[];
+pub const OPS: &[&OpDef] = &[&SOFTMAX, &LOG_SOFTMAX, &CROSS_ENTROPY, &NLL];
+
+const AXIS: AttrDef =
+    attribute("axis", AttrKind::Int, Default::Int(-1), "axis of the distribution, negative from the end");
+
+/// What a row without any finite element (all -inf: fully masked) gives.
+pub const MASKED_ROWS: AttrDef = attribute(
+    "masked_rows",
+    AttrKind::Enum(&["nan", "zero"]),
+    Default::Str("nan"),
+    "what a row that is -inf throughout gives: NaN, or probability zero",
+);
+
+/// Softmax.
+pub static SOFTMAX: OpDef = OpDef {
+    name: "ng.softmax",
+    summary: "Normalised exponentials along an axis",
+    description: "\
+exp(x) / Σ exp(x) along `axis`, without overflow:
+
+    e = exp(x - reduce_max(x))
+    softmax(x) = e / reduce_sum(e)
+
+An element of -inf has probability 0. A row that is -inf throughout is NaN, unless `masked_rows = \"zero\"`: then it is \
+0. A row with +inf or NaN is NaN. Every step is rounded to the format `accumulate`.",
+    example: "%0 = ng.softmax %x {axis = -1 : i64} : tensor<4x8xf32>",
+    operands: &[operand("x", ValueKind::Float)],
+    attributes: &[AXIS, MASKED_ROWS, ACCUMULATE, SUM],
+    results: &[result("probabilities", ValueKind::Float)],
+    infer: infer_along_axis,
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let mut g = Steps::new(b, s)?;
+        let wide = g.widen(x[0])?;
+        let axis = infer::axis(s, g.rank(wide))?;
+        let shifted = shift(&mut g, s, wide, axis)?;
+        let exp = g.apply("ng.exp", &[shifted])?;
+        let sum = total(&mut g, s, exp, axis)?;
+        let quotient = g.div(exp, sum)?;
+        Ok(vec![g.narrow(quotient)?])
+    }),
+    ..OpDef::BASE
+};
+
+/// The logarithm of softmax.
+pub static LOG_SOFTMAX: OpDef = OpDef {
+    name: "ng.log_softmax",
+    summary: "Logarithm of softmax along an axis",
+    description: "\
+x - log Σ exp(x) along `axis`, without overflow:
+
+    y = x - reduce_max(x)
+    log_softmax(x) = y - log(reduce_sum(exp(y)))
+
+An element of -inf gives -inf. A row that is -inf throughout is NaN, unless `masked_rows = \"zero\"`: then it is -inf, \
+the logarithm of probability 0. A row with +inf or NaN is NaN. Every step is rounded to the format `accumulate`.",
+    example: "%0 = ng.log_softmax %x {axis = 1 : i64, accumulate = f32} : tensor<4x8xf16>",
+    operands: &[operand("x", ValueKind::Float)],
+    attributes: &[AXIS, MASKED_ROWS, ACCUMULATE, SUM],
+    results: &[result("log_probabilities", ValueKind::Float)],
+    infer: infer_along_axis,
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let mut g = Steps::new(b, s)?;
+        let wide = g.widen(x[0])?;
+        let axis = infer::axis(s, g.rank(wide))?;
+        let shifted = shift(&mut g, s, wide, axis)?;
+        let exp = g.apply("ng.exp", &[shifted])?;
+        let sum = total(&mut g, s, exp, axis)?;
+        let log = g.apply("ng.log", &[sum])?;
+        let difference = g.sub(shifted, log)?;
+        Ok(vec![g.narrow(difference)?])
+    }),
+    ..OpDef::BASE
+};
+
+const CLASS_AXIS: AttrDef =
+    attribute("axis", AttrKind::Int, Default::Int(1), "axis of the classes, negative from the end");
+const IGNORE_INDEX: AttrDef = attribute(
+    "ignore_index",
+    AttrKind::Int,
+    Default::Absent,
+    "target that counts for nothing; absent: none does",
+);
+const REDUCTION: AttrDef = attribute(
+    "reduction",
+    AttrKind::Enum(&["none", "mean", "sum"]),
+    Default::Str("mean"),
+    "one loss each, their (weighted) mean, or their sum",
+);
+
+/// The cross entropy of a distribution given by logits.
+pub static CROSS_ENTROPY: OpDef = OpDef {
+    name: "ng.cross_entropy",
+    summary: "Cross entropy of logits against class indices or a distribution",
+    description: "\
+The loss of a classifier. The target is either an integer tensor of class indices, of the shape of the logits without \
+the class axis:
+
+    cross_entropy(z, t, w) = nll(log_softmax(z), t, w)
+
+or a floating-point tensor of the shape of the logits, a distribution over the classes:
+
+    q = w * t
+    loss = -reduce_sum(q * log_softmax(z)), where a product with q = 0 counts as 0
+    mean: reduce_mean(loss)
+
+The optional `weight` has one factor a class. No product 0 * inf arises, so a class of probability 0 that is not the \
+target costs nothing. Every step is rounded to the format `accumulate`. As in PyTorch, the mean over a distribution \
+divides by the number of losses, that over indices by the weights of the targets.",
+    example: "%0 = ng.cross_entropy %z, %t {reduction = \"mean\"} : tensor<4x10xf32>, tensor<4xi64> -> tensor<f32>",
+    operands: &[
+        operand("logits", ValueKind::Float),
+        operand("target", ValueKind::Number),
+        optional("weight", ValueKind::Float),
+    ],
+    attributes: &[CLASS_AXIS, IGNORE_INDEX, REDUCTION, ACCUMULATE, SUM],
+    results: &[result("loss", ValueKind::Float)],
+    infer: infer_loss,
+    semantics: Semantics::Decomposition(decompose_cross_entropy),
+    ..OpDef::BASE
+};
+
+/// Negative log likelihood.
+pub static NLL: OpDef = OpDef {
+    name: "ng.nll",
+    summary: "Negative log likelihood of class indices",
+    description: "\
+The loss of log-probabilities against class indices. Targets lie in [0, number of classes), or equal `ignore_index`: \
+then their loss and weight are 0.
+
+    loss = -weight[t] * log_probabilities[t], where a product with weight 0 counts as 0
+    sum:  reduce_sum(loss)
+    mean: reduce_sum(loss) / reduce_sum(weight[t])
+
+Without `weight` all weights are 1, and the mean divides by the number of targets that are not ignored; NaN if there \
+are none. Every step is rounded to the format `accumulate`.",
+    example: "%0 = ng.nll %p, %t {ignore_index = -100 : i64} : tensor<4x10xf32>, tensor<4xi64> -> tensor<f32>",
+    operands: &[
+        operand("log_probabilities", ValueKind::Float),
+        operand("target", ValueKind::Int),
+        optional("weight", ValueKind::Float),
+    ],
+    attributes: &[CLASS_AXIS, IGNORE_INDEX, REDUCTION, ACCUMULATE, SUM],
+    results: &[result("loss", ValueKind::Float)],
+    infer: infer_loss,
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let mut g = Steps::new(b, s)?;
+        let wide = g.widen(x[0])?;
+        likelihood(&mut g, s, wide, x[1], x.get(2).copied())
+    }),
+    ..OpDef::BASE
+};
+
+fn infer_along_axis(s: &Signature<'_>) -> Result<Vec<Type>, String> {
+    let x = s.operand(0)?;
+    infer::axis(s, x.shape().map_or(0, <[Dim]>::len))?;
+    Ok(vec![x])
+}
+
+fn zero_rows(g: &Steps<'_, '_>, s: &Signature<'_>) -> bool {
+    // A format without infinities has no masked rows.
+    s.string("masked_rows") == Some("zero") && g.format.has_infinity()
+}
+
+/// `x - reduce_max(x)`; a row to be zeroed, -inf throughout, stays as it is.
+fn shift(g: &mut Steps<'_, '_>, s: &Signature<'_>, x: Value, axis: usize) -> Result<Value, String> {
+    let mut max = g.max(x, &[axis])?;
+    if zero_rows(g, s) {
+        let lowest = g.number(f64::NEG_INFINITY)?;
+        let masked = g.equal(max, lowest)?;
+        let zero = g.number(0.0)?;
+        max = g.select(masked, zero, max)?;
+    }
+    g.sub(x, max)
+}
+
+/// The sum of exponentials. It is at least 1, but for a row to be zeroed, where it is set to 1.
+fn total(g: &mut Steps<'_, '_>, s: &Signature<'_>, exp: Value, axis: usize) -> Result<Value, String> {
+    let sum = g.sum(exp, &[axis])?;
+    if !zero_rows(g, s) {
+        return Ok(sum);
+    }
+    let (zero, one) = (g.number(0.0)?, g.number(1.0)?);
+    let masked = g.equal(sum, zero)?;
+    g.select(masked, one, sum)
+}
+
+fn infer_loss(s: &Signature<'_>) -> Result<Vec<Type>, String> {
+    let (scores, target) = (s.operand(0)?, s.operand(1)?);
+    let (Some(elem), Some(shape), Some(given)) = (scores.elem(), scores.shape(), target.shape()) else {
+        return Err(format!("has no loss for values of type {scores} and {target}"));
+    };
+    let axis = infer::axis(s, shape.len())?;
+    let soft = target.format().is_some();
+    if soft && s.attr("ignore_index").is_some() {
+        return Err("ignores a class index, but the target is a distribution".into());
+    }
+    let mut expected = if soft { shape.to_vec() } else { reduced(shape, &[axis], false) };
+    if given.len() != expected.len() {
+        let kind = if soft { "distributions" } else { "class indices" };
+        return Err(format!(
+            "target of {kind} for {} with class axis {axis} must have rank {}, but is {}",
+            show(shape),
+            expected.len(),
+            show(given)
+        ));
+    }
+    for i in 0..given.len() {
+        let place = if !soft && i >= axis { i + 1 } else { i };
+        let what = format!("dimension {place} of the scores and dimension {i} of the target");
+        expected[i] = unify(expected[i], given[i], &what)?;
+    }
+    let losses = if soft { reduced(&expected, &[axis], false) } else { expected };
+    if s.operands.len() > 2 {
+        let weight = s.operand(2)?;
+        let [extent] = weight.shape().unwrap_or_default() else {
+            return Err(format!("weight must have rank 1, but is {weight}"));
+        };
+        unify(shape[axis], *extent, &format!("dimension {axis} of the scores and the extent of the weight"))?;
+    }
+    let shape = if s.string("reduction") == Some("none") { losses } else { Vec::new() };
+    Ok(vec![Type::tensor(shape, elem)])
+}
+
+fn decompose_cross_entropy(
+    b: &mut Builder<'_>,
+    s: &Signature<'_>,
+    x: &[Value],
+) -> Result<Vec<Value>, String> {
+    let mut g = Steps::new(b, s)?;
+    let logits = g.widen(x[0])?;
+    let axis = normalize_axis(s.int("axis").unwrap_or(1), g.rank(logits))?;
+    let mut attrs = AttrDict::from([("axis", Attr::int(axis as i64))]);
+    if let Some(method) = s.attr("sum") {
+        attrs.set("sum", method.clone());
+    }
+    let log = g.op("ng.log_softmax", &[logits], attrs)?;
+    let weight = x.get(2).copied();
+    if g.ty(x[1]).format().is_none() {
+        return likelihood(&mut g, s, log, x[1], weight);
+    }
+    let mut probability = g.widen(x[1])?;
+    if let Some(weight) = weight {
+        let weight = g.widen(weight)?;
+        let rank = g.rank(log);
+        let weight = g.along(weight, axis, rank)?;
+        probability = g.mul(weight, probability)?;
+    }
+    let product = weighted(&mut g, probability, log)?;
+    let sum = g.sum(product, &[axis])?;
+    let sum = g.drop_axes(sum, &[axis], false)?;
+    let losses = g.apply("ng.neg", &[sum])?;
+    let all: Vec<usize> = (0..g.rank(losses)).collect();
+    let loss = match s.string("reduction") {
+        Some("none") => losses,
+        Some("sum") => total_of(&mut g, losses)?,
+        _ => {
+            let mean = g.mean(losses, &all)?;
+            g.drop_axes(mean, &all, false)?
+        }
+    };
+    Ok(vec![g.narrow(loss)?])
+}
+
+/// `factor * value`, 0 where the factor is 0 whatever the value.
+fn weighted(g: &mut Steps<'_, '_>, factor: Value, value: Value) -> Result<Value, String> {
+    let zero = g.number(0.0)?;
+    let vanishes = g.equal(factor, zero)?;
+    let product = g.mul(factor, value)?;
+    g.select(vanishes, zero, product)
+}
+
+/// The sum of all elements, of rank 0.
+fn total_of(g: &mut Steps<'_, '_>, value: Value) -> Result<Value, String> {
+    let all: Vec<usize> = (0..g.rank(value)).collect();
+    let sum = g.sum(value, &all)?;
+    g.drop_axes(sum, &all, false)
+}
+
+/// Negative log likelihood, reduced and rounded to the format of the result.
+fn likelihood(
+    g: &mut Steps<'_, '_>,
+    s: &Signature<'_>,
+    log: Value,
+    target: Value,
+    weight: Option<Value>,
+) -> Result<Vec<Value>, String> {
+    let axis = normalize_axis(s.int("axis").unwrap_or(1), g.rank(log))?;
+    let index = g.ty(target).elem().unwrap_or(DType::Int(64));
+    let zero = g.number(0.0)?;
+
+    // An ignored target may lie outside of the classes: it reads class 0 and its loss is dropped.
+    let ignored = match s.int("ignore_index") {
+        Some(ignored) => {
+            let ignored = g.integer(ignored, index)?;
+            Some(g.equal(target, ignored)?)
+        }
+        None => None,
+    };
+    let class = match ignored {
+        Some(ignored) => {
+            let first = g.integer(0, index)?;
+            g.select(ignored, first, target)?
+        }
+        None => target,
+    };
+    let place = g.insert_axes(class, &[axis])?;
+    let picked = g.op("ng.gather_elements", &[log, place], [("axis", Attr::int(axis as i64))])?;
+    let picked = g.drop_axes(picked, &[axis], false)?;
+    let mut losses = g.apply("ng.neg", &[picked])?;
+    let mut weights = None;
+    if let Some(weight) = weight {
+        let weight = g.widen(weight)?;
+        let mut each = g.op("ng.gather", &[weight, class], [("axis", Attr::int(0))])?;
+        if let Some(ignored) = ignored {
+            each = g.select(ignored, zero, each)?;
+        }
+        losses = weighted(g, each, losses)?;
+        weights = Some(each);
+    } else if let Some(ignored) = ignored {
+        losses = g.select(ignored, zero, losses)?;
+    }
+
+    let loss = match (s.string("reduction"), weights, ignored) {
+        (Some("none"), ..) => losses,
+        (Some("sum"), ..) => total_of(g, losses)?,
+        (_, Some(weights), _) => {
+            let (sum, divisor) = (total_of(g, losses)?, total_of(g, weights)?);
+            g.div(sum, divisor)?
+        }
+        (_, None, Some(ignored)) => {
+            // Counted in integers: a narrow format would stop counting.
+            let (no, yes) = (g.integer(0, DType::Int(64))?, g.integer(1, DType::Int(64))?);
+            let counts = g.select(ignored, no, yes)?;
+            let count = total_of(g, counts)?;
+            let count = g.widen(count)?;
+            let sum = total_of(g, losses)?;
+            g.div(sum, count)?
+        }
+        (_, None, None) => {
+            let all: Vec<usize> = (0..g.rank(losses)).collect();
+            let mean = g.mean(losses, &all)?;
+            g.drop_axes(mean, &all, false)?
+        }
+    };
+    Ok(vec![g.narrow(loss)?])
+}
