@@ -1,0 +1,204 @@
+//! Weights beside a module: a safetensors file that holds the module's `dense_resource` blobs by key.
+//!
+//! The module names the file, relative to its own directory, in its attribute `ng.weights`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Component, Path};
+
+use ngc_ir::{Attr, AttrDict, Blob, Body, Module, Type};
+use ngc_numerics::tensor::element_count;
+use ngc_numerics::{DType, Format};
+use safetensors::tensor::{Dtype, Metadata, TensorView};
+
+use crate::error::{FormatError, Result, invalid, unsupported};
+
+/// The module attribute that names the weights file.
+pub const WEIGHTS: &str = "ng.weights";
+
+/// The greatest header that is read, in bytes; the limit of the safetensors format.
+const MAX_HEADER: u64 = 100_000_000;
+
+/// Writes all blobs of the module to a weights file at `path`, whole or not at all, takes them out of the module,
+/// and names the file `name` in the module.
+///
+/// # Errors
+/// When a blob is used with two types or has not the size of its type, and for input and output.
+pub fn detach_weights(module: &mut Module, path: &Path, name: &str) -> Result<()> {
+    {
+        let entries = views(module)?;
+        safetensors::serialize_to_file(entries, None, path)
+            .map_err(|e| FormatError::Invalid(e.to_string()))?;
+    }
+    module.resources.clear();
+    module.attrs.set(WEIGHTS, name);
+    Ok(())
+}
+
+/// The bytes of a weights file with all blobs of the module.
+///
+/// # Errors
+/// As [`detach_weights`].
+pub fn write(module: &Module) -> Result<Vec<u8>> {
+    safetensors::serialize(views(module)?, None).map_err(|e| FormatError::Invalid(e.to_string()))
+}
+
+fn views(module: &Module) -> Result<Vec<(&str, TensorView<'_>)>> {
+    let types = resource_types(module)?;
+    let mut entries = Vec::with_capacity(module.resources.len());
+    for (key, blob) in &module.resources {
+        let (dtype, shape) = match types.get(key) {
+            Some(&ty) => stored_as(ty)?,
+            // Nobody uses it, so nobody knows its type.
+            None => (Dtype::U8, vec![blob.bytes.len()]),
+        };
+        let view = TensorView::new(dtype, shape, &blob.bytes)
+            .map_err(|e| FormatError::Invalid(format!("resource '{key}': {e}")))?;
+        entries.push((key.as_str(), view));
+    }
+    Ok(entries)
+}
+
+/// Loads the weights file that the module names in `ng.weights`, if it names one, into the module's resources.
+/// The file is looked for in `directory`, that of the module's own file; a path that leads out of it is refused.
+///
+/// # Errors
+/// Names the file, and the tensor that is missing or does not have the type the module gives it.
+pub fn attach_weights(module: &mut Module, directory: &Path) -> Result<()> {
+    let Some(attr) = module.attrs.get(WEIGHTS) else { return Ok(()) };
+    let Some(name) = attr.as_str() else {
+        return invalid(format!("module attribute '{WEIGHTS}' must be the name of a file"));
+    };
+    let relative = Path::new(name);
+    if name.is_empty()
+        || !relative.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir))
+    {
+        return invalid(format!("'{WEIGHTS}' names \"{name}\": it must lie beside the module, without '..'"));
+    }
+    let path = directory.join(relative);
+    let io = |e: std::io::Error| FormatError::Invalid(e.to_string());
+    let place = path.display().to_string();
+    let file = File::open(&path).map_err(|e| io(e).within(&place))?;
+    let length = file.metadata().map_err(|e| io(e).within(&place))?.len();
+    let mut types = resource_types(module)?;
+    types.retain(|key, _| !module.resources.contains_key(key));
+    let blobs = read_blobs(BufReader::new(file), length, &types).map_err(|e| e.within(&place))?;
+    module.resources.extend(blobs);
+    Ok(())
+}
+
+/// Reads all tensors of a weights file of `length` bytes as blobs, and checks those that `types` names.
+///
+/// # Errors
+/// Names the tensor; no memory is taken for data that the file is too short to hold.
+pub fn read_blobs(
+    mut source: impl Read,
+    length: u64,
+    types: &BTreeMap<String, Type>,
+) -> Result<BTreeMap<String, Blob>> {
+    let io = |e: std::io::Error| FormatError::Invalid(e.to_string());
+    let mut word = [0u8; 8];
+    source.read_exact(&mut word).map_err(|_| FormatError::Invalid("byte 0: no safetensors file".into()))?;
+    let header_length = u64::from_le_bytes(word);
+    if header_length > MAX_HEADER || header_length.saturating_add(8) > length {
+        return invalid(format!("byte 0: a header of {header_length} bytes in a file of {length}"));
+    }
+    let mut header = Vec::new();
+    source.by_ref().take(header_length).read_to_end(&mut header).map_err(io)?;
+    let header: Metadata = serde_json::from_slice(&header)
+        .map_err(|e| FormatError::Invalid(format!("header at byte 8: {e}")))?;
+    let data_length = length - 8 - header_length;
+    if header.data_len() as u64 != data_length {
+        return invalid(format!(
+            "the header declares {} bytes of data, but {data_length} follow",
+            header.data_len()
+        ));
+    }
+    let mut blobs = BTreeMap::new();
+    for key in header.offset_keys() {
+        let Some(info) = header.info(&key) else { continue };
+        if let Some(&ty) = types.get(&key) {
+            let (dtype, shape) = stored_as(ty)?;
+            if (info.dtype, &info.shape) != (dtype, &shape) {
+                return invalid(format!(
+                    "tensor '{key}' is {} {:?}, but the module has {ty}",
+                    info.dtype, info.shape
+                ));
+            }
+        }
+        let mut bytes = vec![0; info.data_offsets.1 - info.data_offsets.0];
+        source.read_exact(&mut bytes).map_err(|e| io(e).within(format_args!("tensor '{key}'")))?;
+        blobs.insert(key, Blob { alignment: 64, bytes: bytes.into() });
+    }
+    match types.keys().find(|key| !blobs.contains_key(*key)) {
+        Some(key) => invalid(format!("there is no tensor '{key}'")),
+        None => Ok(blobs),
+    }
+}
+
+/// How a constant lies in the file. Safetensors has no tf32: its three bytes an element become a last dimension.
+fn stored_as(ty: Type) -> Result<(Dtype, Vec<usize>)> {
+    let (Some(elem), Some(mut shape)) = (ty.elem(), ty.static_shape()) else {
+        return unsupported(format!("a constant of type {ty}"));
+    };
+    element_count(&shape).map_err(FormatError::Invalid)?;
+    let dtype = match elem {
+        DType::Float(Format::F64) => Dtype::F64,
+        DType::Float(Format::F32) => Dtype::F32,
+        DType::Float(Format::F16) => Dtype::F16,
+        DType::Float(Format::Bf16) => Dtype::BF16,
+        DType::Float(Format::F8E4M3FN) => Dtype::F8_E4M3,
+        DType::Float(Format::F8E5M2) => Dtype::F8_E5M2,
+        DType::Float(Format::Tf32) => {
+            shape.push(3);
+            Dtype::U8
+        }
+        DType::Int(1) => Dtype::BOOL,
+        DType::Int(8) => Dtype::I8,
+        DType::Int(16) => Dtype::I16,
+        DType::Int(32) => Dtype::I32,
+        DType::Int(_) | DType::Index => Dtype::I64,
+    };
+    Ok((dtype, shape))
+}
+
+/// The type of each `dense_resource` that the module's ops use.
+///
+/// # Errors
+/// When one key is used with two types.
+pub fn resource_types(module: &Module) -> Result<BTreeMap<String, Type>> {
+    let mut types = BTreeMap::new();
+    of_dict(&module.attrs, &mut types)?;
+    of_body(&module.body, &mut types)?;
+    Ok(types)
+}
+
+fn of_body(body: &Body, types: &mut BTreeMap<String, Type>) -> Result<()> {
+    for op in body.walk() {
+        of_dict(&body.op(op).attrs, types)?;
+        of_dict(body.properties(op), types)?;
+        if let Some(inner) = body.body(op) {
+            of_body(inner, types)?;
+        }
+    }
+    Ok(())
+}
+
+fn of_dict(attrs: &AttrDict, types: &mut BTreeMap<String, Type>) -> Result<()> {
+    attrs.iter().try_for_each(|(_, attr)| of_attr(attr, types))
+}
+
+fn of_attr(attr: &Attr, types: &mut BTreeMap<String, Type>) -> Result<()> {
+    match attr {
+        Attr::Resource(key, ty) => match types.insert(key.to_string(), *ty) {
+            Some(other) if other != *ty => {
+                invalid(format!("resource '{key}' is used as {other} and as {ty}"))
+            }
+            _ => Ok(()),
+        },
+        Attr::Array(items) => items.iter().try_for_each(|item| of_attr(item, types)),
+        Attr::Dict(attrs) => of_dict(attrs, types),
+        _ => Ok(()),
+    }
+}
