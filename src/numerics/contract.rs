@@ -14,19 +14,12 @@ impl Evaluator {
     /// `out[b, m, n] = Σ_k x[b, m, k]·y[b, k, n]` for `x` of shape BxMxK and `y` of shape BxKxN.
     ///
     /// Operands wider than `acc` are first rounded to it; each product is rounded to `acc`; the products are summed in
-    /// `acc` in order of `k` by the method; the sum is rounded to `out`. In big-float mode the sum of exact products is
-    /// rounded once. Integers wrap, in the type of the operands.
+    /// `acc` in order of `k` by the method; the sum is rounded to the element type. In big-float mode the sum of exact products is
+    /// rounded once. Integers wrap.
     ///
     /// # Errors
-    /// When the shapes do not fit each other; the message names the dimensions.
-    pub fn contract(
-        &self,
-        x: &Tensor,
-        y: &Tensor,
-        acc: Format,
-        method: SumMethod,
-        out: DType,
-    ) -> Result<Tensor, String> {
+    /// When the element types differ or the shapes do not fit each other; the message names the dimensions.
+    pub fn contract(&self, x: &Tensor, y: &Tensor, acc: Format, method: SumMethod) -> Result<Tensor, String> {
         let (&[batch, rows, inner], &[batch_y, inner_y, columns]) = (&x.shape[..], &y.shape[..]) else {
             return Err(format!(
                 "a batched product needs two 3-d tensors, not {} and {}",
@@ -48,16 +41,21 @@ impl Evaluator {
                 show(&y.shape)
             ));
         }
+        if x.dtype != y.dtype {
+            return Err(format!("element types differ: {} and {}", x.dtype, y.dtype));
+        }
         let shape = vec![batch, rows, columns];
         let count = element_count(&shape)?;
         let product = Product { inner, rows, columns };
-        let data = match (&x.data, &y.data, out) {
-            (Data::Int(a), Data::Int(b), DType::Int(_) | DType::Index) => Data::Int(fill(count, 1024, |i| {
-                let terms = product.pairs(i).map(|(p, q)| a[p].wrapping_mul(b[q]));
-                out.wrap(terms.fold(0, i64::wrapping_add))
-            })),
-            (Data::Int(_), _, _) | (_, Data::Int(_), _) | (_, _, DType::Int(_) | DType::Index) => {
-                return Err(format!("no product of {} and {} of type {out}", x.dtype, y.dtype));
+        let data = match (&x.data, &y.data, x.dtype) {
+            (_, _, DType::Int(_) | DType::Index) => {
+                let (Some(a), Some(b)) = (x.as_ints(), y.as_ints()) else {
+                    return Err(format!("a tensor of {} holds floats", x.dtype));
+                };
+                Data::Int(fill(count, 1024, |i| {
+                    let terms = product.pairs(i).map(|(p, q)| a[p].wrapping_mul(b[q]));
+                    x.dtype.wrap(terms.fold(0, i64::wrapping_add))
+                }))
             }
             (_, _, DType::Float(format)) => match self.mode {
                 Mode::Real { bits } => {
@@ -74,7 +72,7 @@ impl Evaluator {
                 }
             },
         };
-        Ok(Tensor { dtype: out, shape, data })
+        Ok(Tensor { dtype: x.dtype, shape, data })
     }
 }
 

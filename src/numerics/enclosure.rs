@@ -411,7 +411,7 @@ fn power<D: Domain>(d: &D, x: &Interval<D>, y: &Interval<D>) -> Interval<D> {
     let (half, zero) = (d.binary(Prim::Rem, exponent, &d.embed(2.0)).0, d.embed(0.0));
     let odd = half == 1.0 || half == -1.0;
     let integer = odd || half == 0.0;
-    if !integer && !(*exponent == f64::INFINITY || *exponent == f64::NEG_INFINITY) {
+    if !integer && !y.is_unbounded() {
         if x.hi < 0.0 {
             return undefined(d);
         }

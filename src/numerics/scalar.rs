@@ -32,6 +32,9 @@ pub enum Native {
     Binary64(fn(&[f64]) -> f64),
 }
 
+/// Values defined beside a formula, from parameters and arguments.
+pub type Special = fn(&[f64], &[f64]) -> Option<f64>;
+
 /// A scalar function: a name, a real formula, and what the formula leaves open.
 ///
 /// Declare as a `static`: the flattened formula is kept inside.
@@ -45,7 +48,7 @@ pub struct ScalarFn {
     formula: fn(&[Expr], &[Expr]) -> Expr,
     native: Native,
     limits: [Option<f64>; 2],
-    special: Option<fn(&[f64], &[f64]) -> Option<f64>>,
+    special: Option<Special>,
     ready: OnceLock<Ready>,
 }
 
@@ -87,7 +90,7 @@ impl ScalarFn {
     }
 
     /// With values that go before all else, even for NaN arguments; the function takes parameters, then arguments.
-    pub const fn special(mut self, special: fn(&[f64], &[f64]) -> Option<f64>) -> ScalarFn {
+    pub const fn special(mut self, special: Special) -> ScalarFn {
         self.special = Some(special);
         self
     }
