@@ -1,6 +1,130 @@
-//! (being written)
+//! Constants, and the passage between constant attributes and tensors.
 
-use ngc_ir::OpDef;
+use std::sync::Arc;
+
+use ngc_ir::op_def::{AttrKind, Syntax, Traits, ValueKind, required, result};
+use ngc_ir::{Attr, Dense, Dim, OpDef, Semantics, Signature, Type};
+use ngc_numerics::tensor::element_count;
+use ngc_numerics::{DType, Tensor};
 
 /// Ops of this family.
-pub const OPS: &[&OpDef] = &[];
+pub const OPS: &[&OpDef] = &[&CONSTANT];
+
+/// `ng.constant`.
+pub static CONSTANT: OpDef = OpDef {
+    name: "ng.constant",
+    summary: "a constant scalar or tensor",
+    description: "The value of its attribute, which also gives the type: a number (`1.5 : f32`), a truth value, \
+        `dense<...>` with the elements in text, or `dense_resource<key>`, whose elements lie in the resource section \
+        of the file or in a weights file beside it. The shape is static. A number in text is rounded once to the \
+        format of its type.",
+    example: "%0 = ng.constant dense<[0.5, -1.0]> : tensor<2xf32>",
+    attributes: &[required("value", AttrKind::Elements, "the value")],
+    results: &[result("result", ValueKind::Any)],
+    traits: Traits { constant: true, ..Traits::PURE },
+    syntax: Syntax::Constant,
+    infer: |s| attr_type(value(s)?).map(|ty| vec![ty]),
+    verify: Some(|s, _| match value(s)? {
+        // Elements of a resource are checked where they are found.
+        Attr::Resource(..) => Ok(()),
+        Attr::Dense(d) => check_length(d),
+        scalar => attr_to_tensor(scalar).map(|_| ()),
+    }),
+    semantics: Semantics::Primitive(|evaluator, s, _| Ok(vec![evaluator.lift(&attr_to_tensor(value(s)?)?)])),
+    ..OpDef::BASE
+};
+
+fn value<'a>(s: &Signature<'a>) -> Result<&'a Attr, String> {
+    s.attr("value").ok_or_else(|| "requires attribute 'value'".into())
+}
+
+/// The type of a constant.
+pub(crate) fn attr_type(value: &Attr) -> Result<Type, String> {
+    let ty = match value {
+        Attr::Bool(_) => Type::scalar(DType::BOOL),
+        Attr::Int(_, ty) | Attr::Float(_, ty) | Attr::Resource(_, ty) => *ty,
+        Attr::Dense(d) => d.ty,
+        _ => return Err("the value of a constant is a number, a truth value or a tensor".into()),
+    };
+    static_shape(ty)?;
+    Ok(ty)
+}
+
+fn static_shape(ty: Type) -> Result<Vec<usize>, String> {
+    ty.static_shape().ok_or_else(|| format!("a constant has a static shape, but its type is {ty}"))
+}
+
+fn elem(ty: Type) -> Result<DType, String> {
+    ty.elem().ok_or_else(|| format!("a constant is a scalar or a tensor, but its type is {ty}"))
+}
+
+fn check_length(dense: &Dense) -> Result<(), String> {
+    let count = if dense.splat { 1 } else { element_count(&static_shape(dense.ty)?)? };
+    let size = elem(dense.ty)?.storage_bytes();
+    if count.checked_mul(size) == Some(dense.bytes.len()) {
+        return Ok(());
+    }
+    let (ty, given) = (dense.ty, dense.bytes.len());
+    Err(format!("a constant of type {ty} takes {count} elements of {size} bytes, but has {given} bytes"))
+}
+
+/// A tensor of type `ty` from little-endian elements, as `dense_resource` blobs hold them.
+///
+/// # Errors
+/// When the type is not a scalar or tensor of static shape, or the number of bytes is not that of the type.
+pub fn tensor_from_bytes(ty: Type, bytes: &[u8]) -> Result<Tensor, String> {
+    Tensor::from_bytes(elem(ty)?, static_shape(ty)?, bytes)
+}
+
+/// The tensor that a constant attribute stands for; a number is a tensor of rank 0.
+///
+/// # Errors
+/// When the attribute is no constant, does not fit its type, or is a resource, whose elements only the holder of the
+/// module knows: look the key up there and use [`tensor_from_bytes`].
+pub fn attr_to_tensor(value: &Attr) -> Result<Tensor, String> {
+    match value {
+        Attr::Bool(v) => Ok(Tensor::bool_scalar(*v)),
+        Attr::Int(v, ty) => match elem(*ty)? {
+            DType::Float(_) => Err(format!("the integer {v} has type {ty}")),
+            dtype if dtype.wrap(*v) != *v => Err(format!("{v} is not a value of {ty}")),
+            dtype => Ok(Tensor::int_scalar(dtype, *v)),
+        },
+        Attr::Float(v, ty) => match ty.format() {
+            Some(format) if format.contains(*v) => Ok(Tensor::scalar(format, *v)),
+            Some(_) => Err(format!("{v:?} is not a value of {ty}")),
+            None => Err(format!("the number {v:?} has type {ty}")),
+        },
+        Attr::Dense(d) if d.splat => {
+            check_length(d)?;
+            Tensor::from_bytes(elem(d.ty)?, vec![], &d.bytes)?.broadcast_to(&static_shape(d.ty)?)
+        }
+        Attr::Dense(d) => tensor_from_bytes(d.ty, &d.bytes),
+        Attr::Resource(key, _) => Err(format!("the elements of resource '{key}' have not been loaded")),
+        _ => Err("the value of a constant is a number, a truth value or a tensor".into()),
+    }
+}
+
+/// The constant attribute of a tensor; one of rank 0 becomes a number.
+pub fn tensor_to_attr(tensor: &Tensor) -> Attr {
+    let ty = match tensor.rank() {
+        0 => Type::scalar(tensor.dtype),
+        _ => Type::tensor(tensor.shape.iter().map(|&n| Dim::Static(n)), tensor.dtype),
+    };
+    tensor_to_attr_of(tensor, ty)
+}
+
+/// As [`tensor_to_attr`], with the type given: it decides whether rank 0 is a scalar or a `tensor<f32>`.
+pub(crate) fn tensor_to_attr_of(tensor: &Tensor, ty: Type) -> Attr {
+    if ty.as_tensor().is_none() && tensor.len() == 1 {
+        return match tensor.as_ints() {
+            Some(v) if tensor.dtype == DType::BOOL => Attr::Bool(v[0] != 0),
+            Some(v) => Attr::Int(v[0], ty),
+            None => Attr::Float(tensor.to_f64s()[0], ty),
+        };
+    }
+    let bytes = tensor.to_bytes();
+    let size = tensor.dtype.storage_bytes();
+    let splat = !bytes.is_empty() && bytes.chunks_exact(size).all(|element| element == &bytes[..size]);
+    let bytes: Arc<[u8]> = if splat { bytes[..size].into() } else { bytes.into() };
+    Attr::Dense(Arc::new(Dense { ty, bytes, splat }))
+}

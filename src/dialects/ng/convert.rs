@@ -1,6 +1,58 @@
-//! (being written)
+//! Conversion between element types.
 
-use ngc_ir::OpDef;
+use ngc_ir::op_def::{AttrKind, ValueKind, operand, required, result};
+use ngc_ir::{OpDef, Semantics, Signature};
+use ngc_numerics::DType;
+
+use crate::fold;
 
 /// Ops of this family.
-pub const OPS: &[&OpDef] = &[];
+pub const OPS: &[&OpDef] = &[&CONVERT];
+
+/// `ng.convert`.
+pub static CONVERT: OpDef = OpDef {
+    name: "ng.convert",
+    summary: "the value in another element type",
+    description: "Between floating-point formats one rounding to nearest, ties to even; over the reals the identity. \
+        A value beyond the greatest becomes an infinity, or NaN in f8E4M3FN, which has none (OCP 8-bit floating \
+        point, non-saturating). Floating point to integer is cut towards zero and saturates; NaN becomes 0. Integer \
+        to floating point rounds to nearest, ties to even; integer to integer is taken modulo 2^width. To `i1`: \
+        whether the value is not 0 (NaN is not); from `i1`: 0 or 1.",
+    example: "%0 = ng.convert %x {to = f16} : tensor<4xf32> -> tensor<4xf16>",
+    operands: &[operand("x", ValueKind::Any)],
+    attributes: &[required("to", AttrKind::ElemType, "the element type of the result")],
+    results: &[result("result", ValueKind::Any)],
+    infer: |s| Ok(vec![s.operand(0)?.with_elem(target(s)?)]),
+    semantics: Semantics::Primitive(|evaluator, s, x| Ok(vec![evaluator.convert(x[0], target(s)?)])),
+    fold: Some(fold::convert),
+    ..OpDef::BASE
+};
+
+fn target(s: &Signature<'_>) -> Result<DType, String> {
+    s.elem("to").ok_or_else(|| "requires attribute 'to'".into())
+}
+
+/// Whether every value of type `from` is a value of type `to`, so that a conversion changes nothing and one back
+/// gives the first value again.
+pub fn is_exact(from: DType, to: DType) -> bool {
+    match (from, to) {
+        (DType::Float(a), DType::Float(b)) => {
+            b.precision() >= a.precision()
+                && b.contains(a.max_finite())
+                && b.contains(a.min_subnormal())
+                && (b.has_infinity() || !a.has_infinity())
+        }
+        (DType::Float(_), _) => false,
+        (from, DType::Float(b)) => {
+            let (least, greatest) = from.int_range();
+            let digits = 64 - least.unsigned_abs().max(greatest.unsigned_abs()).leading_zeros();
+            // The least integer is a power of two, so all but one bit of it are magnitude.
+            let bits = if least < 0 { digits - 1 } else { digits };
+            bits <= b.precision() && b.contains(least as f64) && b.contains(greatest as f64)
+        }
+        (from, to) => {
+            let ((a, b), (c, d)) = (from.int_range(), to.int_range());
+            c <= a && b <= d
+        }
+    }
+}

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod constant;
 pub mod conv;
 pub mod convert;
+mod elementwise;
 pub mod exp_log;
 pub mod index;
 pub mod infer;
