@@ -111,7 +111,7 @@ impl<'b, 'a> Steps<'b, 'a> {
 
     /// Whether `a == b`.
     pub fn equal(&mut self, a: Value, b: Value) -> Result<Value, String> {
-        self.op("ng.compare", &[a, b], [("predicate", Attr::from("eq"))])
+        self.op("ng.compare", &[a, b], [("direction", Attr::from("EQ"))])
     }
 
     /// `yes` where `condition` holds, else `no`.

@@ -1,6 +1,164 @@
-//! (being written)
+//! Circular and hyperbolic functions, their inverses, and the error function.
 
 use ngc_ir::OpDef;
+use ngc_ir::op_def::{ValueKind, operand};
+
+use super::elementwise::{BINARY, UNARY, primitive};
 
 /// Ops of this family.
-pub const OPS: &[&OpDef] = &[];
+pub const OPS: &[&OpDef] = &[
+    &SIN, &COS, &TAN, &ASIN, &ACOS, &ATAN, &ATAN2, &SINH, &COSH, &TANH, &ASINH, &ACOSH, &ATANH, &ERF, &ERFC,
+];
+
+/// `ng.sin`.
+pub static SIN: OpDef = OpDef {
+    name: "ng.sin",
+    summary: "sine of an angle in radians",
+    description: "Reduced by the exact π, so correct for large angles too. NaN at infinities; a zero keeps its sign.",
+    example: "%0 = ng.sin %x : tensor<4xf32>",
+    semantics: primitive!(SIN),
+    ..UNARY
+};
+
+/// `ng.cos`.
+pub static COS: OpDef = OpDef {
+    name: "ng.cos",
+    summary: "cosine of an angle in radians",
+    description: "Reduced by the exact π, so correct for large angles too. NaN at infinities.",
+    example: "%0 = ng.cos %x : tensor<4xf32>",
+    semantics: primitive!(COS),
+    ..UNARY
+};
+
+/// `ng.tan`.
+pub static TAN: OpDef = OpDef {
+    name: "ng.tan",
+    summary: "tangent of an angle in radians",
+    description: "Reduced by the exact π. No number of any format is a pole. NaN at infinities; a zero keeps its sign.",
+    example: "%0 = ng.tan %x : tensor<4xf32>",
+    semantics: primitive!(TAN),
+    ..UNARY
+};
+
+/// `ng.asin`.
+pub static ASIN: OpDef = OpDef {
+    name: "ng.asin",
+    summary: "arc sine, between -π/2 and π/2",
+    description: "NaN beyond -1 and 1; a zero keeps its sign.",
+    example: "%0 = ng.asin %x : tensor<4xf32>",
+    semantics: primitive!(ASIN),
+    ..UNARY
+};
+
+/// `ng.acos`.
+pub static ACOS: OpDef = OpDef {
+    name: "ng.acos",
+    summary: "arc cosine, between 0 and π",
+    description: "NaN beyond -1 and 1; `acos(1)` is `+0`.",
+    example: "%0 = ng.acos %x : tensor<4xf32>",
+    semantics: primitive!(ACOS),
+    ..UNARY
+};
+
+/// `ng.atan`.
+pub static ATAN: OpDef = OpDef {
+    name: "ng.atan",
+    summary: "arc tangent, between -π/2 and π/2",
+    description: "`atan(±inf)` is `±π/2` rounded to nearest; a zero keeps its sign.",
+    example: "%0 = ng.atan %x : tensor<4xf32>",
+    semantics: primitive!(ATAN),
+    ..UNARY
+};
+
+/// `ng.atan2`.
+pub static ATAN2: OpDef = OpDef {
+    name: "ng.atan2",
+    summary: "angle of the point (x, y), between -π and π",
+    description: "The first operand is the ordinate. The signs of zeros choose the quadrant: `atan2(±0, -0)` and \
+        `atan2(±0, x)` for negative `x` are `±π`, `atan2(±0, +0)` is `±0`; infinities count as directions, so \
+        `atan2(inf, inf)` is π/4 (`atan2` of IEEE 754-2019, 9.2.1).",
+    example: "%0 = ng.atan2 %y, %x : tensor<4xf32>",
+    operands: &[operand("y", ValueKind::Float), operand("x", ValueKind::Float)],
+    semantics: primitive!(ATAN2),
+    ..BINARY
+};
+
+/// `ng.sinh`.
+pub static SINH: OpDef = OpDef {
+    name: "ng.sinh",
+    summary: "hyperbolic sine",
+    description: "`sinh(±inf)` is `±inf`; a zero keeps its sign.",
+    example: "%0 = ng.sinh %x : tensor<4xf32>",
+    semantics: primitive!(SINH),
+    ..UNARY
+};
+
+/// `ng.cosh`.
+pub static COSH: OpDef = OpDef {
+    name: "ng.cosh",
+    summary: "hyperbolic cosine",
+    description: "`cosh(±inf)` is `inf`.",
+    example: "%0 = ng.cosh %x : tensor<4xf32>",
+    semantics: primitive!(COSH),
+    ..UNARY
+};
+
+/// `ng.tanh`.
+pub static TANH: OpDef = OpDef {
+    name: "ng.tanh",
+    summary: "hyperbolic tangent",
+    description: "`tanh(±inf)` is `±1`; a zero keeps its sign.",
+    example: "%0 = ng.tanh %x : tensor<4xf32>",
+    semantics: primitive!(TANH),
+    ..UNARY
+};
+
+/// `ng.asinh`.
+pub static ASINH: OpDef = OpDef {
+    name: "ng.asinh",
+    summary: "inverse hyperbolic sine",
+    description: "`asinh(±inf)` is `±inf`; a zero keeps its sign.",
+    example: "%0 = ng.asinh %x : tensor<4xf32>",
+    semantics: primitive!(ASINH),
+    ..UNARY
+};
+
+/// `ng.acosh`.
+pub static ACOSH: OpDef = OpDef {
+    name: "ng.acosh",
+    summary: "inverse hyperbolic cosine",
+    description: "NaN below 1; `acosh(1)` is `+0`, `acosh(inf)` is `inf`.",
+    example: "%0 = ng.acosh %x : tensor<4xf32>",
+    semantics: primitive!(ACOSH),
+    ..UNARY
+};
+
+/// `ng.atanh`.
+pub static ATANH: OpDef = OpDef {
+    name: "ng.atanh",
+    summary: "inverse hyperbolic tangent",
+    description: "`atanh(±1)` is `±inf`, NaN beyond; a zero keeps its sign.",
+    example: "%0 = ng.atanh %x : tensor<4xf32>",
+    semantics: primitive!(ATANH),
+    ..UNARY
+};
+
+/// `ng.erf`.
+pub static ERF: OpDef = OpDef {
+    name: "ng.erf",
+    summary: "error function",
+    description: "`2/√π` times the integral of `exp(-t²)` from 0 to `x`. `erf(±inf)` is `±1`; a zero keeps its sign.",
+    example: "%0 = ng.erf %x : tensor<4xf32>",
+    semantics: primitive!(ERF),
+    ..UNARY
+};
+
+/// `ng.erfc`.
+pub static ERFC: OpDef = OpDef {
+    name: "ng.erfc",
+    summary: "1 - erf(x)",
+    description: "Keeps its digits where `erf(x)` is close to 1. `erfc(-inf)` is 2, `erfc(inf)` is `+0`.",
+    example: "%0 = ng.erfc %x : tensor<4xf32>",
+    semantics: primitive!(ERFC),
+    ..UNARY
+};
