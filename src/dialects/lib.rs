@@ -32,7 +32,9 @@ pub const FAMILIES: &[(&str, &[&OpDef])] = &[
     ("shape", ng::shape::OPS),
     ("slicing and joining", ng::slice::OPS),
     ("indexing", ng::index::OPS),
-    ("scans and sorting", ng::scan::OPS),
+    ("scattering", ng::scatter::OPS),
+    ("scans and sequences", ng::scan::OPS),
+    ("sorting", ng::sort::OPS),
 ];
 
 /// A context with every dialect registered.

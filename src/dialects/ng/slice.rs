@@ -325,7 +325,7 @@ pub(super) fn number(value: f64, elem: DType) -> Result<Tensor, String> {
     Ok(Tensor::int_scalar(elem, value as i64))
 }
 
-fn eval_pad(_: &Evaluator, s: &Signature<'_>, args: &[&Tensor]) -> Result<Vec<Tensor>, String> {
+fn eval_pad(e: &Evaluator, s: &Signature<'_>, args: &[&Tensor]) -> Result<Vec<Tensor>, String> {
     let shape = result_shape(s)?;
     let (x, low, mode) = (args[0], ints(s, "low")?, s.string("mode"));
     let source = |p: i128, n: i128| match mode {
@@ -345,7 +345,9 @@ fn eval_pad(_: &Evaluator, s: &Signature<'_>, args: &[&Tensor]) -> Result<Vec<Te
         })
         .collect();
     let index = along_axes(&x.shape, &maps);
-    Ok(vec![x.select_or(shape, &index, &fill(s, x.dtype).or_else(|_| number(0.0, x.dtype))?)?])
+    // Without places to fill, any value will do, even one that the element type does not have.
+    let fill = e.lift(&fill(s, x.dtype).or_else(|_| number(0.0, x.dtype))?);
+    Ok(vec![x.select_or(shape, &index, &fill)?])
 }
 
 /// `ng.reverse`
