@@ -1,6 +1,197 @@
-//! (being written)
+//! Scaled dot-product attention.
 
-use ngc_ir::OpDef;
+use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
+use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
+use ngc_numerics::DType;
+
+use super::infer::{broadcast_shapes, same_elem, show, unify};
+use super::matmul::fits;
+use super::softmax::MASKED_ROWS;
+use super::steps::Steps;
 
 /// Ops of this family.
-pub const OPS: &[&OpDef] = &[];
+pub const OPS: &[&OpDef] = &[&ATTENTION];
+
+/// Scaled dot-product attention.
+pub static ATTENTION: OpDef = OpDef {
+    name: "ng.attention",
+    summary: "Scaled dot-product attention",
+    description: "\
+Each query averages the values by the softmax of its products with the keys:
+
+    p = matmul(scale * q, transpose(k))        [..., s, t]
+    p = p + mask                               floating-point mask
+    p = where(mask, p, -inf)                   i1 mask: true keeps
+    p = where(j <= i, p, -inf)                 causal: query i sees the keys j up to its own place
+    attention(q, k, v) = matmul(softmax(p), v)
+
+q is [b, h, s, d], k is [b, g, t, d], v is [b, g, t, e], and the result [b, h, s, e]; leading dimensions may be left out \
+by all three. With grouped heads h is a multiple of g, and h / g consecutive heads of q share one of k and v. The mask \
+broadcasts to [b, h, s, t]. Without `scale` it is 1 / sqrt(d). It multiplies q before the product, so that scores do not \
+overflow where their scaled values do not.
+
+A query all of whose keys are masked gives NaN, or 0 with `masked_rows = \"zero\"`. Every step is rounded to the format \
+`accumulate`; a format without infinities cannot mask. Reference: A. Vaswani et al., Attention Is All You Need, 2017; \
+ONNX Attention, PyTorch `scaled_dot_product_attention`.",
+    example: "%0 = ng.attention %q, %k, %v {causal = true} : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, \
+              tensor<1x2x8x16xf32> -> tensor<1x4x8x16xf32>",
+    operands: &[
+        operand("q", ValueKind::Float),
+        operand("k", ValueKind::Float),
+        operand("v", ValueKind::Float),
+        optional("mask", ValueKind::Any),
+    ],
+    attributes: &[
+        attribute("scale", AttrKind::Float, Default::Absent, "factor of the queries; absent: 1 / sqrt(d)"),
+        attribute("causal", AttrKind::Bool, Default::Bool(false), "a query sees the keys up to its own place"),
+        MASKED_ROWS,
+        ACCUMULATE,
+        SUM,
+    ],
+    results: &[result("result", ValueKind::Float)],
+    infer,
+    semantics: Semantics::Decomposition(decompose),
+    ..OpDef::BASE
+};
+
+fn infer(s: &Signature<'_>) -> Result<Vec<Type>, String> {
+    let elem = same_elem(s, 0..3)?;
+    let shape = |n: usize| Ok::<_, String>(s.operand(n)?.shape().unwrap_or_default());
+    let (q, k, v) = (shape(0)?, shape(1)?, shape(2)?);
+    let rank = q.len();
+    if !(2..=4).contains(&rank) || k.len() != rank || v.len() != rank {
+        return Err(format!(
+            "q, k and v must have one rank of 2 to 4, but are {}, {} and {}",
+            show(q),
+            show(k),
+            show(v)
+        ));
+    }
+    let place = |i: usize, a: &str, b: &str| format!("dimension {i} of {a} and of {b}");
+    unify(q[rank - 1], k[rank - 1], &place(rank - 1, "q", "k"))?;
+    unify(k[rank - 2], v[rank - 2], &place(rank - 2, "k", "v"))?;
+    let mut result = q.to_vec();
+    result[rank - 1] = v[rank - 1];
+    if rank > 2 {
+        let batch = unify(q[0], k[0], &place(0, "q", "k"))?;
+        result[0] = unify(batch, v[0], &place(0, "q", "v"))?;
+    }
+    if rank == 4 {
+        let heads = unify(k[1], v[1], &place(1, "k", "v"))?;
+        if let (Dim::Static(h), Dim::Static(g)) = (q[1], heads)
+            && (g == 0 || !h.is_multiple_of(g))
+        {
+            return Err(format!(
+                "the {h} heads of q {} are no multiple of the {g} of k {}",
+                show(q),
+                show(k)
+            ));
+        }
+    }
+    if s.operands.len() > 3 {
+        let mask = s.operand(3)?;
+        if mask.elem() != Some(DType::BOOL) && mask.elem() != Some(elem) {
+            return Err(format!("mask must have elements of i1 or {elem}, but is {mask}"));
+        }
+        let mut scores = result.clone();
+        scores[rank - 1] = k[rank - 2];
+        let given = mask.shape().unwrap_or_default();
+        if !fits(given, &scores) {
+            let why = broadcast_shapes(&scores, given).err();
+            let why = why.unwrap_or_else(|| "it would extend them".to_string());
+            return Err(format!(
+                "mask {} does not broadcast to the scores {}: {why}",
+                show(given),
+                show(&scores)
+            ));
+        }
+    }
+    let masks = s.flag("causal") || s.operand(3).is_ok_and(|mask| mask.elem() == Some(DType::BOOL));
+    if let (true, DType::Float(storage)) = (masks, elem)
+        && !s.accumulate(storage).has_infinity()
+    {
+        return Err(format!(
+            "cannot mask in {}, which has no infinity: give another 'accumulate'",
+            s.accumulate(storage)
+        ));
+    }
+    Ok(vec![Type::tensor(result, elem)])
+}
+
+fn decompose(b: &mut Builder<'_>, s: &Signature<'_>, x: &[Value]) -> Result<Vec<Value>, String> {
+    let mut g = Steps::new(b, s)?;
+    let q = g.widen(x[0])?;
+    let (k, v) = (g.widen(x[1])?, g.widen(x[2])?);
+    let (k, v) = (share_heads(&mut g, q, k)?, share_heads(&mut g, q, v)?);
+    let rank = g.rank(q);
+
+    let scale = match s.float("scale") {
+        Some(scale) => g.number(scale)?,
+        None => {
+            let depth = g.extent(q, rank - 1).map_err(|message| format!("without 'scale' it {message}"))?;
+            let depth = g.number(depth as f64)?;
+            g.apply("ng.rsqrt", &[depth])?
+        }
+    };
+    let scaled = g.mul(q, scale)?;
+    let keys = g.transpose(k)?;
+    let mut scores = g.matmul(scaled, keys)?;
+    if let Some(&mask) = x.get(3) {
+        scores = if g.ty(mask).elem() == Some(DType::BOOL) {
+            keep(&mut g, mask, scores)?
+        } else {
+            let mask = g.widen(mask)?;
+            g.add(scores, mask)?
+        };
+    }
+    if s.flag("causal") {
+        let mask = not_after(&mut g, scores)?;
+        scores = keep(&mut g, mask, scores)?;
+    }
+    let mut attrs = AttrDict::from([("axis", Attr::int(-1))]);
+    for name in ["masked_rows", "sum"] {
+        if let Some(value) = s.attr(name) {
+            attrs.set(name, value.clone());
+        }
+    }
+    let weights = g.op("ng.softmax", &[scores], attrs)?;
+    let result = g.matmul(weights, v)?;
+    Ok(vec![g.narrow(result)?])
+}
+
+/// `scores` where the mask is true, else -inf.
+fn keep(g: &mut Steps<'_, '_>, mask: Value, scores: Value) -> Result<Value, String> {
+    let lowest = g.number(f64::NEG_INFINITY)?;
+    g.select(mask, scores, lowest)
+}
+
+/// Whether the key's place is not after the query's, `[s, t]`.
+fn not_after(g: &mut Steps<'_, '_>, scores: Value) -> Result<Value, String> {
+    let rank = g.rank(scores);
+    let extents = [g.extent(scores, rank - 2)?, g.extent(scores, rank - 1)?];
+    let places = Type::tensor(extents.map(Dim::Static), DType::Int(64));
+    let mut count =
+        |axis: i64| g.op("ng.iota", &[], [("type", Attr::Type(places)), ("axis", Attr::int(axis))]);
+    let (query, key) = (count(0)?, count(1)?);
+    g.compare("LE", key, query)
+}
+
+/// Keys or values with each head repeated for the heads of `q` that share it.
+fn share_heads(g: &mut Steps<'_, '_>, q: Value, kv: Value) -> Result<Value, String> {
+    let (Some([_, wanted, ..]), Some([_, given, length, depth])) = (g.ty(q).shape(), g.ty(kv).shape()) else {
+        return Ok(kv);
+    };
+    if wanted == given {
+        return Ok(kv);
+    }
+    let (heads, groups) = (g.extent(q, 1)?, g.extent(kv, 1)?);
+    if heads == groups {
+        return Ok(kv);
+    }
+    let each = g.insert_axes(kv, &[2])?;
+    let repeated = [-1, -1, (heads / groups) as i64, -1, -1];
+    let each = g.op("ng.broadcast_to", &[each], [("shape", Attr::ints(repeated))])?;
+    let extent = |d: &Dim| d.known().map_or(-1, |n| n as i64);
+    let joined = Attr::ints([0, heads as i64, extent(length), extent(depth)]);
+    g.op("ng.reshape", &[each], [("shape", joined), ("copy_zeros", Attr::Bool(true))])
+}

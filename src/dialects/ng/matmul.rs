@@ -6,6 +6,7 @@ use ngc_numerics::tensor::{self, broadcast_index};
 use ngc_numerics::{Evaluator, Format, Tensor};
 
 use super::infer::{broadcast_shapes, same_elem, shaped, show, unify};
+use super::shape::result_shape;
 use super::steps::Steps;
 
 /// Ops of this family.
@@ -107,19 +108,15 @@ fn product_shape(a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, String> {
 
 fn evaluate(e: &Evaluator, s: &Signature<'_>, x: &[&Tensor]) -> Result<Vec<Tensor>, String> {
     let (a, b) = (x[0], x[1]);
-    let static_dims = |t: &Tensor| t.shape.iter().map(|&n| Dim::Static(n)).collect::<Vec<_>>();
-    let shape = product_shape(&static_dims(a), &static_dims(b))?;
-    let shape: Vec<usize> = shape.into_iter().filter_map(Dim::known).collect();
-
+    let shape = result_shape(s)?;
     let (m, k) = if a.rank() == 1 { (1, a.shape[0]) } else { (a.shape[a.rank() - 2], a.shape[a.rank() - 1]) };
     let n = if b.rank() == 1 { 1 } else { b.shape[b.rank() - 1] };
     let leading = |t: &Tensor| t.shape[..t.rank().saturating_sub(2)].to_vec();
     let batch = tensor::broadcast_shapes(&leading(a), &leading(b))?;
-    let out = a.dtype;
     let a = batched(a, &leading(a), &batch, [m, k])?;
     let b = batched(b, &leading(b), &batch, [k, n])?;
     let accumulate = s.accumulate(a.dtype.format().unwrap_or(Format::F64));
-    Ok(vec![e.contract(&a, &b, accumulate, s.sum_method(), out)?.reshape(shape)?])
+    Ok(vec![e.contract(&a, &b, accumulate, s.sum_method())?.reshape(shape)?])
 }
 
 /// A stack of matrices `[B, rows, columns]`, repeated along broadcast leading dimensions.

@@ -24,3 +24,4 @@ pub mod softmax;
 pub mod sort;
 pub mod steps;
 pub mod trig;
+pub mod windows;

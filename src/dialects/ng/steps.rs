@@ -109,9 +109,14 @@ impl<'b, 'a> Steps<'b, 'a> {
         self.apply("ng.div", &[a, b])
     }
 
+    /// Compares by a direction of `ng.compare`.
+    pub fn compare(&mut self, direction: &str, a: Value, b: Value) -> Result<Value, String> {
+        self.op("ng.compare", &[a, b], [("direction", Attr::from(direction))])
+    }
+
     /// Whether `a == b`.
     pub fn equal(&mut self, a: Value, b: Value) -> Result<Value, String> {
-        self.op("ng.compare", &[a, b], [("direction", Attr::from("EQ"))])
+        self.compare("EQ", a, b)
     }
 
     /// `yes` where `condition` holds, else `no`.
