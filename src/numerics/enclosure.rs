@@ -193,7 +193,10 @@ pub fn apply<D: Domain>(d: &D, prim: Prim, args: &[&Interval<D>]) -> Interval<D>
         return undefined(d);
     }
     match (prim, args) {
-        (Prim::Fma, [x, y, z]) => add(d, &corners(d, Prim::Mul, x, y), z),
+        (Prim::Fma, [x, y, z]) => {
+            let product = corners(d, Prim::Mul, x, y);
+            if product.is_undefined() { product } else { add(d, &product, z).flagged(product.may_be_nan) }
+        }
         (_, [x, y]) => binary(d, prim, x, y),
         (_, [x]) => unary(d, prim, x),
         _ => panic!("{} takes {} arguments", prim.name(), prim.arity()),
@@ -412,11 +415,14 @@ fn power<D: Domain>(d: &D, x: &Interval<D>, y: &Interval<D>) -> Interval<D> {
     let odd = half == 1.0 || half == -1.0;
     let integer = odd || half == 0.0;
     if !integer && !y.is_unbounded() {
-        if x.hi < 0.0 {
-            return undefined(d);
+        let inside = Enclosure { lo: zero, hi: x.hi.clone(), may_be_nan: x.lo < 0.0 || *exponent < 0.0 };
+        let powers = if x.hi < 0.0 { undefined(d) } else { corners(d, Prim::Pow, &unsigned(d, &inside), y) };
+        let powers = powers.flagged(inside.may_be_nan);
+        if x.lo > f64::NEG_INFINITY {
+            return powers;
         }
-        let inside = Enclosure { lo: zero, hi: x.hi.clone(), may_be_nan: false };
-        return corners(d, Prim::Pow, &unsigned(d, &inside), y).flagged(x.lo < 0.0 || *exponent < 0.0);
+        // IEEE 754 gives -inf a power all the same: that of +inf.
+        return powers.hull(corners(d, Prim::Pow, &Enclosure::point(x.lo.clone()), y));
     }
     if !odd {
         // Even, or infinite, where IEEE 754 ignores the sign too.
@@ -441,7 +447,8 @@ fn unsigned<D: Domain>(d: &D, x: &Interval<D>) -> Interval<D> {
 
 fn angle<D: Domain>(d: &D, y: &Interval<D>, x: &Interval<D>) -> Interval<D> {
     let point = y.is_point() && x.is_point();
-    let crosses_cut = x.lo < 0.0 && y.lo < 0.0 && y.hi >= 0.0;
+    // On the cut the sign of a zero decides between -π and π, and only a point has one.
+    let crosses_cut = x.lo < 0.0 && y.has_zero() && !y.is_point();
     let origin = x.has_zero() && y.has_zero();
     if !point && (crosses_cut || origin) {
         let (_, pi) = d.pi();
