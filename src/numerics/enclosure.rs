@@ -112,7 +112,8 @@ impl<N: Number> Enclosure<N> {
         Enclosure { lo: self.hi.negate(), hi: self.lo.negate(), may_be_nan: self.may_be_nan }
     }
 
-    fn flagged(self, nan: bool) -> Self {
+    /// With `may_be_nan` set if `nan`.
+    pub(crate) fn flagged(self, nan: bool) -> Self {
         Enclosure { may_be_nan: self.may_be_nan || nan, ..self }
     }
 

@@ -120,14 +120,37 @@ impl ScalarFn {
         self.program().as_primitive()
     }
 
-    /// An enclosure of the function over enclosures of its parameters and arguments.
+    /// An enclosure of the function over enclosures of its parameters and arguments. Where the function has limits of its
+    /// own, an infinite end of the argument counts as that one value beside the finite `f64`.
     pub fn enclose<D: Domain>(
         &self,
         d: &D,
         params: &[Enclosure<D::Number>],
         args: &[Enclosure<D::Number>],
     ) -> Enclosure<D::Number> {
-        self.program().enclose(d, &self.program().enclose_constants(d), params, args)
+        let by_formula = |args: &[Enclosure<D::Number>]| {
+            self.program().enclose(d, &self.program().enclose_constants(d), params, args)
+        };
+        let ([at_minus, at_plus], [x]) = (self.limits, args) else {
+            return by_formula(args);
+        };
+        let at_minus = at_minus.filter(|_| x.lo == f64::NEG_INFINITY);
+        let at_plus = at_plus.filter(|_| x.hi == f64::INFINITY);
+        let limits = [at_minus, at_plus].into_iter().flatten().map(|limit| Enclosure::point(d.embed(limit)));
+        let mut finite = x.clone();
+        if at_minus.is_some() {
+            finite.lo = d.embed(f64::MIN);
+        }
+        if at_plus.is_some() {
+            finite.hi = d.embed(f64::MAX);
+        }
+        if finite.lo > finite.hi {
+            // The argument is one infinity.
+            return limits
+                .reduce(Enclosure::hull)
+                .map_or_else(|| by_formula(args), |limit| limit.flagged(x.may_be_nan));
+        }
+        limits.fold(by_formula(&[finite]), Enclosure::hull)
     }
 
     /// The value at arguments for which the formula does not decide: a NaN, or a limit at infinity.

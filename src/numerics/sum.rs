@@ -226,23 +226,27 @@ fn pairwise<A: Accumulator>(
     lanes: usize,
     mut term: impl FnMut(usize, &mut [A::Value]),
 ) -> Vec<A::Value> {
-    let add = |left: Vec<A::Value>, right: Vec<A::Value>| -> Vec<A::Value> {
-        left.into_iter().zip(right).map(|(x, y)| acc.add(x, y)).collect()
+    let zero = acc.round(0.0);
+    let mut levels: Vec<Vec<A::Value>> = vec![];
+    let mut spare = vec![];
+    let join = |mut left: Vec<A::Value>, right: Vec<A::Value>, spare: &mut Vec<Vec<A::Value>>| {
+        left.iter_mut().zip(&right).for_each(|(x, &y)| *x = acc.add(*x, y));
+        spare.push(right);
+        left
     };
-    let mut levels: Vec<Vec<A::Value>> = Vec::new();
     for k in 0..count {
-        let mut row = vec![acc.round(0.0); lanes];
+        let mut row = spare.pop().unwrap_or_else(|| vec![zero; lanes]);
         term(k, &mut row);
         for _ in 0..k.trailing_ones() {
             if let Some(left) = levels.pop() {
-                row = add(left, row);
+                row = join(left, row, &mut spare);
             }
         }
         levels.push(row);
     }
-    let mut sum = levels.pop().unwrap_or_else(|| vec![acc.round(0.0); lanes]);
+    let mut sum = levels.pop().unwrap_or_else(|| vec![zero; lanes]);
     while let Some(left) = levels.pop() {
-        sum = add(left, sum);
+        sum = join(left, sum, &mut spare);
     }
     sum
 }

@@ -196,3 +196,16 @@ fn bounds_are_tight_where_results_are_exact() {
     let (lo, hi, _) = of(Prim::Exp, &[(1.0, 1.0)]);
     assert!(hi - lo < 1e-14);
 }
+
+#[test]
+fn limits_of_a_function_join_its_enclosure() {
+    static SILU: ScalarFn =
+        ScalarFn::new("silu", 1, 0, |x, _| &x[0] / (1 + exp(-&x[0]))).limits(0.0, f64::INFINITY);
+    let of = |lo, hi| SILU.enclose(&Binary64, &[], &[Enclosure::new(lo, hi)]);
+    assert_eq!(of(f64::NEG_INFINITY, f64::NEG_INFINITY), Enclosure::point(0.0));
+    let masked = of(f64::NEG_INFINITY, 3.0);
+    assert!(
+        !masked.is_undefined() && masked.contains(&0.0) && masked.contains(&-0.25) && masked.contains(&2.85)
+    );
+    assert!(!of(-1e3, 3.0).may_be_nan);
+}
