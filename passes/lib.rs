@@ -1,1 +1,28 @@
-//! placeholder
+//! Passes: analyses and rewrites of functions and modules.
+//!
+//! Invariants: one file a pass, and one line in [`REGISTRY`]; passes do no IO; results do not depend on the number
+//! of threads.
+
+pub mod analysis;
+pub mod rewrite;
+pub mod transform;
+
+use ngc_ir::pass::{NamedPipeline, Registry};
+
+/// All passes and named pipelines.
+pub const REGISTRY: Registry = Registry {
+    passes: &[
+        &transform::canonicalize::Canonicalize,
+        &transform::cse::Cse,
+        &transform::dce::Dce,
+        &transform::infer_shapes::InferShapes,
+        &transform::inline::Inline,
+        &rewrite::stabilize::Stabilize,
+        &transform::symbol_dce::SymbolDce,
+    ],
+    pipelines: &[NamedPipeline {
+        name: "stabilize",
+        summary: "Rewrite into a form that survives floating point",
+        text: "builtin.module(inline,symbol-dce,func.func(canonicalize,cse,stabilize,canonicalize,cse))",
+    }],
+};

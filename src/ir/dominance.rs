@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::body::{Block, Body, Region};
+use crate::body::{Block, Body, Op, Region};
 
 /// The dominator tree of a region.
 pub struct Dominators {
@@ -97,6 +97,37 @@ fn intersect(idom: &[Option<usize>], mut a: usize, mut b: usize) -> usize {
         }
     }
     a
+}
+
+/// All ops of a body in an order in which definitions come before their uses: blocks as the dominator tree has them,
+/// those that control never reaches last; regions after the op that holds them.
+pub fn definition_order(body: &Body) -> Vec<Op> {
+    fn visit(body: &Body, region: Region, out: &mut Vec<Op>) {
+        let mut block = |block: Block| {
+            for op in body.ops(block) {
+                out.push(op);
+                for &inner in body.regions(op) {
+                    visit(body, inner, out);
+                }
+            }
+        };
+        match body.blocks(region) {
+            [] => {}
+            [only] => block(*only),
+            blocks => {
+                let dominators = Dominators::new(body, region);
+                for visit in dominators.walk() {
+                    if let Visit::Enter(b) = visit {
+                        block(b);
+                    }
+                }
+                blocks.iter().filter(|&&b| !dominators.is_reachable(b)).for_each(|&b| block(b));
+            }
+        }
+    }
+    let mut out = Vec::with_capacity(body.num_ops());
+    visit(body, body.root(), &mut out);
+    out
 }
 
 /// The blocks that the last op of `block` branches to.

@@ -1,0 +1,133 @@
+//! `canonicalize`: folds that change no bit, operands in canonical order.
+
+use ngc_ir::dominance::definition_order;
+use ngc_ir::op_def::{Fold, OpDef};
+use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, StatisticDef};
+use ngc_ir::{AttrDict, Body, Diagnostics, Op, OpState, Signature, Value};
+
+use super::{Replacements, constant, constants, erase_dead};
+
+/// See the module.
+pub struct Canonicalize;
+
+impl Pass for Canonicalize {
+    fn name(&self) -> &'static str {
+        "canonicalize"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Simplify ops by folds that are exact in their format, and erase what is unused"
+    }
+
+    fn description(&self) -> &'static str {
+        "Applies the fold of each op's declaration: an op that equals one of its operands or a constant, bit for bit \
+         and for every input, is replaced by it. Constants go to the right of commutative ops. Ops without effects \
+         whose results are unused are erased. Nothing here is an approximation: `x + 0` stays, because `-0 + 0` is \
+         `+0`; `x * 1` goes."
+    }
+
+    fn anchor(&self) -> Anchor {
+        Anchor::Function
+    }
+
+    fn options(&self) -> &'static [OptionDef] {
+        &[OptionDef {
+            name: "max-iterations",
+            kind: OptionKind::Int { default: 10, min: 1 },
+            doc: "sweeps over the function at most",
+        }]
+    }
+
+    fn statistics(&self) -> &'static [StatisticDef] {
+        &[
+            StatisticDef { name: "folded", doc: "ops replaced by an operand or a constant" },
+            StatisticDef { name: "swapped", doc: "commutative ops whose constant moved right" },
+            StatisticDef { name: "erased", doc: "unused ops erased" },
+        ]
+    }
+
+    fn run_on_function(
+        &self,
+        function: &mut Function,
+        cx: &mut PassContext<'_>,
+    ) -> Result<Changed, Diagnostics> {
+        let body = &mut function.body;
+        let mut sweep = Sweep { constant: cx.context.op("ng.constant"), folded: 0, swapped: 0 };
+        for _ in 0..cx.options.int("max-iterations") {
+            if !sweep.run(body) {
+                break;
+            }
+        }
+        let erased = erase_dead(body);
+        cx.count("folded", sweep.folded);
+        cx.count("swapped", sweep.swapped);
+        cx.count("erased", erased);
+        Ok((sweep.folded + sweep.swapped + erased > 0).into())
+    }
+}
+
+struct Sweep {
+    /// Declaration of the op that holds folded constants.
+    constant: Option<&'static OpDef>,
+    folded: usize,
+    swapped: usize,
+}
+
+impl Sweep {
+    /// One sweep from definitions to uses. Whether anything changed.
+    fn run(&mut self, body: &mut Body) -> bool {
+        let before = self.folded + self.swapped;
+        let mut replaced = Replacements::new(body);
+        for op in definition_order(body) {
+            if self.folded > 0 {
+                replaced.apply(body, op);
+            }
+            let Some(def) = body.op(op).def else { continue };
+            if def.traits.commutative
+                && let [a, b, ..] = *body.operands(op)
+                && constant(body, a).is_some()
+                && constant(body, b).is_none()
+            {
+                body.set_operand(op, 0, b);
+                body.set_operand(op, 1, a);
+                self.swapped += 1;
+            }
+            if let Some(new) = self.fold(body, op, def) {
+                replaced.insert(body.result(op, 0), new);
+                body.unlink(op);
+                self.folded += 1;
+            }
+        }
+        self.folded + self.swapped > before
+    }
+
+    /// The value that an op equals. Its type is that of the op's result, so that uses stay valid.
+    fn fold(&self, body: &mut Body, op: Op, def: &'static OpDef) -> Option<Value> {
+        let fold = def.fold?;
+        if body.num_results(op) != 1 {
+            return None;
+        }
+        let ty = body.ty(body.result(op, 0));
+        let outcome = {
+            let operands = body.operand_types(op);
+            let signature = Signature { def, operands: &operands, attrs: &body.op(op).attrs };
+            fold(&signature, &constants(body, body.operands(op)))?
+        };
+        match outcome {
+            Fold::Operand(n) => body.operands(op).get(n).copied().filter(|&v| body.ty(v) == ty),
+            Fold::Constant(value) => {
+                let def = self.constant?;
+                let attrs = AttrDict::from([("value", value)]);
+                let inferred = Signature { def, operands: &[], attrs: &attrs }.infer().ok()?;
+                if *inferred != [ty] {
+                    return None;
+                }
+                let loc = body.op(op).loc.clone();
+                let state = OpState { results: [ty].into_iter().collect(), attrs, ..OpState::new(def, loc) };
+                let new = body.create(state);
+                body.insert_before(op, new);
+                Some(body.result(new, 0))
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Files in and out.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use ngc_ir::Sources;
+use ngc_ir::render::{RenderOptions, render};
+use ngc_ir::text::decode_source;
+
+/// The name of the input `-` in messages.
+const STDIN: &str = "<stdin>";
+
+/// Reads a text file, or the standard input for `-`. The result is the name for messages and the text; the error
+/// is a message that names the file.
+pub fn read_text(path: &str) -> Result<(String, String), String> {
+    let (name, bytes) = read_bytes(path)?;
+    match decode_source(&name, bytes) {
+        Ok(text) => Ok((name, text)),
+        Err(d) => Err(render(&d, &Sources::new(), RenderOptions::default()).trim_end().to_string()),
+    }
+}
+
+/// Reads a file, or the standard input for `-`.
+pub fn read_bytes(path: &str) -> Result<(String, Vec<u8>), String> {
+    if path == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .map_err(|e| format!("error: cannot read {STDIN}: {e}"))?;
+        return Ok((STDIN.into(), bytes));
+    }
+    let bytes = fs::read(path).map_err(|e| format!("error: cannot read '{path}': {e}"))?;
+    Ok((path.into(), bytes))
+}
+
+/// Writes a file whole or not at all: to a temporary file beside it, then renamed. `-` is the standard output.
+/// What exists and is no regular file (a device, a pipe) is written to as it is.
+pub fn write_output(path: &str, bytes: &[u8]) -> Result<(), String> {
+    if path == "-" {
+        let mut stdout = std::io::stdout().lock();
+        return stdout
+            .write_all(bytes)
+            .and_then(|()| stdout.flush())
+            .map_err(|e| format!("error: cannot write to the standard output: {e}"));
+    }
+    write_file(Path::new(path), bytes).map_err(|e| format!("error: cannot write '{path}': {e}"))
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            return fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        }
+        _ => {}
+    }
+    // A link stays a link: its target is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".ngc-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    if let Ok(found) = fs::metadata(&target) {
+        file.as_file().set_permissions(found.permissions())?;
+    }
+    file.persist(&target)?;
+    Ok(())
+}

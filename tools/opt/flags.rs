@@ -1,0 +1,270 @@
+//! The command line of `ngc-opt`.
+
+use std::fmt::Write;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use ngc_ir::pass::{Pipeline, Registry, Step};
+use ngc_ir::{Diagnostics, Sources};
+
+/// Flags of `ngc-opt` beside those of passes.
+#[derive(Args, Debug)]
+pub struct Flags {
+    /// Module to read; `-` is the standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub input: String,
+
+    /// Where to write the result; `-` is the standard output. A file is replaced whole or not at all
+    #[arg(short, value_name = "FILE", default_value = "-")]
+    pub output: String,
+
+    /// Passes to run, as text such as 'builtin.module(func.func(cse,canonicalize{max-iterations=3}))'
+    #[arg(long, value_name = "TEXT", help_heading = "Pipeline")]
+    pub pass_pipeline: Option<String>,
+
+    /// Print the pipeline in canonical form to the standard error stream before running it
+    #[arg(long, help_heading = "Pipeline")]
+    pub dump_pass_pipeline: bool,
+
+    /// List passes, options and named pipelines, and exit
+    #[arg(long, help_heading = "Pipeline")]
+    pub list_passes: bool,
+
+    /// Verify the module after each pass that changed it
+    #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set, help_heading = "Pipeline")]
+    pub verify_each: bool,
+
+    /// Threads to use [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Pipeline")]
+    pub threads: Option<u16>,
+
+    /// Take the file as several modules, separated by lines `// -----`
+    #[arg(long, help_heading = "Input")]
+    pub split_input_file: bool,
+
+    /// Check diagnostics against comments such as `// expected-error@+1 {{text}}` instead of printing the module
+    #[arg(long, help_heading = "Input")]
+    pub verify_diagnostics: bool,
+
+    /// Accept ops of unknown dialects, in generic form
+    #[arg(long, help_heading = "Input")]
+    pub allow_unregistered_dialect: bool,
+
+    /// Print all ops in generic form
+    #[arg(long, visible_alias = "print-op-generic", help_heading = "Output")]
+    pub mlir_print_op_generic: bool,
+
+    /// Print locations
+    #[arg(long, visible_alias = "mlir-print-debuginfo", help_heading = "Output")]
+    pub print_debuginfo: bool,
+
+    /// Print the module before these passes
+    #[arg(long, value_name = "PASS", value_delimiter = ',', help_heading = "Watching passes")]
+    pub print_ir_before: Vec<String>,
+
+    /// Print the module after these passes
+    #[arg(long, value_name = "PASS", value_delimiter = ',', help_heading = "Watching passes")]
+    pub print_ir_after: Vec<String>,
+
+    /// Print the module before each pass
+    #[arg(long, help_heading = "Watching passes")]
+    pub print_ir_before_all: bool,
+
+    /// Print the module after each pass
+    #[arg(long, help_heading = "Watching passes")]
+    pub print_ir_after_all: bool,
+
+    /// Print the module after each pass that changed it
+    #[arg(long, help_heading = "Watching passes")]
+    pub print_ir_after_change: bool,
+
+    /// Print the module after a pass that failed
+    #[arg(long, help_heading = "Watching passes")]
+    pub print_ir_after_failure: bool,
+
+    /// Print modules into files of this folder, one a pass, instead of the standard error stream
+    #[arg(long, value_name = "DIR", help_heading = "Watching passes")]
+    pub print_ir_tree_dir: Option<std::path::PathBuf>,
+
+    /// Report the time of each phase and pass to the standard error stream
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text",
+          help_heading = "Watching passes")]
+    pub timing: Option<Format>,
+
+    /// Report what passes counted to the standard error stream
+    #[arg(long, help_heading = "Watching passes")]
+    pub pass_statistics: bool,
+
+    /// Report what passes did, could not do and why, and found
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text",
+          help_heading = "Remarks")]
+    pub remarks: Option<Format>,
+
+    /// Report only remarks whose `kind:pass:rule` matches, such as '^missed:' or ':softmax-shift$'
+    #[arg(long, value_name = "REGEX", help_heading = "Remarks")]
+    pub remarks_filter: Option<regex::Regex>,
+
+    /// Write remarks to this file [default: the standard error stream]
+    #[arg(long, value_name = "FILE", help_heading = "Remarks")]
+    pub remarks_output: Option<String>,
+
+    /// Where to write a reproducer when a pass fails [default: a new file in the folder for temporary files]
+    #[arg(long, value_name = "FILE", help_heading = "When a pass fails")]
+    pub crash_reproducer: Option<String>,
+
+    /// Take pipeline and flags from the head of the input, a reproducer
+    #[arg(long, help_heading = "When a pass fails")]
+    pub run_reproducer: bool,
+}
+
+/// Form of a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs: JSON, one object a line.
+    Json,
+}
+
+const PASSES_HEADING: &str = "Passes (run in the order given; options as in --canonicalize=max-iterations=3)";
+
+/// The command line with a flag for each pass and named pipeline.
+pub fn command(registry: &Registry) -> Command {
+    let command = Command::new("ngc-opt")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Reads a module, runs passes over it, and writes it.")
+        .after_help(after_help(registry));
+    let mut command = Flags::augment_args(command);
+    for (name, summary) in flags_of_passes(registry) {
+        command = command.arg(
+            Arg::new(name)
+                .long(name)
+                .help(summary)
+                .value_name("OPTIONS")
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("")
+                .action(ArgAction::Append)
+                .help_heading(PASSES_HEADING),
+        );
+    }
+    command
+}
+
+/// Named pipelines first: they take the flag of a pass of the same name.
+fn flags_of_passes(registry: &Registry) -> Vec<(&'static str, String)> {
+    let named = registry.pipelines.iter().map(|p| (p.name, format!("{} (a pipeline, see below)", p.summary)));
+    let passes = registry.passes.iter().filter(|p| registry.pipeline(p.name()).is_none());
+    named.chain(passes.map(|p| (p.name(), p.summary().to_string()))).collect()
+}
+
+fn after_help(registry: &Registry) -> String {
+    let mut text = String::new();
+    if !registry.pipelines.is_empty() {
+        text.push_str("Named pipelines:\n");
+        for pipeline in registry.pipelines {
+            let _ = writeln!(text, "  --{} runs\n      {}", pipeline.name, pipeline.text);
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "Examples:\n  \
+         ngc-opt model.ngir\n      check a module and print it in canonical form\n  \
+         ngc-opt model.ngir --canonicalize --cse -o small.ngir\n      simplify\n  \
+         ngc-opt model.ngir --pass-pipeline='builtin.module(inline,symbol-dce,func.func(cse))'\n      \
+         the same as --inline --symbol-dce --cse\n  \
+         ngc-opt model.ngir --stabilize --remarks=text -o stable.ngir\n      \
+         rewrite into a form that survives floating point, and say what was rewritten\n  \
+         ngc-opt tests.ngir --split-input-file --verify-diagnostics\n      \
+         check the messages that a file of tests expects",
+    );
+    text
+}
+
+/// Everything that the command line says.
+pub struct Invocation {
+    /// Flags.
+    pub flags: Flags,
+    /// What to run.
+    pub pipeline: Pipeline,
+}
+
+/// Reads the matches of [`command`]. The error is a message about the pipeline.
+pub fn invocation(
+    matches: &ArgMatches,
+    registry: &Registry,
+) -> Result<Invocation, (Diagnostics, Sources, String)> {
+    let plain = |message: String| (Diagnostics::default(), Sources::new(), message);
+    let flags = Flags::from_arg_matches(matches).map_err(|e| plain(e.to_string()))?;
+    let short = short_flags(matches, registry).map_err(plain)?;
+    let pipeline = match &flags.pass_pipeline {
+        None => short,
+        Some(_) if !short.steps.is_empty() => {
+            return Err(plain("--pass-pipeline cannot be combined with flags of single passes".into()));
+        }
+        Some(text) => parse_pipeline(registry, "<pass-pipeline>", text)
+            .map_err(|(diagnostics, sources)| (diagnostics, sources, String::new()))?,
+    };
+    for name in flags.print_ir_before.iter().chain(&flags.print_ir_after) {
+        if registry.pass(name).is_none() {
+            return Err(plain(format!(
+                "--print-ir-before/-after: there is no pass '{name}'; --list-passes shows all"
+            )));
+        }
+    }
+    Ok(Invocation { flags, pipeline })
+}
+
+/// Parses pipeline text; the sources that come with errors hold it.
+pub fn parse_pipeline(
+    registry: &Registry,
+    name: &str,
+    text: &str,
+) -> Result<Pipeline, (Diagnostics, Sources)> {
+    let mut sources = Sources::new();
+    let file = sources.add(name, text, 1);
+    Pipeline::parse(registry, &sources, file).map_err(|diagnostics| (diagnostics, sources))
+}
+
+/// The passes given by flags of their own, in the order of the command line.
+fn short_flags(matches: &ArgMatches, registry: &Registry) -> Result<Pipeline, String> {
+    let mut given: Vec<(usize, &'static str, String)> = Vec::new();
+    for (name, _) in flags_of_passes(registry) {
+        if let (Some(indices), Some(values)) = (matches.indices_of(name), matches.get_many::<String>(name)) {
+            given.extend(indices.zip(values).map(|(index, value)| (index, name, value.clone())));
+        }
+    }
+    given.sort();
+    let mut pipeline = Pipeline::default();
+    for (_, name, options) in given {
+        if let Some(named) = registry.pipeline(name) {
+            pipeline.steps.extend(Pipeline::named(registry, named, &options)?.steps);
+        } else if let Some(pass) = registry.pass(name) {
+            pipeline.steps.push(Step::new(pass, &options)?);
+        }
+    }
+    Ok(pipeline)
+}
+
+/// The text of `--list-passes`.
+pub fn list_passes(registry: &Registry) -> String {
+    let mut out = String::new();
+    for pass in registry.passes {
+        let _ = writeln!(out, "{}  ({})\n    {}", pass.name(), pass.anchor().name(), pass.summary());
+        for option in pass.options() {
+            let _ = writeln!(
+                out,
+                "    {}={}  {} ({})",
+                option.name,
+                option.kind.default_value(),
+                option.doc,
+                option.kind.describe()
+            );
+        }
+    }
+    for pipeline in registry.pipelines {
+        let _ =
+            writeln!(out, "{}  (pipeline)\n    {}\n    {}", pipeline.name, pipeline.summary, pipeline.text);
+    }
+    out
+}
