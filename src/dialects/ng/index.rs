@@ -8,6 +8,7 @@ use ngc_numerics::{Evaluator, Tensor};
 use super::infer::{axis, normalize_axis, show, unify};
 use super::shape::{Y, extent, one, parts, result_shape};
 use super::slice::{chained, number};
+use crate::fold::constants;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&GATHER, &GATHER_ELEMENTS, &GATHER_ND, &ONE_HOT];
@@ -34,6 +35,7 @@ Reference: ONNX Gather, NumPy `take`.",
         one(s, [&data[..axis], indices, &data[axis + 1..]].concat(), elem)
     },
     semantics: Semantics::Primitive(eval_gather),
+    fold: Some(constants),
     ..OpDef::BASE
 };
 
@@ -83,6 +85,7 @@ Reference: ONNX GatherElements, PyTorch `gather`, NumPy `take_along_axis` (witho
         let index = element_positions(&args[0].shape, args[1], axis(s, shape.len())?)?;
         Ok(vec![args[0].select(shape, &index)])
     }),
+    fold: Some(constants),
     ..OpDef::BASE
 };
 
@@ -143,6 +146,7 @@ Reference: ONNX GatherND, TensorFlow `gather_nd`.",
         let index = slice_positions(&args[0].shape, args[1], batch_dims)?;
         Ok(vec![args[0].select(shape, &index)])
     }),
+    fold: Some(constants),
     ..OpDef::BASE
 };
 
@@ -244,6 +248,7 @@ Reference: ONNX OneHot (with constant depth and values), PyTorch `one_hot`, whic
         one(s, [&indices[..axis], &[depth], &indices[axis..]].concat(), elem)
     },
     semantics: Semantics::Primitive(eval_one_hot),
+    fold: Some(constants),
     ..OpDef::BASE
 };
 

@@ -10,6 +10,7 @@ use ngc_numerics::{DType, Evaluator, Format, ScalarFn, Tensor};
 use super::infer::axis;
 use super::shape::{Y, extent, parts, result_shape};
 use super::slice::{chained, number};
+use crate::fold::constants;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CUMSUM, &CUMPROD, &IOTA, &RANGE];
@@ -45,6 +46,7 @@ Reference: ", $reference, "."),
             results: Y,
             infer: infer_scan,
             semantics: Semantics::Primitive(|e, s, args| eval_scan(e, s, args[0], $f, $identity)),
+            fold: Some(constants),
             ..OpDef::BASE
         };
     };

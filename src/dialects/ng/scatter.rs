@@ -11,6 +11,7 @@ use super::index::{along_axis, element_positions, index_vectors, slice_positions
 use super::infer::{axis, show, unify};
 use super::shape::{Y, parts, result_shape};
 use super::slice::chained;
+use crate::fold::constants;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&SCATTER_ELEMENTS, &SCATTER_ND];
@@ -58,6 +59,7 @@ Reference: ONNX ScatterElements, PyTorch `scatter` and `scatter_reduce`.",
         let targets = element_positions(&shape, args[1], axis(s, shape.len())?)?;
         Ok(vec![scatter(e, s, args, &targets)?])
     }),
+    fold: Some(constants),
     ..OpDef::BASE
 };
 
@@ -88,6 +90,7 @@ Reference: ONNX ScatterND, TensorFlow `tensor_scatter_nd_update`.",
         let targets = slice_positions(&result_shape(s)?, args[1], 0)?;
         Ok(vec![scatter(e, s, args, &targets)?])
     }),
+    fold: Some(constants),
     ..OpDef::BASE
 };
 

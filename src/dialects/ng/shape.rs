@@ -8,6 +8,7 @@ use ngc_numerics::{DType, Evaluator, Tensor};
 
 use super::constant::tensor_to_attr_of;
 use super::infer::{normalize_axis, shaped, show};
+use crate::fold::constants;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&RESHAPE, &TRANSPOSE, &BROADCAST_TO, &SQUEEZE, &UNSQUEEZE, &FLATTEN, &SHAPE_OF];
@@ -121,10 +122,9 @@ Reference: ONNX Transpose (whose default, the reversal, is to be written out), N
         result_shape(s)?;
         Ok(vec![args[0].transpose(&permutation(s, args[0].rank())?)?])
     }),
-    fold: Some(|s, _| {
+    fold: Some(|s, c| {
         let rank = s.operands.first()?.shape()?.len();
-        let identity = permutation(s, rank).ok()?.into_iter().eq(0..rank);
-        identity.then_some(Fold::Operand(0))
+        fold_if(permutation(s, rank).ok()?.into_iter().eq(0..rank), s, c)
     }),
     ..OpDef::BASE
 };
@@ -365,6 +365,11 @@ pub(super) fn result_shape(s: &Signature<'_>) -> Result<Vec<usize>, String> {
 }
 
 /// For ops that keep the row-major order of the elements: equal types mean equal values.
-pub(super) fn fold_same_type(s: &Signature<'_>, _: &[Option<&Attr>]) -> Option<Fold> {
-    (s.infer().ok()?.first() == s.operands.first()).then_some(Fold::Operand(0))
+fn fold_same_type(s: &Signature<'_>, c: &[Option<&Attr>]) -> Option<Fold> {
+    fold_if(s.infer().ok()?.first() == s.operands.first(), s, c)
+}
+
+/// The operand itself where the op changes nothing, else the value of constants.
+pub(super) fn fold_if(identity: bool, s: &Signature<'_>, c: &[Option<&Attr>]) -> Option<Fold> {
+    if identity { Some(Fold::Operand(0)) } else { constants(s, c) }
 }

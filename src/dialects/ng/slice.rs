@@ -6,7 +6,10 @@ use ngc_numerics::tensor::strides;
 use ngc_numerics::{DType, Data, Evaluator, Tensor};
 
 use super::infer::{axis, same_elem, unify};
-use super::shape::{X, Y, distinct_axes, extent, ints, one, parts, result_shape, result_shapes, sized};
+use super::shape::{
+    X, Y, distinct_axes, extent, fold_if, ints, one, parts, result_shape, result_shapes, sized,
+};
+use crate::fold::constants;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONCAT, &SPLIT, &SLICE, &PAD, &REVERSE, &TILE, &TRIL, &TRIU];
@@ -25,7 +28,7 @@ Reference: ONNX Concat, NumPy and StableHLO `concatenate`.",
     results: Y,
     infer: infer_concat,
     semantics: Semantics::Primitive(eval_concat),
-    fold: Some(|s, _| (s.operands.len() == 1).then_some(Fold::Operand(0))),
+    fold: Some(|s, c| fold_if(s.operands.len() == 1, s, c)),
     ..OpDef::BASE
 };
 
@@ -186,13 +189,13 @@ Reference: ONNX Slice, NumPy indexing `x[start:stop:step]`, StableHLO `slice`.",
         }
         Ok(vec![args[0].select(shape, &along_axes(&args[0].shape, &maps))])
     }),
-    fold: Some(|s, _| {
+    fold: Some(|s, c| {
         let (from, _) = parts(s, 0).ok()?;
         let whole = |cut: &Cut| match from[cut.axis] {
             Dim::Static(n) => cut.positions(n).eq(0..n),
             Dim::Dynamic => (cut.start, cut.stop, cut.step) == (0, i64::MAX, 1),
         };
-        cuts(s, from.len()).ok()?.iter().all(whole).then_some(Fold::Operand(0))
+        fold_if(cuts(s, from.len()).ok()?.iter().all(whole), s, c)
     }),
     ..OpDef::BASE
 };
@@ -266,9 +269,9 @@ Reference: ONNX Pad, NumPy `pad`, StableHLO `pad` (without interior padding).",
     results: Y,
     infer: infer_pad,
     semantics: Semantics::Primitive(eval_pad),
-    fold: Some(|s, _| {
+    fold: Some(|s, c| {
         let still = |name| s.ints(name).is_some_and(|v| v.iter().all(|&n| n == 0));
-        (still("low") && still("high")).then_some(Fold::Operand(0))
+        fold_if(still("low") && still("high"), s, c)
     }),
     ..OpDef::BASE
 };
@@ -375,11 +378,10 @@ Reference: StableHLO `reverse`, NumPy `flip`.",
         let index = along_axes(&shape, &maps);
         Ok(vec![args[0].select(shape, &index)])
     }),
-    fold: Some(|s, _| {
+    fold: Some(|s, c| {
         let (from, _) = parts(s, 0).ok()?;
         let axes = distinct_axes(&ints(s, "axes").ok()?, from.len()).ok()?;
-        let still = axes.iter().all(|&axis| matches!(from[axis], Dim::Static(0 | 1)));
-        still.then_some(Fold::Operand(0))
+        fold_if(axes.iter().all(|&axis| matches!(from[axis], Dim::Static(0 | 1))), s, c)
     }),
     ..OpDef::BASE
 };
@@ -423,7 +425,7 @@ Reference: ONNX Tile, NumPy `tile` with as many repetitions as dimensions.",
             shape.iter().zip(from).map(|(&to, &n)| (0..to).map(|i| i % n).collect()).collect();
         Ok(vec![args[0].select(shape, &along_axes(from, &maps))])
     }),
-    fold: Some(|s, _| s.ints("repeats")?.iter().all(|&n| n == 1).then_some(Fold::Operand(0))),
+    fold: Some(|s, c| fold_if(s.ints("repeats")?.iter().all(|&n| n == 1), s, c)),
     ..OpDef::BASE
 };
 
@@ -444,6 +446,7 @@ Reference: ONNX Trilu, NumPy `tril` and `triu`."),
             results: Y,
             infer: infer_triangle,
             semantics: Semantics::Primitive(|_, s, args| eval_triangle(s, args[0], $keep)),
+            fold: Some(constants),
             ..OpDef::BASE
         };
     };
