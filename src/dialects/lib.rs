@@ -5,6 +5,7 @@
 //! here does IO or knows of passes.
 
 pub mod builtin;
+pub mod docs;
 pub mod fold;
 pub mod func;
 pub mod ng;
