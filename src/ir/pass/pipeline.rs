@@ -224,11 +224,13 @@ impl Pipeline {
         if anchor != Anchor::Module {
             return fail(format!("pipeline '{name}' runs on builtin.module; move it out of func.func(...)"));
         }
-        if depth >= 16 {
+        if depth >= 8 {
             return fail(format!("pipeline '{name}' contains itself"));
         }
         match Pipeline::parse_text(registry, named.text, depth + 1) {
             Ok(steps) => self.steps.extend(steps.steps),
+            // The outermost name is in the text; what it contains need not be retraced.
+            Err(e) if depth > 0 => return fail(e.message),
             Err(e) => return fail(format!("in pipeline '{name}': {}", e.message)),
         }
         Ok(())
@@ -289,7 +291,7 @@ fn expected(variant: &ErrorVariant<Rule>) -> String {
         .map(|rule| match rule {
             Rule::nest | Rule::anchor | Rule::pipeline => "an anchor such as builtin.module(...)",
             Rule::pass | Rule::name => "a pass name",
-            Rule::options => "options in {...}",
+            Rule::options => "',', ')' or options in {...}",
             Rule::option => "an option name=value",
             Rule::bare | Rule::quoted | Rule::text => "a value",
             _ => "the end of the pipeline",
