@@ -1,0 +1,3 @@
+//! Analyses: what is known of a function without running it.
+
+pub mod range;

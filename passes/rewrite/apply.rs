@@ -1,0 +1,94 @@
+//! Makes the right side of a rule.
+
+use ngc_ir::{Attr, AttrDict, Type};
+use ngc_numerics::{DType, Format};
+use smallvec::SmallVec;
+
+use super::conditions::{Bound, Env, Val, attr};
+use super::graph::{Graph, Term};
+use super::matcher::Match;
+use super::rule::{Expr, OpPattern, Pattern};
+
+/// The term that a right side stands for.
+///
+/// # Errors
+/// A sentence that says which op does not fit its operands, or which value is not known.
+pub fn instantiate(graph: &mut Graph<'_>, pattern: &Pattern, m: &Match) -> Result<Term, String> {
+    match pattern {
+        Pattern::Op(op) => instantiate_op(graph, op, m),
+        Pattern::Var(name, _) | Pattern::Const(name, _) => match m.bindings.get(*name) {
+            Some(Bound::Term(t)) => Ok(*t),
+            _ => Err(format!("?{name} is not a term")),
+        },
+        Pattern::Number(..) | Pattern::Computed(..) => Err("a constant alone has no format".into()),
+    }
+}
+
+fn instantiate_op(graph: &mut Graph<'_>, pattern: &OpPattern, m: &Match) -> Result<Term, String> {
+    let def = graph.context.op(pattern.op.as_str()).ok_or_else(|| format!("unknown op '{}'", pattern.op))?;
+    let mut operands: SmallVec<[Option<Term>; 2]> = SmallVec::new();
+    for arg in &pattern.args {
+        operands.push(match arg {
+            Pattern::Number(..) | Pattern::Computed(..) => None,
+            _ => Some(instantiate(graph, arg, m)?),
+        });
+    }
+    // Constants take the format of the operand beside them.
+    let beside = operands.iter().flatten().find_map(|&t| graph.ty(t).format());
+    let mut terms: SmallVec<[Term; 2]> = SmallVec::new();
+    for (arg, operand) in pattern.args.iter().zip(&operands) {
+        terms.push(match (operand, arg) {
+            (Some(t), _) => *t,
+            (None, Pattern::Number(n, _)) => number(graph, *n, beside)?,
+            (None, Pattern::Computed(e, _)) => match Env::new(graph, &m.bindings).eval(e)? {
+                Val::Number(n) => number(graph, n, beside)?,
+                other => return Err(format!("{other:?} is not a number")),
+            },
+            (None, _) => return Err("a constant alone has no format".into()),
+        });
+    }
+    let mut attrs = AttrDict::EMPTY;
+    for (name, e) in &pattern.attrs {
+        let kind =
+            def.attribute(name.as_str()).ok_or_else(|| format!("'{}' has no '{name}'", def.name))?.kind;
+        let value = match e {
+            Expr::Var(v, _) => match m.bindings.get(*v) {
+                Some(Bound::Attr(a)) => Some(a.clone()),
+                _ => return Err(format!("?{v} is not an attribute")),
+            },
+            _ => attr(&Env::new(graph, &m.bindings).eval(e)?, kind)?,
+        };
+        if let Some(value) = value {
+            attrs.set(*name, value);
+        }
+    }
+    if def.attribute("accumulate").is_some()
+        && attrs.get("accumulate").is_none()
+        && let Some(format) = accumulated(graph, m)
+    {
+        attrs.set("accumulate", Attr::Type(Type::float(format)));
+    }
+    graph.make(def, &terms, attrs)
+}
+
+/// The widest format in which an op that the match covers accumulates: the replacement keeps it.
+fn accumulated(graph: &Graph<'_>, m: &Match) -> Option<Format> {
+    let formats = m.ops.iter().filter_map(|&op| graph.body.attr(op, "accumulate")?.as_type()?.format());
+    formats.max_by_key(|f| f.precision())
+}
+
+/// A scalar constant. One that the format cannot hold is an f64 constant that is converted, so that evaluation at high
+/// precision does not inherit its rounding.
+fn number(graph: &mut Graph<'_>, n: f64, format: Option<Format>) -> Result<Term, String> {
+    let format = format.ok_or("a constant needs a floating-point operand beside it")?;
+    let context = graph.context;
+    let def = |name: &str| context.op(name).ok_or_else(|| format!("op '{name}' is not registered"));
+    let held = if format.contains(n) { format } else { Format::F64 };
+    let value = AttrDict::from([("value", Attr::Float(n, Type::float(held)))]);
+    let constant = graph.make(def("ng.constant")?, &[], value)?;
+    if held == format {
+        return Ok(constant);
+    }
+    let to = AttrDict::from([("to", Attr::Type(Type::scalar(DType::Float(format))))]);
+    graph.make(def("ng.convert")?, &[constant], to)
+}

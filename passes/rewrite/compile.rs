@@ -1,0 +1,366 @@
+//! Checks rules against the declared ops and prepares them for matching: commuted spellings, both ways, an index.
+
+use std::collections::HashMap;
+
+use ngc_ir::op_def::Arity;
+use ngc_ir::{Context, Diagnostic, Diagnostics, Ident};
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
+use super::conditions::FUNCTIONS;
+use super::rule::{Expr, Label, OpPattern, Pattern, Rule};
+
+/// The category of rules that add spellings while matching and are never applied by themselves.
+pub const NORMAL_FORM: &str = "normal-form";
+
+/// The most commuted spellings of one rule.
+const MAX_SPELLINGS: usize = 256;
+
+/// A rule in one direction, ready to be matched.
+#[derive(Clone, Debug)]
+pub struct CompiledRule {
+    /// The rule as written, its sides exchanged for the way back of a `<=>`.
+    pub rule: Rule,
+    /// The left side in all commuted spellings, as written first.
+    pub spellings: Vec<OpPattern>,
+}
+
+impl CompiledRule {
+    /// Whether the rule only adds spellings while matching.
+    pub fn is_view(&self) -> bool {
+        self.rule.category == NORMAL_FORM
+    }
+}
+
+/// Rules indexed by what they look for.
+#[derive(Clone, Debug, Default)]
+pub struct RuleSet {
+    rules: Vec<CompiledRule>,
+    /// Rules to try at an op of a name, by itself or seen in a normal form; the largest pattern first.
+    candidates: HashMap<Ident, Vec<usize>, FxBuildHasher>,
+    /// Normal-form rules by the op at the root of their right side.
+    views: HashMap<Ident, Vec<usize>, FxBuildHasher>,
+}
+
+impl RuleSet {
+    /// Checks and prepares rules.
+    ///
+    /// # Errors
+    /// Every error found, located: unknown ops, attributes and functions, wrong numbers of operands, variables of
+    /// the right side that the left does not bind, names used twice.
+    pub fn compile(context: &Context, rules: Vec<Rule>) -> Result<RuleSet, Diagnostics> {
+        let mut set = RuleSet::default();
+        let mut errors = Diagnostics::default();
+        let mut names: HashMap<String, ngc_ir::Loc> = HashMap::new();
+        for rule in rules {
+            if let Some(first) = names.insert(rule.name.clone(), rule.loc.clone()) {
+                let message = format!("rule '{}' is defined twice", rule.name);
+                errors.push(
+                    Diagnostic::error(rule.loc.clone(), message).note(first, "it is defined here first"),
+                );
+            }
+            let back = rule.both_ways.then(|| {
+                let mut back = rule.clone();
+                std::mem::swap(&mut back.left, &mut back.right);
+                back
+            });
+            for rule in std::iter::once(rule).chain(back) {
+                match compile(context, rule) {
+                    Ok(compiled) => set.rules.push(compiled),
+                    Err(found) => errors.0.extend(found.0),
+                }
+            }
+        }
+        set.index();
+        if errors.has_errors() { Err(errors) } else { Ok(set) }
+    }
+
+    fn index(&mut self) {
+        self.views.clear();
+        self.candidates.clear();
+        for (i, c) in self.rules.iter().enumerate().filter(|(_, c)| c.is_view()) {
+            if let Some(right) = c.rule.right.root() {
+                self.views.entry(right.op).or_default().push(i);
+            }
+        }
+        for (i, c) in self.rules.iter().enumerate().filter(|(_, c)| !c.is_view()) {
+            // The ops that may be seen as the root of this rule, however many views it takes.
+            let mut names = vec![c.spellings[0].op];
+            let mut next = 0;
+            while let Some(&name) = names.get(next) {
+                for &view in self.views.get(&name).into_iter().flatten() {
+                    let from = self.rules[view].spellings[0].op;
+                    if !names.contains(&from) {
+                        names.push(from);
+                    }
+                }
+                next += 1;
+            }
+            for name in names {
+                self.candidates.entry(name).or_default().push(i);
+            }
+        }
+        for list in self.candidates.values_mut() {
+            // The largest pattern says most about what the author meant. The sort is stable: then comes file order.
+            list.sort_by_key(|&i| std::cmp::Reverse(self.rules[i].rule.left.size()));
+        }
+    }
+
+    /// All rules, in the order of their files.
+    pub fn rules(&self) -> &[CompiledRule] {
+        &self.rules
+    }
+
+    /// Rules that may replace an op of this name, largest pattern first.
+    pub fn candidates(&self, op: Ident) -> impl Iterator<Item = &CompiledRule> {
+        self.candidates.get(&op).into_iter().flatten().map(|&i| &self.rules[i])
+    }
+
+    /// Normal-form rules that show another op as an op of this name.
+    pub fn views_as(&self, op: Ident) -> impl Iterator<Item = &CompiledRule> {
+        self.views.get(&op).into_iter().flatten().map(|&i| &self.rules[i])
+    }
+
+    /// The rules of these categories (`all` is every one); normal forms stay.
+    pub fn select(&self, categories: &[&str]) -> RuleSet {
+        let chosen = |c: &&CompiledRule| {
+            c.is_view() || categories.contains(&"all") || categories.contains(&c.rule.category.as_str())
+        };
+        let mut set =
+            RuleSet { rules: self.rules.iter().filter(chosen).cloned().collect(), ..RuleSet::default() };
+        set.index();
+        set
+    }
+}
+
+fn compile(context: &Context, rule: Rule) -> Result<CompiledRule, Diagnostics> {
+    let mut check = Check { context, bound: FxHashSet::default(), errors: Diagnostics::default() };
+    check.left(&rule.left);
+    if rule.left.root().is_none() {
+        check
+            .errors
+            .error(rule.loc.clone(), "the left side of a rule must be an op, or it would match everything");
+    }
+    check.right(&rule.right);
+    if rule.category == NORMAL_FORM && rule.right.root().is_none() {
+        check.errors.error(rule.loc.clone(), "the right side of a normal-form rule must be an op");
+    }
+    if rule.label == Label::Exact && computes(&rule.right) {
+        let message = "a rule that computes constants is error-bounded, for the constant is rounded";
+        check.errors.error(rule.loc.clone(), message);
+    }
+    for condition in rule.conditions.iter().chain(&rule.benefits) {
+        check.expr(condition);
+    }
+    if check.errors.has_errors() {
+        return Err(check.errors);
+    }
+    let mut spellings = commuted(context, &rule.left);
+    if spellings.len() > MAX_SPELLINGS {
+        let message =
+            format!("the left side has {} commuted spellings, more than {MAX_SPELLINGS}", spellings.len());
+        check.errors.error(rule.loc.clone(), message);
+        return Err(check.errors);
+    }
+    let spellings = spellings
+        .drain(..)
+        .filter_map(|p| match p {
+            Pattern::Op(op) => Some(op),
+            _ => None,
+        })
+        .collect();
+    Ok(CompiledRule { rule, spellings })
+}
+
+struct Check<'a> {
+    context: &'a Context,
+    bound: FxHashSet<Ident>,
+    errors: Diagnostics,
+}
+
+impl Check<'_> {
+    fn op(&mut self, op: &OpPattern) {
+        let Some(def) = self.context.op(op.op.as_str()) else {
+            let short = op.op.as_str();
+            let near = nearest(short, self.context.ops().iter().map(|d| d.name));
+            let help = near.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
+            self.errors.error(op.loc.clone(), format!("unknown op '{short}'{help}"));
+            return;
+        };
+        let least = def.operands.iter().filter(|o| o.arity == Arity::One).count();
+        let variadic = def.operands.iter().any(|o| o.arity == Arity::Variadic);
+        let n = op.args.len();
+        if n < least || (n > def.operands.len() && !variadic) {
+            let most = if variadic { "or more".into() } else { format!("to {}", def.operands.len()) };
+            self.errors.error(
+                op.loc.clone(),
+                format!("'{}' takes {least} {most} operands, but {n} are given", def.name),
+            );
+        }
+        for (name, _) in &op.attrs {
+            if def.attribute(name.as_str()).is_none() {
+                let known: Vec<&str> = def.attributes.iter().map(|a| a.name).collect();
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+                let message = format!("'{}' has no attribute '{name}' (known: {known})", def.name);
+                self.errors.error(op.loc.clone(), message);
+            }
+        }
+    }
+
+    fn left(&mut self, pattern: &Pattern) {
+        match pattern {
+            Pattern::Var(name, _) | Pattern::Const(name, _) => {
+                self.bound.insert(*name);
+            }
+            Pattern::Number(..) => {}
+            Pattern::Computed(_, loc) => {
+                self.errors.error(loc.clone(), "const(...) makes a constant; on the left write ?c : const");
+            }
+            Pattern::Op(op) => {
+                self.op(op);
+                self.bound.extend(op.bind);
+                op.args.iter().for_each(|a| self.left(a));
+                op.attrs.iter().for_each(|(_, value)| self.attribute_pattern(value, op));
+            }
+        }
+    }
+
+    fn attribute_pattern(&mut self, value: &Expr, op: &OpPattern) {
+        match value {
+            Expr::Var(name, _) => {
+                self.bound.insert(*name);
+            }
+            Expr::List(items) => items.iter().for_each(|i| self.attribute_pattern(i, op)),
+            Expr::Number(_) | Expr::Word(_) | Expr::Neg(_) => {}
+            _ => self
+                .errors
+                .error(op.loc.clone(), format!("'{value}' cannot be matched; use a variable and 'where'")),
+        }
+    }
+
+    fn right(&mut self, pattern: &Pattern) {
+        match pattern {
+            Pattern::Var(name, loc) | Pattern::Const(name, loc) => self.variable(*name, loc),
+            Pattern::Number(..) => {}
+            Pattern::Computed(e, _) => self.expr(e),
+            Pattern::Op(op) => {
+                self.op(op);
+                op.args.iter().for_each(|a| self.right(a));
+                op.attrs.iter().for_each(|(_, value)| self.expr(value));
+            }
+        }
+    }
+
+    fn variable(&mut self, name: Ident, loc: &ngc_ir::Loc) {
+        if !self.bound.contains(&name) {
+            self.errors.error(loc.clone(), format!("variable ?{name} is not bound by the left side"));
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        match e {
+            Expr::Number(_) | Expr::Word(_) => {}
+            Expr::Var(name, loc) => self.variable(*name, loc),
+            Expr::List(items) => items.iter().for_each(|i| self.expr(i)),
+            Expr::Neg(e) | Expr::Not(e) => self.expr(e),
+            Expr::Binary(_, a, b) => {
+                self.expr(a);
+                self.expr(b);
+            }
+            Expr::Call(name, args, loc) => {
+                match FUNCTIONS.iter().find(|f| f.name == name.as_str()) {
+                    None => {
+                        let near = nearest(name.as_str(), FUNCTIONS.iter().map(|f| f.name));
+                        let help = near.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
+                        self.errors.error(loc.clone(), format!("unknown function '{name}'{help}"));
+                    }
+                    Some(f) if f.arity != args.len() => {
+                        let message =
+                            format!("'{name}' takes {} arguments, but {} are given", f.arity, args.len());
+                        self.errors.error(loc.clone(), message);
+                    }
+                    Some(_) => {}
+                }
+                args.iter().for_each(|a| self.expr(a));
+            }
+        }
+    }
+}
+
+fn computes(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Computed(..) => true,
+        Pattern::Op(op) => op.args.iter().any(computes),
+        _ => false,
+    }
+}
+
+/// The known name that differs least from a misspelt one, if it is close.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known.map(|k| (distance(name, k), k)).filter(|&(d, _)| d <= 2).min().map(|(_, k)| k)
+}
+
+/// Levenshtein's edit distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The pattern with the operands of every commutative op in either order. Operands that are alike are not exchanged.
+fn commuted(context: &Context, pattern: &Pattern) -> Vec<Pattern> {
+    let Pattern::Op(op) = pattern else { return vec![pattern.clone()] };
+    let commutative = context.op(op.op.as_str()).is_some_and(|d| d.traits.commutative);
+    let mut orders: Vec<Vec<Pattern>> = vec![Vec::new()];
+    for arg in &op.args {
+        let spellings = commuted(context, arg);
+        orders = orders
+            .iter()
+            .flat_map(|head| {
+                spellings.iter().map(move |s| {
+                    let mut args = head.clone();
+                    args.push(s.clone());
+                    args
+                })
+            })
+            .take(MAX_SPELLINGS + 1)
+            .collect();
+    }
+    if commutative && op.args.len() >= 2 && !alike(&op.args[0], &op.args[1]) {
+        let swapped: Vec<_> = orders
+            .iter()
+            .map(|args| {
+                let mut args = args.clone();
+                args.swap(0, 1);
+                args
+            })
+            .collect();
+        orders.extend(swapped);
+    }
+    orders.into_iter().map(|args| Pattern::Op(OpPattern { args, ..op.clone() })).collect()
+}
+
+/// Equality that does not look at locations.
+fn alike(a: &Pattern, b: &Pattern) -> bool {
+    match (a, b) {
+        (Pattern::Var(x, _), Pattern::Var(y, _)) | (Pattern::Const(x, _), Pattern::Const(y, _)) => x == y,
+        (Pattern::Number(x, _), Pattern::Number(y, _)) => x == y,
+        (Pattern::Op(x), Pattern::Op(y)) => {
+            x.op == y.op
+                && x.bind == y.bind
+                && x.args.len() == y.args.len()
+                && x.args.iter().zip(&y.args).all(|(p, q)| alike(p, q))
+                && x.attrs.len() == y.attrs.len()
+                && x.attrs.iter().zip(&y.attrs).all(|(p, q)| p.0 == q.0 && p.1.to_string() == q.1.to_string())
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,210 @@
+//! The terms that rules speak of: values of a body, and terms that are not in it yet.
+
+use std::collections::HashMap;
+
+use ngc_dialects::ng::constant::attr_to_tensor;
+use ngc_dialects::ng::infer;
+use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Op, OpDef, Signature, Type, Value};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
+
+use crate::analysis::range::{self, Range, Ranges};
+
+/// A value of the body, or a term made while matching.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Term {
+    /// A value of the body.
+    Value(Value),
+    /// A made term, by its number.
+    Made(u32),
+}
+
+/// An op applied to terms.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Made {
+    op: &'static str,
+    operands: SmallVec<[Term; 2]>,
+    attrs: AttrDict,
+}
+
+/// An op with its operands, in the body or made.
+pub struct Node<'a> {
+    /// Declaration.
+    pub def: &'static OpDef,
+    /// Operands.
+    pub operands: SmallVec<[Term; 2]>,
+    /// Attributes.
+    pub attrs: &'a AttrDict,
+    /// The op of the body.
+    pub op: Option<Op>,
+}
+
+/// A body under a matcher: made terms are shared, typed and ranged, and leave the body as it is.
+pub struct Graph<'a> {
+    /// The declared ops.
+    pub context: &'a Context,
+    /// The body.
+    pub body: &'a Body,
+    /// Ranges of its values.
+    pub ranges: &'a Ranges,
+    made: Vec<(Made, &'static OpDef, Type, Range)>,
+    index: HashMap<Made, u32, FxBuildHasher>,
+}
+
+impl<'a> Graph<'a> {
+    /// A graph without made terms.
+    pub fn new(context: &'a Context, body: &'a Body, ranges: &'a Ranges) -> Graph<'a> {
+        Graph { context, body, ranges, made: Vec::new(), index: HashMap::default() }
+    }
+
+    /// The op that computes a term; none for arguments, ops with several results and unregistered ops.
+    pub fn node(&self, term: Term) -> Option<Node<'_>> {
+        match term {
+            Term::Value(v) => {
+                let op = self.body.defining_op(v)?;
+                let data = self.body.op(op);
+                let def = data.def.filter(|d| d.traits.pure && self.body.num_results(op) == 1)?;
+                let operands = self.body.operands(op).iter().map(|&v| Term::Value(v)).collect();
+                Some(Node { def, operands, attrs: &data.attrs, op: Some(op) })
+            }
+            Term::Made(n) => {
+                let (made, def, ..) = &self.made[n as usize];
+                Some(Node { def, operands: made.operands.clone(), attrs: &made.attrs, op: None })
+            }
+        }
+    }
+
+    /// Type of a term.
+    pub fn ty(&self, term: Term) -> Type {
+        match term {
+            Term::Value(v) => self.body.ty(v),
+            Term::Made(n) => self.made[n as usize].2,
+        }
+    }
+
+    /// Ranges of a term.
+    pub fn range(&self, term: Term) -> Range {
+        match term {
+            Term::Value(v) => self.ranges.of(v),
+            Term::Made(n) => self.made[n as usize].3,
+        }
+    }
+
+    /// Makes a term, or finds it if it was made before.
+    ///
+    /// # Errors
+    /// A sentence that says why the op does not fit its operands.
+    pub fn make(&mut self, def: &'static OpDef, operands: &[Term], attrs: AttrDict) -> Result<Term, String> {
+        let made = Made { op: def.name, operands: operands.into(), attrs };
+        if let Some(&n) = self.index.get(&made) {
+            return Ok(Term::Made(n));
+        }
+        let types: SmallVec<[Type; 4]> = operands.iter().map(|&t| self.ty(t)).collect();
+        let signature = Signature { def, operands: &types, attrs: &made.attrs };
+        signature.check()?;
+        let results = signature.infer()?;
+        let [ty] = results[..] else { return Err(format!("'{}' has {} results", def.name, results.len())) };
+        let ranges: SmallVec<[Range; 4]> = operands.iter().map(|&t| self.range(t)).collect();
+        let range = range::transfer(&signature, &ranges, ty);
+        let n = self.made.len() as u32;
+        self.index.insert(made.clone(), n);
+        self.made.push((made, def, ty, range));
+        Ok(Term::Made(n))
+    }
+
+    /// The made terms that `term` needs, operands first: all that emitting it must know once the body is borrowed.
+    pub fn plan(&self, term: Term) -> Plan {
+        let mut steps = Vec::new();
+        self.collect(term, &mut steps);
+        Plan(steps)
+    }
+
+    fn collect(&self, term: Term, steps: &mut Vec<Step>) {
+        let Term::Made(n) = term else { return };
+        if steps.iter().any(|s| s.0 == n) {
+            return;
+        }
+        let made = &self.made[n as usize].0;
+        made.operands.iter().for_each(|&o| self.collect(o, steps));
+        steps.push((n, made.op, made.operands.clone(), made.attrs.clone()));
+    }
+
+    /// The number that all elements of a constant are, if they are equal. Conversions are looked through: a rule
+    /// speaks of real numbers.
+    pub fn uniform(&self, term: Term) -> Option<f64> {
+        let node = self.node(term)?;
+        match node.def.short_name() {
+            "constant" => match node.attrs.get("value")? {
+                Attr::Float(v, _) => Some(*v),
+                Attr::Int(v, _) => Some(*v as f64),
+                value @ Attr::Dense(d) if d.splat || d.bytes.len() <= 64 => {
+                    let values = attr_to_tensor(value).ok()?.to_f64s();
+                    let first = *values.first()?;
+                    values.iter().all(|&v| v == first).then_some(first)
+                }
+                _ => None,
+            },
+            "convert" | "broadcast_to" | "reshape" | "unsqueeze" => self.uniform(*node.operands.first()?),
+            _ => None,
+        }
+    }
+
+    /// An attribute of a node as rules see it: its default if absent, axes as ascending positive numbers.
+    pub fn attribute(&self, node: &Node<'_>, name: &str) -> Option<Attr> {
+        let types: SmallVec<[Type; 4]> = node.operands.iter().map(|&t| self.ty(t)).collect();
+        normalized(&Signature { def: node.def, operands: &types, attrs: node.attrs }, name)
+    }
+}
+
+fn normalized(s: &Signature<'_>, name: &str) -> Option<Attr> {
+    use ngc_ir::op_def::Default;
+    let rank = s.operands.first().and_then(|t| t.shape()).map_or(0, <[_]>::len);
+    match name {
+        "axes" if matches!(s.def.short_name(), "unsqueeze" | "squeeze") => {
+            // Of an unsqueeze they count in the result.
+            let list = s.ints("axes")?;
+            let rank = if s.def.short_name() == "unsqueeze" { rank + list.len() } else { rank };
+            let mut axes: Vec<usize> =
+                list.iter().map(|&a| infer::normalize_axis(a, rank).ok()).collect::<Option<_>>()?;
+            axes.sort_unstable();
+            Some(Attr::ints(axes.into_iter().map(|a| a as i64)))
+        }
+        "axes" => Some(Attr::ints(infer::axes(s, rank).ok()?.into_iter().map(|a| a as i64))),
+        "axis" => Some(Attr::int(infer::normalize_axis(s.int("axis")?, rank).ok()? as i64)),
+        _ => s.attr(name).cloned().or_else(|| match s.def.attribute(name)?.default {
+            Default::Int(v) => Some(Attr::int(v)),
+            Default::Float(v) => Some(Attr::float(v)),
+            Default::Bool(v) => Some(Attr::Bool(v)),
+            Default::Str(v) => Some(v.into()),
+            _ => None,
+        }),
+    }
+}
+
+/// Made terms in the order in which they must be emitted.
+pub struct Plan(Vec<Step>);
+
+type Step = (u32, &'static str, SmallVec<[Term; 2]>, AttrDict);
+
+impl Plan {
+    /// Emits the ops and returns the value of the last, which is `term`.
+    ///
+    /// # Errors
+    /// A sentence of the builder; it cannot fail for terms that a [`Graph`] made.
+    pub fn emit(&self, b: &mut Builder<'_>, term: Term) -> Result<Value, String> {
+        let mut done: FxHashMap<u32, Value> = FxHashMap::default();
+        let value = |t: Term, done: &FxHashMap<u32, Value>| match t {
+            Term::Value(v) => Ok(v),
+            Term::Made(n) => {
+                done.get(&n).copied().ok_or_else(|| format!("term {n} is used before it is made"))
+            }
+        };
+        for (n, op, operands, attrs) in &self.0 {
+            let operands =
+                operands.iter().map(|&t| value(t, &done)).collect::<Result<SmallVec<[Value; 4]>, _>>()?;
+            let made = b.emit(op, &operands, attrs.clone())?;
+            done.insert(*n, made);
+        }
+        value(term, &done)
+    }
+}

@@ -1,0 +1,202 @@
+//! Finds where the left side of a rule stands in a graph of terms.
+//!
+//! A pattern is matched modulo the normal forms: where it asks for an op, a normal-form rule that has this op on its
+//! right may show another op as it, for example `mul(x, reciprocal(y))` as `div(x, y)`. Such a view is a made term; the
+//! body does not change unless a rule that needed the view is applied.
+
+use ngc_ir::{Attr, Ident, Op};
+use smallvec::SmallVec;
+
+use super::apply::instantiate;
+use super::compile::{CompiledRule, RuleSet};
+use super::conditions::{Bindings, Bound, Env, unify};
+use super::graph::{Graph, Term};
+use super::rule::{Expr, OpPattern, Pattern};
+
+/// How many normal-form rules may follow one another in a view.
+const MAX_VIEWS: usize = 3;
+
+/// The most ways in which one pattern is matched at one place.
+const MAX_MATCHES: usize = 64;
+
+/// Attributes that say how an op rounds, not what it means. Patterns that do not mention them do not look at them.
+pub const ROUNDING: &[&str] = &["accumulate", "sum"];
+
+/// A match of a pattern.
+#[derive(Clone, Default, Debug)]
+pub struct Match {
+    /// What the variables stand for.
+    pub bindings: Bindings,
+    /// Ops of the body that the pattern covers, its root first.
+    pub ops: SmallVec<[Op; 8]>,
+}
+
+/// The outcome of trying a rule at a term.
+pub enum Attempt {
+    /// The pattern does not stand here.
+    None,
+    /// It does, and the replacement is this term.
+    Applies(Match, Term),
+    /// It does, but this is against it.
+    Refused(Match, Refusal),
+}
+
+/// Why a rule whose pattern matches is not applied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The two sides are not known to be equal, or not of one type.
+    Unproven(String),
+    /// They are, but a `when` clause says that nothing would be gained.
+    Pointless(String),
+}
+
+/// Matches patterns in a graph.
+pub struct Matcher<'g, 'a> {
+    /// The graph.
+    pub graph: &'g mut Graph<'a>,
+    /// Where views come from.
+    pub rules: &'g RuleSet,
+}
+
+impl Matcher<'_, '_> {
+    /// Tries a rule at a term. `when` clauses count unless `always`.
+    pub fn attempt(&mut self, rule: &CompiledRule, term: Term, always: bool) -> Attempt {
+        let mut refused = Attempt::None;
+        for spelling in &rule.spellings {
+            for m in self.op(spelling, term, &Match::default(), 0) {
+                match self.replacement(rule, term, &m, always) {
+                    Ok(right) => return Attempt::Applies(m, right),
+                    Err(why) if matches!(refused, Attempt::None) => refused = Attempt::Refused(m, why),
+                    Err(_) => {}
+                }
+            }
+        }
+        refused
+    }
+
+    /// The right side of a rule for a match at `term`.
+    ///
+    /// # Errors
+    /// The condition that does not hold, or how the type would change.
+    fn replacement(
+        &mut self,
+        rule: &CompiledRule,
+        term: Term,
+        m: &Match,
+        always: bool,
+    ) -> Result<Term, Refusal> {
+        use Refusal::{Pointless, Unproven};
+        let env = Env::new(self.graph, &m.bindings);
+        let failed = |list: &[Expr]| list.iter().find(|c| !env.holds(c)).cloned();
+        if let Some(condition) = failed(&rule.rule.conditions) {
+            return Err(Unproven(match env.eval(&condition) {
+                Ok(_) => format!("'{condition}' is not proven"),
+                Err(why) => format!("'{condition}' is not known: {why}"),
+            }));
+        }
+        if let Some(condition) = failed(&rule.rule.benefits).filter(|_| !always) {
+            return Err(Pointless(format!("'{condition}' does not hold")));
+        }
+        let right = instantiate(self.graph, &rule.rule.right, m).map_err(Unproven)?;
+        let (old, new) = (self.graph.ty(term), self.graph.ty(right));
+        if old != new {
+            return Err(Unproven(format!("the type would change from {old} to {new}")));
+        }
+        if right == term {
+            return Err(Pointless("it is in this form already".into()));
+        }
+        Ok(right)
+    }
+
+    fn pattern(&mut self, pattern: &Pattern, term: Term, m: &Match, views: usize) -> Vec<Match> {
+        let bound = |name: Ident| {
+            let mut m = m.clone();
+            if m.bindings.bind(name, Bound::Term(term)) { vec![m] } else { Vec::new() }
+        };
+        match pattern {
+            Pattern::Var(name, _) => bound(*name),
+            Pattern::Const(name, _) if self.graph.uniform(term).is_some() => bound(*name),
+            Pattern::Number(n, _) if self.graph.uniform(term) == Some(*n) => vec![m.clone()],
+            Pattern::Op(op) => self.op(op, term, m, views),
+            _ => Vec::new(),
+        }
+    }
+
+    fn op(&mut self, pattern: &OpPattern, term: Term, m: &Match, views: usize) -> Vec<Match> {
+        let mut found = self.node(pattern, term, m, views);
+        if views < MAX_VIEWS {
+            let rules = self.rules;
+            for rule in rules.views_as(pattern.op) {
+                // A view starts from an op; the cheap test first.
+                let root = self.graph.node(term).map(|n| n.def.name);
+                let direct = root == Some(rule.spellings[0].op.as_str());
+                if !direct
+                    && (views + 1 >= MAX_VIEWS || rules.views_as(rule.spellings[0].op).next().is_none())
+                {
+                    continue;
+                }
+                for spelling in &rule.spellings {
+                    for view in self.op(spelling, term, &Match::default(), views + 1) {
+                        if let Ok(seen) = self.replacement(rule, term, &view, false) {
+                            let mut m = m.clone();
+                            m.ops.extend(view.ops);
+                            found.extend(self.node(pattern, seen, &m, views + 1));
+                        }
+                    }
+                }
+                if found.len() >= MAX_MATCHES {
+                    break;
+                }
+            }
+        }
+        if let Some(name) = pattern.bind {
+            found.retain_mut(|m| m.bindings.bind(name, Bound::Term(term)));
+        }
+        found.truncate(MAX_MATCHES);
+        found
+    }
+
+    /// Matches an op pattern with the very op that computes the term.
+    fn node(&mut self, pattern: &OpPattern, term: Term, m: &Match, views: usize) -> Vec<Match> {
+        let Some(node) = self.graph.node(term) else { return Vec::new() };
+        if node.def.name != pattern.op.as_str() || node.operands.len() != pattern.args.len() {
+            return Vec::new();
+        }
+        let mut m = m.clone();
+        m.ops.extend(node.op);
+        let (graph, operands) = (&*self.graph, node.operands.clone());
+        for (name, expr) in &pattern.attrs {
+            if !unify(expr, graph.attribute(&node, name.as_str()).as_ref(), &mut m.bindings) {
+                return Vec::new();
+            }
+        }
+        // An attribute that the pattern does not mention must be at its default.
+        let plain = node.attrs.iter().all(|(name, value)| {
+            let mentioned = pattern.attrs.iter().any(|(n, _)| n == name);
+            mentioned
+                || ROUNDING.contains(&name.as_str())
+                || name.as_str().contains('.')
+                || is_default(&node, name, value)
+        });
+        if !plain {
+            return Vec::new();
+        }
+        let mut found = vec![m];
+        for (arg, operand) in pattern.args.iter().zip(operands) {
+            found =
+                found.iter().flat_map(|m| self.pattern(arg, operand, m, views)).take(MAX_MATCHES).collect();
+        }
+        found
+    }
+}
+
+fn is_default(node: &super::graph::Node<'_>, name: &Ident, value: &Attr) -> bool {
+    use ngc_ir::op_def::Default;
+    match node.def.attribute(name.as_str()).map(|a| a.default) {
+        Some(Default::Int(v)) => value.as_float() == Some(v as f64),
+        Some(Default::Float(v)) => value.as_float() == Some(v),
+        Some(Default::Bool(v)) => value.as_bool() == Some(v),
+        Some(Default::Str(v)) => value.as_str() == Some(v),
+        _ => false,
+    }
+}

@@ -1,0 +1,67 @@
+//! Rewrite rules and the searches that use them.
+//!
+//! A rule is text ([`parse`], grammar/rules.pest), checked and indexed by [`compile`], found by [`matcher`] in a
+//! [`graph`] of terms under [`conditions`], and made by [`apply`]. [`stabilize`] is the greedy search. [`verify`] believes
+//! no rule: it compares both sides at hundreds of bits.
+
+pub mod apply;
+pub mod compile;
+pub mod conditions;
+pub mod graph;
+pub mod matcher;
+pub mod parse;
+pub mod rule;
+pub mod stabilize;
+pub mod verify;
+
+use std::sync::LazyLock;
+
+use ngc_ir::{Context, Diagnostics, Sources};
+
+use self::compile::RuleSet;
+
+macro_rules! bundle {
+    ($($name:literal),* $(,)?) => { &[$((concat!($name, ".ngr"), include_str!(concat!("rules/", $name, ".ngr")))),*] };
+}
+
+/// The bundled rule files: name and text.
+pub const BUNDLED: &[(&str, &str)] =
+    bundle!["softmax", "exp_log", "sigmoid", "variance", "norm", "attention", "mean", "normal_form"];
+
+static RULES: LazyLock<Result<RuleSet, Diagnostics>> =
+    LazyLock::new(|| load(&ngc_dialects::context(), &[], &mut Sources::new()));
+
+/// The bundled rules, read when first asked for.
+///
+/// # Errors
+/// What is wrong with them; a test keeps this from happening.
+pub fn bundled() -> Result<&'static RuleSet, Diagnostics> {
+    RULES.as_ref().map_err(Clone::clone)
+}
+
+/// The bundled rules and those of further files, given as name and text. `sources` gets all files, for messages.
+///
+/// # Errors
+/// Every error in a file that follows the grammar, and the first violation of the grammar in each other one.
+pub fn load(
+    context: &Context,
+    files: &[(&str, &str)],
+    sources: &mut Sources,
+) -> Result<RuleSet, Diagnostics> {
+    let (mut rules, mut errors) = (Vec::new(), Diagnostics::default());
+    for (name, text) in BUNDLED.iter().chain(files) {
+        let file = sources.add(*name, *text, 1);
+        match parse::parse(text, file) {
+            Ok(found) => rules.extend(found),
+            Err(e) => errors.push(e),
+        }
+    }
+    match RuleSet::compile(context, rules) {
+        Ok(set) if !errors.has_errors() => Ok(set),
+        Ok(_) => Err(errors),
+        Err(more) => {
+            errors.0.extend(more.0);
+            Err(errors)
+        }
+    }
+}

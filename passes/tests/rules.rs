@@ -1,0 +1,121 @@
+//! No rule is believed: each one is compared with itself at 300 bits, and false ones must be caught.
+
+use ngc_ir::Sources;
+use ngc_passes::rewrite::verify::{Effort, Report, verify_rule};
+use ngc_passes::rewrite::{self, compile::RuleSet};
+
+fn bundled() -> &'static RuleSet {
+    match rewrite::bundled() {
+        Ok(rules) => rules,
+        Err(errors) => {
+            let mut sources = Sources::new();
+            let _ = rewrite::load(&ngc_dialects::context(), &[], &mut sources);
+            let shown: Vec<String> =
+                errors.0.iter().map(|e| format!("{:?}: {}", sources.resolve(&e.loc), e.message)).collect();
+            panic!("{}", shown.join("\n"));
+        }
+    }
+}
+
+/// The report on the one rule of a text.
+fn verify(text: &str) -> Report {
+    let context = ngc_dialects::context();
+    let rules =
+        rewrite::load(&context, &[("test.ngr", text)], &mut Sources::new()).expect("the rule is well formed");
+    let rule = rules.rules().last().expect("there is a rule");
+    verify_rule(&context, &rules, rule, Effort { points: 100, shapes: 2, trials: 5000 })
+}
+
+/// The messages for a text, each with line and column.
+fn errors(text: &str) -> String {
+    let mut sources = Sources::new();
+    let errors =
+        rewrite::load(&ngc_dialects::context(), &[("test.ngr", text)], &mut sources).expect_err("is refused");
+    let lines = errors.0.iter().map(|e| {
+        let (_, at) = sources.resolve(&e.loc).expect("errors are located");
+        format!("{}:{}: {}\n", at.line, at.column, e.message)
+    });
+    lines.collect()
+}
+
+#[test]
+fn every_rule_holds() {
+    let context = ngc_dialects::context();
+    let rules = bundled();
+    let effort = Effort { points: 200, shapes: 5, trials: 20_000 };
+    let failures: Vec<String> = rules
+        .rules()
+        .iter()
+        .map(|rule| verify_rule(&context, rules, rule, effort))
+        .filter(|report| !report.passed())
+        .map(|report| format!("{}: {}", report.rule, report.failure.unwrap_or_default()))
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn silu_is_not_sigmoid() {
+    let report = verify("rule wrong : stability, exact div(?x, add(1, exp(neg(?x)))) => sigmoid(?x)");
+    assert!(report.failure.is_some_and(|f| f.contains("left")));
+}
+
+#[test]
+fn layer_norm_does_not_commute_with_affine_maps() {
+    let report = verify(
+        "rule wrong : stability, exact
+             layer_norm(add(matmul(?x, ?w), ?b), axis = ?a) => add(matmul(layer_norm(?x, axis = ?a), ?w), ?b)",
+    );
+    assert!(report.failure.is_some_and(|f| f.contains("left")));
+}
+
+#[test]
+fn a_sum_over_another_axis_is_not_softmax() {
+    // On a square matrix the types agree, and only the values tell.
+    let report = verify(
+        "rule wrong : stability, exact
+             div(exp(?x), reduce_sum(exp(?x), axes = [?a], keepdims = false)) => softmax(?x, axis = ?a)",
+    );
+    assert!(report.failure.is_some_and(|f| f.contains("left")));
+}
+
+#[test]
+fn a_rule_that_never_applies_has_no_evidence() {
+    let report = verify("rule idle : stability, exact exp(?x) => exp2(?x) where lo(?x) > 1e9");
+    assert!(report.failure.is_some_and(|f| f.contains("no instance")));
+}
+
+#[test]
+fn errors_are_located() {
+    assert_eq!(
+        errors("rule a : stability, exact\n  expp(?x) => exp(?y)\n"),
+        "2:3: unknown op 'ng.expp'; did you mean 'ng.exp'?\n".to_string()
+            + "2:19: variable ?y is not bound by the left side\n"
+    );
+    assert_eq!(
+        errors("rule a : stability, exact\n  softmax(?x, axes = 1) => ?x\n"),
+        "2:3: 'ng.softmax' has no attribute 'axes' (known: axis, masked_rows, accumulate, sum)\n"
+    );
+    assert_eq!(
+        errors("rule a : stability, sound exp(?x) => ?x"),
+        "1:21: 'sound' is not a label; write exact, error-bounded or domain-restricted\n"
+    );
+    assert_eq!(
+        errors("rule a : stability, exact exp(?x) => ?x where low(?x) > 0"),
+        "1:47: unknown function 'low'; did you mean 'lo'?\n"
+    );
+    assert_eq!(
+        errors("rule a : stability, exact ?x => exp(?x)"),
+        "1:6: the left side of a rule must be an op, or it would match everything\n"
+    );
+    let deep = format!("rule a : stability, exact {}", "exp(".repeat(300));
+    assert_eq!(errors(&deep), "1:1054: brackets are nested more than 256 levels deep\n");
+}
+
+#[test]
+fn bundled_rules_load_fast() {
+    let context = ngc_dialects::context();
+    let start = std::time::Instant::now();
+    rewrite::load(&context, &[], &mut Sources::new()).expect("bundled rules are well formed");
+    // 20 ms is the budget of an optimised build.
+    assert!(start.elapsed().as_millis() < 200, "{:?}", start.elapsed());
+}
