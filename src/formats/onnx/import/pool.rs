@@ -1,0 +1,113 @@
+//! Pooling, and the windows that it shares with convolution.
+
+use ngc_ir::{Attr, AttrDict, Value};
+
+use super::Table;
+use super::arithmetic::unary;
+use super::node::Node;
+use crate::error::{Result, invalid, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("AveragePool", average_pool),
+    ("GlobalAveragePool", global_average_pool),
+    ("GlobalMaxPool", |n| unary(n, "ng.global_max_pool")),
+    ("MaxPool", max_pool),
+];
+
+fn max_pool(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, attrs) = pool(n)?;
+    // It only says how the indices count, which are refused as an output.
+    n.ignore(&["storage_order"]);
+    Ok(vec![n.emit("ng.max_pool", &[x], attrs)?])
+}
+
+fn average_pool(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, mut attrs) = pool(n)?;
+    if n.flag("count_include_pad", false)? {
+        attrs.set("count_include_pad", true);
+    }
+    Ok(vec![n.emit_sum("ng.avg_pool", &[x], attrs, x)?])
+}
+
+fn global_average_pool(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.input(0)?;
+    Ok(vec![n.emit_sum("ng.global_avg_pool", &[x], AttrDict::EMPTY, x)?])
+}
+
+/// The operand and attributes of sliding pools.
+fn pool(n: &mut Node<'_, '_>) -> Result<(Value, AttrDict)> {
+    let x = n.input(0)?;
+    let Some(kernel) = n.opt_ints("kernel_shape")? else { return invalid("kernel_shape is missing") };
+    let extents: Option<Vec<usize>> = kernel.iter().map(|&k| usize::try_from(k).ok()).collect();
+    let Some(extents) = extents else {
+        return invalid(format!("kernel_shape {kernel:?} has negative extents"));
+    };
+    let mut attrs = windows(n, x, &extents)?;
+    attrs.set("kernel", kernel);
+    if n.flag("ceil_mode", false)? {
+        attrs.set("ceil_mode", true);
+    }
+    Ok((x, attrs))
+}
+
+/// Strides, dilations and pads of windows over the last dimensions of `x`.
+pub(super) fn windows(n: &mut Node<'_, '_>, x: Value, kernel: &[usize]) -> Result<AttrDict> {
+    let spatial = n.shape(x).get(2..).unwrap_or(&[]);
+    let rank = kernel.len();
+    if spatial.len() != rank {
+        return invalid(format!(
+            "the kernel {kernel:?} has not one extent for each spatial dimension of {}",
+            n.ty(x)
+        ));
+    }
+    let mut steps = |name: &'static str| -> Result<Vec<i64>> {
+        let steps = n.opt_ints(name)?.unwrap_or_else(|| vec![1; rank]);
+        match steps.len() == rank && steps.iter().all(|&s| (1..1 << 31).contains(&s)) {
+            true => Ok(steps),
+            false => invalid(format!("{name} {steps:?} must be {rank} positive numbers")),
+        }
+    };
+    let (strides, dilations) = (steps("strides")?, steps("dilations")?);
+    let pads = n.opt_ints("pads")?;
+    let pads: Vec<(i64, i64)> = match n.string("auto_pad", "NOTSET")? {
+        "NOTSET" | "" => {
+            let pads = pads.unwrap_or_else(|| vec![0; 2 * rank]);
+            if pads.len() != 2 * rank {
+                return invalid(format!("pads {pads:?} must be {} numbers", 2 * rank));
+            }
+            (0..rank).map(|i| (pads[i], pads[rank + i])).collect()
+        }
+        "VALID" => vec![(0, 0); rank],
+        mode @ ("SAME_UPPER" | "SAME_LOWER") => {
+            let mut same = Vec::with_capacity(rank);
+            for i in 0..rank {
+                let Some(extent) = spatial[i].known().and_then(|e| i64::try_from(e).ok()) else {
+                    return unsupported(format!("auto_pad = {mode} where an extent is unknown"));
+                };
+                let windows = (extent - 1).div_euclid(strides[i]) + 1;
+                let reach = (kernel[i] as i64 - 1).checked_mul(dilations[i]);
+                let needed =
+                    (windows - 1).checked_mul(strides[i]).zip(reach).map(|(a, b)| a + b + 1 - extent);
+                let Some(total) = needed else { return invalid("the kernel is too large") };
+                let (less, more) = (total.max(0) / 2, total.max(0) - total.max(0) / 2);
+                same.push(if mode == "SAME_UPPER" { (less, more) } else { (more, less) });
+            }
+            same
+        }
+        other => return invalid(format!("auto_pad = '{}'", other.escape_debug())),
+    };
+    let mut attrs = AttrDict::EMPTY;
+    if strides.iter().any(|&s| s != 1) {
+        attrs.set("strides", strides);
+    }
+    if dilations.iter().any(|&d| d != 1) {
+        attrs.set("dilations", dilations);
+    }
+    if pads.iter().any(|&p| p != (0, 0)) {
+        attrs.set(
+            "pads",
+            Attr::Array(pads.iter().map(|&(before, after)| Attr::ints([before, after])).collect()),
+        );
+    }
+    Ok(attrs)
+}
