@@ -181,9 +181,6 @@ fn share_heads(g: &mut Steps<'_, '_>, q: Value, kv: Value) -> Result<Value, Stri
     let (Some([_, wanted, ..]), Some([_, given, length, depth])) = (g.ty(q).shape(), g.ty(kv).shape()) else {
         return Ok(kv);
     };
-    if wanted == given {
-        return Ok(kv);
-    }
     let (heads, groups) = (g.extent(q, 1)?, g.extent(kv, 1)?);
     if heads == groups {
         return Ok(kv);
