@@ -6,7 +6,7 @@ use ngc_numerics::{DType, Evaluator, Tensor, primitives};
 
 use super::infer::{same_elem, show, unify};
 use super::shape::result_shape;
-use super::windows::{DILATIONS, PADS, STRIDES, Window, index_for, product};
+use super::windows::{DILATIONS, PADS, STRIDES, Window, all_reads, index_for};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONV];
@@ -113,8 +113,7 @@ fn evaluate(e: &Evaluator, s: &Signature<'_>, args: &[&Tensor]) -> Result<Vec<Te
     let groups = groups(s)?;
     let (batch, channels, spatial) = (x.shape[0], x.shape[1] / groups, &x.shape[2..]);
     let windows = Window::all(s, &w.shape[2..])?;
-    let reads: Vec<_> = windows.iter().enumerate().map(|(i, w)| w.reads(spatial[i], result[i + 2])).collect();
-    let reads = product(spatial, &reads);
+    let reads = all_reads(&windows, spatial, &result[2..])?;
 
     let kernel: usize = w.shape[2..].iter().product();
     let size: usize = spatial.iter().product();

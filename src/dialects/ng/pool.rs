@@ -9,7 +9,7 @@ use ngc_numerics::{DType, Evaluator, Format, Reduce, SumMethod, Tensor, primitiv
 use super::infer::show;
 use super::shape::result_shape;
 use super::steps::Steps;
-use super::windows::{DILATIONS, PADS, Reads, STRIDES, Window, counts, index_for, product};
+use super::windows::{DILATIONS, PADS, Reads, STRIDES, Window, all_reads, counts, index_for, product};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] =
@@ -230,11 +230,11 @@ fn sliding(s: &Signature<'_>, x: &Tensor) -> Result<(Vec<Window>, Reads), String
     let windows = Window::all(s, &kernel(s)?)?;
     let lead = x.rank() - cut(s, windows.len())?.1.len();
     let spatial = &x.shape[lead..];
-    let mut reads = Vec::with_capacity(windows.len());
+    let mut counts = Vec::with_capacity(windows.len());
     for (i, window) in windows.iter().enumerate() {
-        reads.push(window.reads(spatial[i], window.count(spatial[i], lead + i, s.flag("ceil_mode"))?));
+        counts.push(window.count(spatial[i], lead + i, s.flag("ceil_mode"))?);
     }
-    let reads = product(spatial, &reads);
+    let reads = all_reads(&windows, spatial, &counts)?;
     Ok((windows, reads))
 }
 

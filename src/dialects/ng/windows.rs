@@ -88,7 +88,7 @@ impl Window {
     }
 
     /// What each of `count` windows reads of `n` elements.
-    pub fn reads(&self, n: usize, count: usize) -> Reads {
+    fn reads(&self, n: usize, count: usize) -> Reads {
         let position = |i: usize, k: usize| {
             (i * self.stride + k * self.dilation).checked_sub(self.before).filter(|&p| p < n)
         };
@@ -102,6 +102,18 @@ impl Window {
             |i: usize| (0..self.kernel).filter(|k| i * self.stride + k * self.dilation < end).count();
         (0..count).map(inside).collect()
     }
+}
+
+/// What the windows over several dimensions read, `counts` of them along dimensions of the given extents.
+///
+/// # Errors
+/// When that does not fit in memory.
+pub fn all_reads(windows: &[Window], extents: &[usize], counts: &[usize]) -> Result<Reads, String> {
+    let kernels = windows.iter().map(|window| window.kernel);
+    index_for(&kernels.chain(counts.iter().copied()).collect::<Vec<usize>>())?;
+    let dims: Vec<Reads> =
+        windows.iter().zip(extents).zip(counts).map(|((w, &n), &count)| w.reads(n, count)).collect();
+    Ok(product(extents, &dims))
 }
 
 /// The windows over several dimensions, row-major: what each reads of a row-major block of elements.

@@ -3,7 +3,7 @@
 mod support;
 
 use ngc_ir::Attr;
-use ngc_numerics::{DType, Format, Tensor};
+use ngc_numerics::{DType, Format, Mode, Tensor};
 use support::*;
 
 /// Whole numbers from -4 to 4, so that sums of products are exact and must agree to the bit.
@@ -214,6 +214,17 @@ fn windows_beyond_the_end() {
     same(&values("ng.max_pool", &pads, &[low]), &[-3.0, -3.0, -448.0]);
     same(&values("ng.max_pool", &pads, &[ints(&[2], &[-3, -5])]), &[-3.0, -3.0, -5.0]);
     same(&values("ng.max_pool", &pads, &[tensor(F32, &[2], &[f64::NAN, 1.0])]), &[f64::NAN, f64::NAN, 1.0]);
+}
+
+#[test]
+fn windows_beyond_memory_are_refused() {
+    let huge = 1 << 31;
+    let pads = ("pads", Attr::Array([Attr::ints([huge, huge])].into_iter().collect()));
+    for kernel in [1 << 20, huge] {
+        let attrs = [("kernel", Attr::ints([kernel])), pads.clone()];
+        let found = evaluate(Mode::Rounded, "ng.max_pool", &attrs, &[tensor(F32, &[1], &[1.0])]);
+        assert!(found.unwrap_err().contains("memory"));
+    }
 }
 
 #[test]
