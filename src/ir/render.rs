@@ -135,7 +135,7 @@ fn place<'a>(loc: &Loc, sources: &'a Sources) -> Option<Place<'a>> {
 fn token_len(text: &str) -> usize {
     let rest = text.trim_start_matches(['%', '@', '^', '#', '!', '"']);
     let sigils = text.len() - rest.len();
-    let word = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '-' | ':')));
+    let word = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '-')));
     let len = sigils + word.unwrap_or(rest.len());
     if len > 0 { len } else { text.chars().next().map_or(0, char::len_utf8) }
 }

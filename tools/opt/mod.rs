@@ -181,8 +181,11 @@ impl Driver<'_> {
 
         let mut manager = PassManager::new(&self.context);
         manager.verify_each = self.flags.verify_each;
-        let printed =
-            PrintOptions { generic: self.flags.mlir_print_op_generic, debuginfo: self.flags.print_debuginfo };
+        let printed = PrintOptions {
+            generic: self.flags.mlir_print_op_generic,
+            debuginfo: self.flags.print_debuginfo,
+            sources: Some(sources),
+        };
         if let Some(printer) = print_ir::IrPrinter::new(&self.flags, printed)? {
             manager.instrumentation.push(Box::new(printer));
         }

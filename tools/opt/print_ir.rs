@@ -11,7 +11,7 @@ use super::flags::Flags;
 use crate::io::write_output;
 
 /// Prints the module before and after the passes that flags name.
-pub struct IrPrinter {
+pub struct IrPrinter<'a> {
     before: HashSet<String>,
     after: HashSet<String>,
     before_all: bool,
@@ -19,12 +19,12 @@ pub struct IrPrinter {
     after_change: bool,
     after_failure: bool,
     folder: Option<PathBuf>,
-    options: PrintOptions,
+    options: PrintOptions<'a>,
 }
 
-impl IrPrinter {
+impl<'a> IrPrinter<'a> {
     /// A printer, if the flags ask for one. The error is a message about the folder.
-    pub fn new(flags: &Flags, options: PrintOptions) -> Result<Option<IrPrinter>, String> {
+    pub fn new(flags: &Flags, options: PrintOptions<'a>) -> Result<Option<IrPrinter<'a>>, String> {
         let any = !flags.print_ir_before.is_empty()
             || !flags.print_ir_after.is_empty()
             || flags.print_ir_before_all
@@ -64,7 +64,7 @@ impl IrPrinter {
     }
 }
 
-impl Instrumentation for IrPrinter {
+impl Instrumentation for IrPrinter<'_> {
     fn before_step(&mut self, index: usize, step: &Step, module: &Module) {
         if self.before_all || self.before.contains(step.pass.name()) {
             self.print(index, step, "before", module);
