@@ -6,7 +6,8 @@
 
 use ngc_dialects::ng::constant::attr_to_tensor;
 use ngc_dialects::ng::infer;
-use ngc_ir::{Attr, Body, Op, Semantics, Signature, Type, Value, ValueDef};
+use ngc_ir::pass::{Analysis, Function};
+use ngc_ir::{Attr, Body, Context, Op, Semantics, Signature, Type, Value, ValueDef};
 use ngc_numerics::{Binary64, DType, Enclosure, Format, Prim, enclosure};
 
 /// The values a quantity may take.
@@ -92,9 +93,15 @@ impl Ranges {
         self.values.get(value.index()).copied().unwrap_or(Range::WHOLE)
     }
 
-    /// Whether `value` is an argument or result about which nothing is known.
+    /// Whether `value` is an argument whose range is not stated.
     pub fn is_unknown(&self, body: &Body, value: Value) -> bool {
         matches!(body.def(value), ValueDef::Argument(..)) && self.of(value).exact == finite(body.ty(value))
+    }
+}
+
+impl Analysis for Ranges {
+    fn compute(function: &Function, _: &Context) -> Ranges {
+        Ranges::of_function(&function.body, function.attrs.get("arg_attrs"))
     }
 }
 

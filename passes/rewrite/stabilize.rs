@@ -81,6 +81,16 @@ impl Pass for Stabilize {
             path => load(path, cx)?.select(&categories),
         };
         let report = stabilize(cx.context, function, &rules);
+        let masked =
+            if text("masked-rows") == "zero" { zero_masked_rows(&mut function.body) } else { Vec::new() };
+        for loc in &masked {
+            cx.remark(
+                RemarkKind::Passed,
+                "masked-rows",
+                loc.clone(),
+                "rows that are -inf throughout give 0, as asked",
+            );
+        }
         for step in &report.applied {
             cx.remark(RemarkKind::Passed, &step.rule, step.loc.clone(), step.message.clone());
         }
@@ -89,7 +99,7 @@ impl Pass for Stabilize {
         }
         cx.count("rewrites", report.applied.len());
         cx.count("erased", report.erased);
-        Ok(Changed::from(!report.applied.is_empty()))
+        Ok(Changed::from(!report.applied.is_empty() || !masked.is_empty()))
     }
 }
 
@@ -120,6 +130,48 @@ fn load(path: &str, cx: &PassContext<'_>) -> Result<RuleSet, Diagnostics> {
         }
         located
     })
+}
+
+/// Sets `masked_rows = "zero"` on every op that has the attribute and does not state it; returns their locations.
+fn zero_masked_rows(body: &mut Body) -> Vec<Loc> {
+    let mut changed = Vec::new();
+    for op in body.walk() {
+        let data = body.op_mut(op);
+        let declared = data.def.is_some_and(|d| d.attribute("masked_rows").is_some());
+        if declared && data.attrs.get("masked_rows").is_none() {
+            data.attrs.set("masked_rows", "zero");
+            changed.push(data.loc.clone());
+        }
+    }
+    changed
+}
+
+/// Ops whose result leaves the finite range of its format although their operands do not: what no rule could cure takes
+/// a wider format. Says something only where every argument has a stated range.
+fn overflows(body: &Body, ranges: &Ranges) -> Vec<Step> {
+    let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
+    if arguments.iter().any(|&v| ranges.is_unknown(body, v)) {
+        return Vec::new();
+    }
+    let beyond = |v: ngc_ir::Value| body.ty(v).format().is_some_and(|f| ranges.of(v).may_overflow(f));
+    let ops = body.walk().into_iter().filter(|&op| body.num_results(op) == 1 && body.op(op).def.is_some());
+    ops.filter(|&op| beyond(body.result(op, 0)) && !body.operands(op).iter().any(|&v| beyond(v)))
+        .filter_map(|op| {
+            let value = body.result(op, 0);
+            let (format, range) = (body.ty(value).format()?, ranges.of(value).exact);
+            let reach = range.lo.abs().max(range.hi.abs());
+            reach.is_finite().then(|| Step {
+                rule: "overflow".into(),
+                loc: body.op(op).loc.clone(),
+                message: format!(
+                    "{} reaches {reach:.2e}, the largest {format} is {:.2e}: no rule cures it, its result needs a wider \
+                     format",
+                    body.name(op),
+                    format.max_finite()
+                ),
+            })
+        })
+        .collect()
 }
 
 /// What a run did.
@@ -174,6 +226,7 @@ pub fn stabilize(context: &ngc_ir::Context, function: &mut Function, rules: &Rul
             }
         }
         report.missed = missed.into_values().collect();
+        report.missed.extend(overflows(rewriter.body(), &ranges));
         if report.applied.len() == before {
             break;
         }
