@@ -351,6 +351,16 @@ impl Body {
         self.ops[op.index()].attrs.get(name)
     }
 
+    /// Gives an op that has no results its results, for readers that learn their types after the op's regions.
+    pub fn set_results(&mut self, op: Op, types: &[Type]) {
+        debug_assert_eq!(self.ops[op.index()].num_results, 0, "the op has results already");
+        let first = self.values.len() as u32;
+        let results = types.iter().enumerate();
+        self.values.extend(results.map(|(i, &ty)| ValueData { ty, def: ValueDef::Result(op, i as u32) }));
+        let data = &mut self.ops[op.index()];
+        (data.first_result, data.num_results) = (first, types.len() as u32);
+    }
+
     /// Operands of the op.
     pub fn operands(&self, op: Op) -> &[Value] {
         &self.ops[op.index()].operands

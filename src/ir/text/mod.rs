@@ -1,0 +1,17 @@
+//! The IR as text, in and out: MLIR's generic form, and custom forms of builtin, func and ng.
+//!
+//! Reading takes three steps. A scanner checks strings and the nesting of brackets and finds the function bodies. The
+//! grammar `grammar/ngir.pest` then parses one operation at a time, so that memory stays flat however large a function
+//! is. Functions are independent, and read in parallel.
+
+mod parse;
+mod print;
+mod scanner;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use parse::{ParseOptions, parse_attribute, parse_module, parse_type};
+pub use print::{PrintOptions, print_attribute, print_body, print_module, print_op};
+pub use scanner::MAX_NESTING;
+pub use source::decode_source;
