@@ -4,7 +4,8 @@ use std::path::Path;
 
 use ngc_dialects::{FAMILIES, docs};
 use ngc_ir::op_def::{AttrKind, Default, Semantics, Syntax};
-use ngc_ir::{AttrDict, OpDef, Signature, Type};
+use ngc_ir::text::{ParseOptions, parse_module};
+use ngc_ir::{AttrDict, OpDef, Signature, Sources, Type};
 use ngc_numerics::Format;
 
 fn ops() -> impl Iterator<Item = &'static OpDef> {
@@ -66,4 +67,64 @@ fn the_op_reference_is_current() {
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(found == page, "docs/ops.md is out of date; NGC_BLESS=1 cargo test -p ngc-dialects renews it");
+}
+
+#[test]
+fn examples_parse_and_verify() {
+    let context = ngc_dialects::context();
+    let mut wrong = String::new();
+    for def in ops() {
+        let text = around(def);
+        let mut sources = Sources::new();
+        let file = sources.add(def.name, text.as_str(), 1);
+        let module = parse_module(&context, &sources, file, &ParseOptions::default());
+        let verified = module.and_then(|module| {
+            let found = module.ops().any(|top| {
+                def.syntax == Syntax::Module
+                    || module.body.is(top, def)
+                    || module.body.body(top).is_some_and(|b| b.walk().into_iter().any(|op| b.is(op, def)))
+            });
+            assert!(found, "the example of {} is of another op", def.name);
+            ngc_ir::verifier::verify(&context, &module)
+        });
+        if let Err(errors) = verified {
+            let messages: Vec<&str> = errors.0.iter().map(|d| d.message.as_str()).collect();
+            wrong += &format!("{}: {}\n{text}\n", def.name, messages.join("; "));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// A module around an example: its free values become arguments of the types that the example names.
+fn around(def: &OpDef) -> String {
+    let (example, free) = (def.example, free_values(def.example));
+    let arguments: Vec<String> = free.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+    let head = format!("func.func @example({})", arguments.join(", "));
+    match def.syntax {
+        Syntax::Module | Syntax::Func => example.into(),
+        Syntax::Return => format!("{head} -> {} {{\n  {example}\n}}\n", free[0].1),
+        Syntax::Call => {
+            format!(
+                "func.func private @f({0}) -> {0}\n{head} {{\n  {example}\n  func.return\n}}\n",
+                free[0].1
+            )
+        }
+        _ => format!("{head} {{\n  {example}\n  func.return\n}}\n"),
+    }
+}
+
+/// The operands of a one-line example, each with its type.
+fn free_values(example: &str) -> Vec<(&str, &str)> {
+    let (_, op) = example.split_once(" = ").unwrap_or(("", example));
+    let Some((op, types)) = op.rsplit_once(" : ") else { return Vec::new() };
+    let operands = op.split(" {").next().unwrap_or(op);
+    let names: Vec<&str> =
+        operands.split([' ', ',', '(', ')']).filter(|word| word.starts_with('%')).collect();
+    let types = types.split(" -> ").next().unwrap_or(types).trim_matches(['(', ')']);
+    let types: Vec<&str> = types.split(", ").collect();
+    let ty = |i: usize| if types.len() == 1 { types[0] } else { types[i] };
+    let mut free: Vec<(&str, &str)> = names.iter().enumerate().map(|(i, &name)| (name, ty(i))).collect();
+    free.sort_by_key(|&(name, _)| name);
+    free.dedup();
+    free
 }
