@@ -26,11 +26,26 @@ const MAX_HEADER: u64 = 100_000_000;
 /// # Errors
 /// When a blob is used with two types or has not the size of its type, and for input and output.
 pub fn detach_weights(module: &mut Module, path: &Path, name: &str) -> Result<()> {
-    {
-        let entries = views(module)?;
-        safetensors::serialize_to_file(entries, None, path)
-            .map_err(|e| FormatError::Invalid(e.to_string()))?;
-    }
+    let io = |e: std::io::Error| FormatError::Invalid(e.to_string());
+    let entries = views(module)?;
+    // The file appears by renaming a temporary one, which only its owner may read; the permissions are to be those
+    // of the file that it replaces, or the usual ones.
+    let is_new = !path.exists();
+    let permissions = File::options()
+        .create(true)
+        .append(true)
+        .open(path)
+        .and_then(|f| f.metadata())
+        .map_err(io)?
+        .permissions();
+    safetensors::serialize_to_file(entries, None, path).map_err(|e| {
+        if is_new {
+            // An empty file is no weights file.
+            let _ = std::fs::remove_file(path);
+        }
+        FormatError::Invalid(e.to_string())
+    })?;
+    std::fs::set_permissions(path, permissions).map_err(io)?;
     module.resources.clear();
     module.attrs.set(WEIGHTS, name);
     Ok(())

@@ -1,12 +1,14 @@
 //! One node: its attributes and inputs as the importers read them, and the ops they emit for it.
 
-use ngc_dialects::ng::constant::tensor_to_attr;
+use std::sync::Arc;
+
 use ngc_ir::{Attr, AttrDict, Dim, Loc, Type, Value};
 use ngc_numerics::{DType, Format, Tensor};
 
 use super::super::proto::{AttributeProto, NodeProto, TensorProto};
 use super::extents::{Extent, extents};
 use super::graph::Graph;
+use super::weights::dense;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 /// A node while it is imported. It remembers what has been read of it.
@@ -194,28 +196,36 @@ impl<'g, 'a> Node<'g, 'a> {
         }
     }
 
-    /// The shape that input `i` says `x` is to have. Extents that are only known at run time become 0 where `copy_zeros`
-    /// makes that stand for the same dimension of `x`, else -1, which only one of them can be.
-    pub(super) fn target_shape(&mut self, i: usize, x: Value, copy_zeros: bool) -> Result<Vec<i64>> {
+    /// The shape that input `i` says `x` is to have, and whether a 0 in it stands for the same dimension of `x`.
+    /// Extents that are only known at run time become such a 0 where they are that dimension's, else -1, which only one
+    /// of them can be.
+    pub(super) fn target_shape(&mut self, i: usize, x: Value, allow_zero: bool) -> Result<(Vec<i64>, bool)> {
         let Some(name) = self.input_name(i) else { return invalid(format!("input {i} (shape) is missing")) };
         if self.graph.constant(name)?.is_some() {
-            return self.const_ints(i, "shape");
+            let shape = self.const_ints(i, "shape")?;
+            let copies = !allow_zero && shape.contains(&0);
+            return Ok((shape, copies));
         }
         let shape = self.graph.value(name)?;
-        let Some(extents) = extents(&self.graph.body, |v| self.graph.constant_of(v).ok().flatten(), shape, 0)
-        else {
+        let constant = |v| self.graph.constant_of(v).ok().flatten();
+        let Some(extents) = extents(&self.graph.body, constant, shape, 0) else {
             return unsupported(format!("input {i} '{name}' (shape) is neither constant nor made of shapes"));
         };
+        // An extent of 0 that is meant rules the other meaning of 0 out.
+        let copies = !(allow_zero && extents.contains(&Extent::Known(0)));
         let target: Vec<i64> = (0..)
             .zip(extents)
             .map(|(at, extent)| match extent {
                 Extent::Known(n) => n,
-                Extent::Of(value, axis) if copy_zeros && (value, axis) == (x, at) => 0,
+                Extent::Of(value, axis) if copies && (value, axis) == (x, at) => 0,
                 Extent::Of(..) | Extent::Unknown => -1,
             })
             .collect();
         match target.iter().filter(|&&n| n == -1).count() {
-            0 | 1 => Ok(target),
+            0 | 1 => {
+                let copies = copies && target.contains(&0);
+                Ok((target, copies))
+            }
             _ => unsupported(format!(
                 "input {i} '{name}' (shape) has several extents that are not known: {target:?}"
             )),
@@ -303,19 +313,20 @@ impl<'g, 'a> Node<'g, 'a> {
         self.emit(name, operands, attrs)
     }
 
-    /// Emits a constant.
+    /// Emits a constant tensor, of rank 0 too.
     pub(super) fn constant(&mut self, tensor: &Tensor) -> Result<Value> {
-        let attr = tensor_to_attr(tensor);
+        let ty = Type::tensor(tensor.shape.iter().map(|&n| Dim::Static(n)), tensor.dtype);
+        let attr = Attr::Dense(Arc::new(dense(ty, &tensor.to_bytes())));
         self.emit("ng.constant", &[], [("value", attr)])
     }
 
     /// Emits a scalar constant of the elements of `like`, which elementwise ops broadcast.
     pub(super) fn scalar(&mut self, value: f64, like: Value) -> Result<Value> {
-        let tensor = match self.elem(like)? {
-            DType::Float(format) => Tensor::scalar(format, value),
-            dtype => Tensor::int_scalar(dtype, value as i64),
+        let attr = match self.elem(like)? {
+            DType::Float(format) => Attr::Float(format.round(value), Type::float(format)),
+            dtype => Attr::Int(dtype.wrap(value as i64), Type::scalar(dtype)),
         };
-        self.constant(&tensor)
+        self.emit("ng.constant", &[], [("value", attr)])
     }
 
     /// Emits a reshape to extents of which at most one is -1.

@@ -24,10 +24,10 @@ pub(super) const OPS: Table = &[
 
 fn reshape(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = n.input(0)?;
-    let copy_zeros = !n.flag("allowzero", false)?;
-    let shape = n.target_shape(1, x, copy_zeros)?;
+    let allow_zero = n.flag("allowzero", false)?;
+    let (shape, copy_zeros) = n.target_shape(1, x, allow_zero)?;
     let mut attrs = AttrDict::EMPTY;
-    if copy_zeros && shape.contains(&0) {
+    if copy_zeros {
         attrs.set("copy_zeros", true);
     }
     attrs.set("shape", shape);

@@ -35,16 +35,29 @@ pub(super) fn attribute(
     if elem == DType::BOOL && bytes.iter().any(|&b| b > 1) {
         bytes = Cow::Owned(bytes.iter().map(|&b| u8::from(b != 0)).collect());
     }
-    let size = elem.storage_bytes();
-    let splat = bytes.len() >= size && bytes.chunks_exact(size).all(|element| element == &bytes[..size]);
-    if splat || bytes.len() <= INLINE_BYTES || options.weights == Weights::Inline {
-        let bytes: Arc<[u8]> = if splat { bytes[..size].into() } else { bytes.into() };
-        return Ok(Attr::Dense(Arc::new(Dense { ty, bytes, splat })));
+    if is_splat(ty, &bytes) || bytes.len() <= INLINE_BYTES || options.weights == Weights::Inline {
+        return Ok(Attr::Dense(Arc::new(dense(ty, &bytes))));
     }
     let key = key(resources, name);
     let attr = Attr::Resource(Ident::new(&key), ty);
     resources.insert(key, Blob { alignment: 64, bytes: bytes.into() });
     Ok(attr)
+}
+
+/// The elements of a tensor type, kept once if they are all equal.
+pub(super) fn dense(ty: Type, bytes: &[u8]) -> Dense {
+    let splat = is_splat(ty, bytes);
+    let kept = if splat { element_size(ty) } else { bytes.len() };
+    Dense { ty, bytes: bytes[..kept].into(), splat }
+}
+
+fn is_splat(ty: Type, bytes: &[u8]) -> bool {
+    let size = element_size(ty);
+    bytes.len() >= size && bytes.chunks_exact(size).all(|element| element == &bytes[..size])
+}
+
+fn element_size(ty: Type) -> usize {
+    ty.elem().map_or(1, DType::storage_bytes)
 }
 
 /// A key that text can hold without quotes, different from the others.

@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Makes testdata/operators.npz: a model of one or a few nodes for each ONNX operator that ngc reads, with inputs and
+the outputs of ONNX Runtime.
+
+An entry is CASE/model (the bytes of the model), CASE/in_N or CASE/out_N. Needs numpy, ml_dtypes, onnx and
+onnxruntime. The file is kept in the repository.
+"""
+
+import io
+import pathlib
+import zipfile
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.lib import format as npy
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = pathlib.Path(__file__).parent
+RNG = np.random.default_rng(1)
+CASES = {}
+
+
+def f(*shape, low=-3.0, high=3.0, dtype=np.float32):
+    return RNG.uniform(low, high, shape).astype(dtype)
+
+
+def i(*values, dtype=np.int64):
+    return np.array(values, dtype)
+
+
+def case(name, op, inputs, constants=None, outputs=1, opset=20, dims=None, nodes=None, expected=None, **attributes):
+    """One node of `op`. `inputs` are run-time inputs; `constants` maps positions to initializers, which come between
+    them; None leaves an input out. `nodes` gives the nodes themselves."""
+    order, initializers, feeds = [], [], {}
+    run_time = iter(inputs)
+    constants = constants or {}
+    count = len(inputs) + len(constants)
+    for k in range(count):
+        if k in constants:
+            if constants[k] is None:
+                order.append("")
+                continue
+            order.append(f"c{k}")
+            initializers.append(numpy_helper.from_array(constants[k], f"c{k}"))
+        else:
+            feeds[f"x{k}"] = next(run_time)
+            order.append(f"x{k}")
+    names = [f"y{k}" for k in range(outputs)]
+    if nodes is None:
+        nodes = [helper.make_node(op, order, names, name=f"the_{op}", **attributes)]
+    infos = []
+    for k, (n, a) in enumerate(feeds.items()):
+        shape = list(a.shape) if dims is None else [d or s for d, s in zip(dims[k], a.shape)]
+        infos.append(helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), shape))
+    # The types of the outputs are inferred.
+    graph = helper.make_graph(nodes, "g", infos, [onnx.ValueInfoProto(name=n) for n in names], initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset < 23 else 10)
+    model = onnx.shape_inference.infer_shapes(model)
+    if expected is None:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        expected = session.run(None, feeds)
+    assert name not in CASES, name
+    CASES[name] = (model.SerializeToString(deterministic=True), list(feeds.values()), expected)
+
+
+def elementwise():
+    for op in ["Abs", "Atan", "Asinh", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish",
+               "LeakyRelu", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh",
+               "Softplus", "Softsign", "Tan", "Tanh", "Celu", "ThresholdedRelu", "Shrink", "Identity"]:
+        case(op, op, [f(2, 7)])
+    case("Cosh", "Cosh", [f(2, 7)])
+    for op in ["Acos", "Asin", "Atanh"]:
+        case(op, op, [f(9, low=-0.95, high=0.95)])
+    for op in ["Log", "Sqrt"]:
+        case(op, op, [f(9, low=0.1, high=9)])
+    case("Acosh", "Acosh", [f(9, low=1.1, high=9)])
+    case("Elu_alpha", "Elu", [f(9)], alpha=0.5)
+    case("Celu_alpha", "Celu", [f(9)], alpha=2.0)
+    case("Selu_parameters", "Selu", [f(9)], alpha=1.5, gamma=2.0)
+    case("HardSigmoid_parameters", "HardSigmoid", [f(9)], alpha=0.3, beta=0.4)
+    case("LeakyRelu_alpha", "LeakyRelu", [f(9)], alpha=0.3)
+    case("ThresholdedRelu_alpha", "ThresholdedRelu", [f(9)], alpha=0.7)
+    case("Shrink_parameters", "Shrink", [f(9)], bias=0.5, lambd=1.5)
+    case("Gelu_tanh", "Gelu", [f(9)], approximate="tanh")
+    case("PRelu", "PRelu", [f(2, 3, 4)], {1: f(3, 1)})
+    x = f(9)
+    case("Swish", "Swish", [x], opset=24, expected=[x / (1 + np.exp(-x))])
+    case("Swish_alpha", "Swish", [x], opset=24, alpha=1.5, expected=[x / (1 + np.exp(-1.5 * x))])
+    for op in ["Add", "Sub", "Mul", "Div", "Max", "Min"]:
+        case(op, op, [f(2, 3, 4), f(3, 1)])
+    case("Div_int", "Div", [i(7, -7, 7, -7), i(2, 2, -2, -2)])
+    case("Mod", "Mod", [i(7, -7, 7, -7, 6), i(3, 3, -3, -3, 3)])
+    case("Mod_fmod", "Mod", [f(9), f(9)], fmod=1)
+    case("Pow", "Pow", [f(9, low=0.1)], {1: np.float32(2.5)})
+    case("Pow_int_exponent", "Pow", [f(9)], {1: i(3)})
+    case("Max_variadic", "Max", [f(9), f(1), f(2, 9)])
+    case("Sum", "Sum", [f(9), f(1), f(2, 9)])
+    case("Mean", "Mean", [f(9), f(1), f(2, 9)])
+    case("Clip", "Clip", [f(9)], {1: np.float32(-1), 2: np.float32(1.5)})
+    case("Clip_max", "Clip", [f(9)], {1: None, 2: np.float32(1.5)})
+    case("Clip_int", "Clip", [i(1, 5, 9)], {1: np.array(2), 2: np.array(6)})
+    case("Clip_6", "Clip", [f(9)], opset=10, min=-1.0, max=1.0)
+    case("Cast", "Cast", [f(9)], to=TensorProto.INT32)
+    case("Cast_f16", "Cast", [f(9)], to=TensorProto.FLOAT16)
+    case("Cast_bool", "Cast", [i(0, 1, 2)], to=TensorProto.BOOL)
+    case("CastLike", "CastLike", [f(9)], {1: i(1)})
+    for op in ["Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"]:
+        case(op, op, [i(1, 2, 3), i(2)])
+    for op in ["And", "Or", "Xor"]:
+        case(op, op, [np.array([True, True, False, False]), np.array([True, False, True, False])])
+    case("Not", "Not", [np.array([True, False])])
+    case("Where", "Where", [np.array([[True], [False]]), f(3), f(2, 3)])
+    special = np.array([1, np.inf, -np.inf, np.nan], np.float32)
+    case("IsNaN", "IsNaN", [special])
+    case("IsInf", "IsInf", [special])
+    case("IsInf_negative", "IsInf", [special], detect_positive=0)
+    case("IsInf_positive", "IsInf", [special], detect_negative=0)
+
+
+def reductions():
+    for op in ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"]:
+        x = f(2, 3, 4, low=0.5)
+        case(f"Reduce{op}", f"Reduce{op}", [x], {1: i(1, -1)})
+        case(f"Reduce{op}_all", f"Reduce{op}", [x], keepdims=0)
+        case(f"Reduce{op}_attribute", f"Reduce{op}", [x], opset=11, axes=[0, 2], keepdims=0)
+    case("ReduceSum_noop", "ReduceSum", [f(2, 3)], {1: i()}, noop_with_empty_axes=1)
+    case("ReduceSumSquare_int", "ReduceSumSquare", [i(1, 2, 3, dtype=np.int32)])
+    case("ReduceMean_f16", "ReduceMean", [f(3, 50, dtype=np.float16)], {1: i(1)})
+    ties = np.array([[1, 3, 3], [2, 2, 1]], np.float32)
+    for op in ["ArgMax", "ArgMin"]:
+        case(op, op, [ties])
+        case(f"{op}_last", op, [ties], axis=1, keepdims=0, select_last_index=1)
+    case("CumSum", "CumSum", [f(2, 5)], {1: np.array(1)})
+    case("CumSum_reverse", "CumSum", [f(2, 5)], {1: np.array(-1)}, exclusive=1, reverse=1)
+
+
+def linear():
+    case("MatMul", "MatMul", [f(2, 3, 4), f(4, 5)])
+    case("MatMul_vector", "MatMul", [f(4), f(2, 4, 5)])
+    case("Gemm", "Gemm", [f(4, 3), f(5, 4), f(5)], transA=1, transB=1, alpha=0.5, beta=2.0)
+    case("Gemm_without_c", "Gemm", [f(3, 4), f(4, 5)])
+    case("Conv", "Conv", [f(2, 4, 7, 6), f(6, 2, 3, 2), f(6)], group=2, strides=[2, 1], pads=[1, 0, 2, 1],
+         dilations=[1, 2])
+    case("Conv_1d", "Conv", [f(1, 3, 9), f(4, 3, 3)], kernel_shape=[3])
+    case("Conv_3d", "Conv", [f(1, 2, 4, 5, 4), f(3, 2, 2, 2, 2)])
+    for mode in ["SAME_UPPER", "SAME_LOWER", "VALID"]:
+        case(f"Conv_{mode}", "Conv", [f(1, 1, 6, 7), f(1, 1, 2, 3)], auto_pad=mode, strides=[1, 2])
+    for op in ["MaxPool", "AveragePool"]:
+        case(op, op, [f(2, 3, 7, 6)], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
+        case(f"{op}_ceil", op, [f(1, 1, 7, 8)], kernel_shape=[2, 3], strides=[2, 2], ceil_mode=1)
+        case(f"{op}_same", op, [f(1, 1, 7, 8)], kernel_shape=[2, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+    case("MaxPool_dilated", "MaxPool", [f(1, 1, 9)], kernel_shape=[3], dilations=[2])
+    case("AveragePool_pad", "AveragePool", [f(1, 1, 5, 5)], kernel_shape=[3, 3], pads=[1, 1, 1, 1],
+         count_include_pad=1)
+    case("GlobalAveragePool", "GlobalAveragePool", [f(2, 3, 4, 5)])
+    case("GlobalMaxPool", "GlobalMaxPool", [f(2, 3, 4, 5)])
+    q, k, v = f(2, 4, 5, 8), f(2, 2, 6, 8), f(2, 2, 6, 3)
+    case("Attention", "Attention", [q, k, v], opset=23)
+    case("Attention_mask", "Attention", [q, k, v, f(5, 6)], opset=23, scale=0.3)
+    case("Attention_causal_3d", "Attention", [f(2, 5, 12), f(2, 5, 6), f(2, 5, 4)], opset=23, is_causal=1,
+         q_num_heads=4, kv_num_heads=2)
+
+
+def norms():
+    c = {1: f(3), 2: f(3), 3: f(3), 4: f(3, low=0.1)}
+    case("BatchNormalization", "BatchNormalization", [f(2, 3, 4)], c, epsilon=1e-3)
+    case("InstanceNormalization", "InstanceNormalization", [f(2, 3, 4, 5)], {1: f(3), 2: f(3)})
+    case("LayerNormalization", "LayerNormalization", [f(2, 3, 4)], {1: f(3, 4), 2: f(3, 4)}, axis=1)
+    case("LayerNormalization_scale", "LayerNormalization", [f(2, 3, 4)], {1: f(4)}, epsilon=1e-3)
+    case("LpNormalization", "LpNormalization", [f(2, 3, 4)], axis=1, p=1)
+    case("LpNormalization_2", "LpNormalization", [f(2, 3)])
+    case("RMSNormalization", "RMSNormalization", [f(2, 3, 4)], {1: f(4)}, opset=23)
+    case("GroupNormalization", "GroupNormalization", [f(2, 6, 4)], {1: f(6), 2: f(6)}, opset=21, num_groups=3)
+    case("GroupNormalization_18", "GroupNormalization", [f(2, 6, 4)], {1: f(3), 2: f(3)}, opset=18, num_groups=3)
+    for op in ["Softmax", "LogSoftmax"]:
+        case(op, op, [f(2, 3, 4)])
+        case(f"{op}_axis", op, [f(2, 3, 4)], axis=1)
+        case(f"{op}_flat", op, [f(2, 3, 4)], opset=11)
+        case(f"{op}_last_11", op, [f(2, 3, 4)], opset=11, axis=-1)
+    scores, labels = f(4, 5), i(0, 4, 2, 1)
+    for reduction in ["none", "mean", "sum"]:
+        case(f"SoftmaxCrossEntropyLoss_{reduction}", "SoftmaxCrossEntropyLoss", [scores, labels], outputs=2,
+             reduction=reduction)
+        case(f"NegativeLogLikelihoodLoss_{reduction}", "NegativeLogLikelihoodLoss", [scores, labels],
+             reduction=reduction)
+    case("SoftmaxCrossEntropyLoss_weighted", "SoftmaxCrossEntropyLoss", [scores, labels], {2: f(5, low=0.1)},
+         ignore_index=2)
+
+
+def shapes():
+    x = f(2, 3, 4)
+    case("Reshape", "Reshape", [x], {1: i(0, -1, 2)})
+    case("Reshape_allowzero", "Reshape", [f(0, 3)], {1: i(3, 0)}, allowzero=1)
+    case("Transpose", "Transpose", [x])
+    case("Transpose_perm", "Transpose", [x], perm=[1, 0, 2])
+    case("Flatten", "Flatten", [x], axis=2)
+    case("Flatten_0", "Flatten", [x], axis=0)
+    case("Squeeze", "Squeeze", [f(1, 3, 1)], {1: i(-1)})
+    case("Squeeze_all", "Squeeze", [f(1, 3, 1)])
+    case("Squeeze_attribute", "Squeeze", [f(1, 3, 1)], opset=11, axes=[0])
+    case("Unsqueeze", "Unsqueeze", [x], {1: i(0, -1)})
+    case("Unsqueeze_attribute", "Unsqueeze", [x], opset=11, axes=[1])
+    case("Expand", "Expand", [f(3, 1)], {1: i(2, 1, 4)})
+    case("Expand_smaller", "Expand", [f(2, 3, 4)], {1: i(3, 1)})
+    case("Shape", "Shape", [x])
+    case("Shape_part", "Shape", [x], start=-2, end=9)
+    case("Size", "Size", [x])
+    case("Dropout", "Dropout", [x])
+    case("DepthToSpace", "DepthToSpace", [f(2, 8, 2, 3)], blocksize=2)
+    case("DepthToSpace_CRD", "DepthToSpace", [f(2, 8, 2, 3)], blocksize=2, mode="CRD")
+    case("SpaceToDepth", "SpaceToDepth", [f(2, 2, 4, 6)], blocksize=2)
+    case("Concat", "Concat", [f(2, 3), f(2, 1)], axis=-1)
+    case("Split", "Split", [f(2, 6)], {1: i(2, 4)}, outputs=2, axis=1)
+    case("Split_equal", "Split", [f(2, 7)], outputs=3, axis=1, num_outputs=3)
+    case("Split_attribute", "Split", [f(2, 6)], opset=11, outputs=2, axis=1, split=[1, 5])
+    case("Slice", "Slice", [f(5, 6)], {1: i(1, -1), 2: i(9, -99), 3: i(0, 1), 4: i(2, -1)})
+    case("Slice_attribute", "Slice", [f(5, 6)], opset=9, starts=[1], ends=[-1], axes=[1])
+    case("Pad", "Pad", [f(2, 3)], {1: i(1, 0, 0, 2), 2: np.float32(7)})
+    case("Pad_axes", "Pad", [f(2, 3)], {1: i(1, 2), 2: None, 3: i(-1)}, mode="edge")
+    case("Pad_reflect", "Pad", [f(2, 5)], {1: i(0, 2, 0, 3)}, mode="reflect")
+    case("Pad_attribute", "Pad", [f(2, 3)], opset=10, pads=[0, 1, 1, 0], value=2.0)
+    case("Tile", "Tile", [f(2, 3)], {1: i(2, 3)})
+    case("Trilu", "Trilu", [f(4, 5)])
+    case("Trilu_lower", "Trilu", [f(4, 5)], {1: np.array(-1)}, upper=0)
+    case("Gather", "Gather", [f(5, 4)], {1: i([1, -1], [0, 2])}, axis=1)
+    case("GatherElements", "GatherElements", [f(3, 3)], {1: i([1, -1, 0])}, axis=0)
+    case("GatherND", "GatherND", [f(2, 3, 4)], {1: i([1], [0])}, batch_dims=1)
+    case("ScatterElements", "ScatterElements", [f(3, 3)], {1: i([1, 0, 2]), 2: f(1, 3)}, axis=0)
+    case("ScatterElements_add", "ScatterElements", [f(3, 3)], {1: i([1, 1, 2]), 2: f(1, 3)}, axis=1, reduction="add")
+    case("ScatterND", "ScatterND", [f(4, 3)], {1: i([1], [3]), 2: f(2, 3)})
+    case("OneHot", "OneHot", [i(1, -1, 9)], {1: np.array(4), 2: np.array([0.5, 2], np.float32)}, axis=0)
+    case("TopK", "TopK", [f(3, 6)], {1: i(2)}, outputs=2, axis=1)
+    case("TopK_smallest", "TopK", [f(3, 6)], {1: i(2)}, outputs=2, axis=0, largest=0)
+    case("Constant", None, [f(2)], nodes=[
+        helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(f(2))),
+        helper.make_node("Constant", [], ["d"], value_float=2.5),
+        helper.make_node("Constant", [], ["e"], value_floats=[2.5, 1.5]),
+        helper.make_node("Sum", ["x0", "c", "d", "e"], ["y0"])])
+    case("ConstantOfShape", None, [f(2)], nodes=[
+        helper.make_node("Constant", [], ["s"], value_ints=[3, 2]),
+        helper.make_node("ConstantOfShape", ["s"], ["c"], value=numpy_helper.from_array(np.array([1.5], np.float32))),
+        helper.make_node("Add", ["x0", "c"], ["y0"])])
+    case("Range", None, [i(5)], nodes=[
+        helper.make_node("Constant", [], ["a"], value_int=3),
+        helper.make_node("Constant", [], ["b"], value_int=10),
+        helper.make_node("Constant", [], ["d"], value_int=2),
+        helper.make_node("Range", ["a", "b", "d"], ["r"]),
+        helper.make_node("Add", ["x0", "r"], ["y0"])])
+
+
+def dynamic():
+    """Shapes computed from inputs of unknown extents."""
+    x = f(3, 5, 8)
+    nodes = [
+        helper.make_node("Shape", ["x0"], ["s"]),
+        helper.make_node("Constant", [], ["zero"], value_ints=[0]),
+        helper.make_node("Constant", [], ["one"], value_int=1),
+        helper.make_node("Constant", [], ["tail"], value_ints=[2, 4]),
+        helper.make_node("Constant", [], ["zeros"], value_ints=[0]),
+        helper.make_node("Gather", ["s", "zero"], ["b"]),
+        helper.make_node("Gather", ["s", "one"], ["t"]),
+        helper.make_node("Unsqueeze", ["t", "zeros"], ["t1"]),
+        helper.make_node("Concat", ["b", "t1", "tail"], ["target"], axis=0),
+        helper.make_node("Reshape", ["x0", "target"], ["y0"])]
+    case("Reshape_dynamic", None, [x], nodes=nodes, dims=[["batch", "time", None]])
+    zero = nodes[:-1] + [helper.make_node("Reshape", ["x0", "target"], ["y0"], allowzero=1)]
+    case("Reshape_dynamic_allowzero", None, [x], nodes=zero, dims=[["batch", "time", None]])
+    nodes = [
+        helper.make_node("Shape", ["x0"], ["b"], end=1),
+        helper.make_node("Constant", [], ["rest"], value_ints=[-1]),
+        helper.make_node("Concat", ["b", "rest"], ["target"], axis=0),
+        helper.make_node("Reshape", ["x0", "target"], ["y0"])]
+    case("Reshape_dynamic_flat", None, [x], nodes=nodes, dims=[["batch", None, None]])
+    case("MatMul_dynamic", "MatMul", [f(3, 4)], {1: f(4, 5)}, dims=[["batch", None]])
+
+
+def old():
+    """Operator set 6, which ONNX Runtime does not run."""
+    x, y = f(2, 3, 4), f(3)
+    case("Add_6", "Add", [x, y], opset=6, broadcast=1, axis=1, expected=[x + y[:, None]])
+    case("Dropout_6", "Dropout", [x], opset=6, is_test=1, expected=[x])
+
+
+def main():
+    elementwise()
+    reductions()
+    linear()
+    norms()
+    shapes()
+    dynamic()
+    old()
+    with zipfile.ZipFile(HERE / "operators.npz", "w", zipfile.ZIP_DEFLATED) as z:
+        def put(name, array):
+            data = io.BytesIO()
+            npy.write_array(data, np.asarray(array))
+            info = zipfile.ZipInfo(f"{name}.npy")
+            info.compress_type = zipfile.ZIP_DEFLATED
+            z.writestr(info, data.getvalue())
+
+        for name, (model, inputs, outputs) in CASES.items():
+            put(f"{name}/model", np.frombuffer(model, np.uint8))
+            for k, a in enumerate(inputs):
+                put(f"{name}/in_{k}", a)
+            for k, a in enumerate(outputs):
+                put(f"{name}/out_{k}", a)
+    print(len(CASES), "cases")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+//! `ngc-translate`: other formats into ngc's text.
+
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use ngc_formats::onnx::{ImportOptions, Weights, import};
+use ngc_formats::safetensors::detach_weights;
+use ngc_ir::Sources;
+use ngc_ir::text::{PrintOptions, print_module};
+use ngc_ir::verifier::verify;
+use ngc_tools::io::{read_bytes, write_output};
+use ngc_tools::load::{Failure, is_onnx};
+
+/// Translates a model into ngc's text.
+#[derive(Parser)]
+#[command(name = "ngc-translate", version, after_help = EXAMPLES)]
+struct Arguments {
+    /// The file to translate, or `-` for the standard input
+    input: String,
+    /// The input is an ONNX model; a file called .onnx is one without saying so
+    #[arg(long)]
+    import_onnx: bool,
+    /// Where the text goes; `-` is the standard output
+    #[arg(short, value_name = "FILE", default_value = "-")]
+    output: String,
+    /// Puts the larger constants into this file, beside the output or below it, instead of into the text
+    #[arg(long, value_name = "FILE.safetensors")]
+    weights: Option<PathBuf>,
+    /// Writes the larger constants into the ops, not into the text's resource section
+    #[arg(long, conflicts_with = "weights")]
+    inline_weights: bool,
+    /// Prints all ops in MLIR's generic form
+    #[arg(long)]
+    mlir_print_op_generic: bool,
+    /// Prints locations: the names of the model's nodes
+    #[arg(long, alias = "mlir-print-debuginfo")]
+    print_debuginfo: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  ngc-translate --import-onnx model.onnx -o model.ngir     weights in the text's resource section
+  ngc-translate model.onnx -o model.ngir --weights model.safetensors
+                                                           weights in a file of their own
+  ngc-translate --import-onnx - < model.onnx               from standard input to standard output
+
+Exit code: 0 done, 1 broken input, 3 something that ngc does not support. On an error nothing is written.";
+
+fn main() -> ExitCode {
+    let arguments: Arguments = ngc_tools::parse_arguments();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(&Sources::new()),
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if !arguments.import_onnx && !is_onnx(&arguments.input) {
+        return Err(Failure::new(format!("say what '{}' is: --import-onnx", arguments.input)));
+    }
+    let weights_name = arguments.weights.as_deref().map(|w| beside(w, &arguments.output)).transpose()?;
+    let (name, bytes) = read_bytes(&arguments.input)?;
+    let directory = (arguments.input != "-").then(|| folder(&arguments.input).to_path_buf());
+    let weights = if arguments.inline_weights { Weights::Inline } else { Weights::Resource };
+    let context = ngc_dialects::context();
+    let mut module = import(&context, &bytes, &ImportOptions { name, weights, directory })?;
+    drop(bytes);
+    verify(&context, &module)?;
+
+    let mut written = None;
+    if let (Some(path), Some(name)) = (&arguments.weights, weights_name) {
+        let replaces = path.exists();
+        detach_weights(&mut module, path, &name).map_err(|e| e.within(path.display()))?;
+        written = (!replaces).then_some(path);
+    }
+    let options = PrintOptions {
+        generic: arguments.mlir_print_op_generic,
+        debuginfo: arguments.print_debuginfo,
+        sources: None,
+    };
+    let text = print_module(&module, &options);
+    write_output(&arguments.output, text.as_bytes()).map_err(|e| {
+        // Weights without their module are of no use.
+        if let Some(path) = written {
+            let _ = std::fs::remove_file(path);
+        }
+        e.into()
+    })
+}
+
+/// The folder of a file.
+fn folder(path: &str) -> &Path {
+    Path::new(path).parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The name of the weights file as the module names it: relative to the folder of the module's own file.
+fn beside(weights: &Path, output: &str) -> Result<String, Failure> {
+    let base = if output == "-" { Path::new(".") } else { folder(output) };
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|e| Failure::new(e.to_string()));
+    let (weights_at, base) = (absolute(weights)?, absolute(base)?);
+    let relative = weights_at.strip_prefix(&base).ok();
+    let inside = |r: &&Path| r.components().all(|c| matches!(c, Component::Normal(_)));
+    match relative.filter(inside).and_then(Path::to_str) {
+        Some(name) if !name.is_empty() => Ok(name.replace(std::path::MAIN_SEPARATOR, "/")),
+        _ => Err(Failure::new(format!(
+            "the weights '{}' must lie in the folder of the output, '{}', or below it",
+            weights.display(),
+            base.display()
+        ))),
+    }
+}
