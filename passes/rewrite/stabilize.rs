@@ -51,6 +51,12 @@ impl Pass for Stabilize {
                 doc: "categories of rules to use, separated by commas; 'all' is every one",
             },
             OptionDef {
+                name: "masked-rows",
+                kind: OptionKind::Choice(&["nan", "zero"]),
+                doc: "what softmax of a row that is -inf throughout shall be, where the op does not say: the NaN that \
+                      was computed there, or 0",
+            },
+            OptionDef {
                 name: "rules",
                 kind: OptionKind::Str(""),
                 doc: "file with rules to add to the bundled ones",
@@ -293,24 +299,30 @@ fn replace(rewriter: &mut Rewriter<'_>, ranges: &mut Ranges, op: Op, found: &Fou
 
 /// `exp(x) / sum(exp(x)) -> softmax(x): why`, with the op that could overflow.
 fn message(rule: &CompiledRule, m: &Match, body: &Body, ranges: &Ranges) -> String {
-    let mut text = format!("{} -> {}", rule.rule.left, rule.rule.right);
+    let (left, right) = (rule.rule.left.to_string(), rule.rule.right.to_string());
+    // Only attributes differ where a rule changes nothing but the accumulation.
+    let mut text =
+        if left == right { format!("{left} -> {right} in f32") } else { format!("{left} -> {right}") };
     let summary = rule.rule.summary();
     if !summary.is_empty() {
         text.push_str(&format!(": {summary}"));
     }
-    // The innermost op is the cause, those around it suffer from it.
-    let overflow = m.ops.iter().rev().find_map(|&op| {
+    // Of the ops that may overflow the innermost is the cause; those around it suffer from it.
+    let overflows = |op: Op| {
         let value = body.result(op, 0);
-        let format = body.ty(value).format()?;
-        let operands_fit = body.operands(op).iter().all(|&v| !ranges.of(v).may_overflow(format));
-        let range = ranges.of(value).exact;
-        (operands_fit && ranges.of(value).may_overflow(format)).then(|| {
-            let name = body.op(op).def.map_or("op", |d| d.short_name());
-            let reach = range.lo.abs().max(range.hi.abs());
-            let reach =
-                if reach.is_finite() { format!("reaches {reach:.2e}") } else { "is unbounded".to_string() };
-            format!("; {name} {reach}, the largest {format} is {:.2e}", format.max_finite())
-        })
+        body.ty(value).format().is_some_and(|f| ranges.of(value).may_overflow(f))
+    };
+    let inner = |op: Op| {
+        let operands = body.operands(op).iter().filter_map(|&v| body.defining_op(v));
+        operands.into_iter().any(|o| m.ops.contains(&o) && overflows(o))
+    };
+    let overflow = m.ops.iter().rev().find(|&&op| overflows(op) && !inner(op)).and_then(|&op| {
+        let (value, def) = (body.result(op, 0), body.op(op).def?);
+        let (format, range) = (body.ty(value).format()?, ranges.of(value).exact);
+        let reach = range.lo.abs().max(range.hi.abs());
+        let reach =
+            if reach.is_finite() { format!("reaches {reach:.2e}") } else { "is unbounded".to_string() };
+        Some(format!("; {} {reach}, the largest {format} is {:.2e}", def.short_name(), format.max_finite()))
     });
     text.push_str(&overflow.unwrap_or_default());
     text

@@ -123,7 +123,17 @@ pub(crate) fn select(s: &Signature<'_>, c: Constants<'_>) -> Option<Fold> {
 
 /// A conversion to the type that the operand has.
 pub(crate) fn convert(s: &Signature<'_>, c: Constants<'_>) -> Option<Fold> {
-    keep(s, 0).or_else(|| constants(s, c))
+    keep(s, 0).or_else(|| constants(s, c).filter(|fold| keeps_value(c[0], fold)))
+}
+
+/// Whether a folded constant is the very number that was converted. A constant that its format rounds stays a
+/// conversion: 1e-12 is 0 in f16, and rewrite rules, which speak of real numbers, must still see what was meant.
+fn keeps_value(from: Option<&Attr>, fold: &Fold) -> bool {
+    let values = |a: &Attr| attr_to_tensor(a).map(|t| t.to_f64s());
+    match (from, fold) {
+        (Some(from), Fold::Constant(to)) => values(from) == values(to),
+        _ => false,
+    }
 }
 
 /// Operand `n`, if it has the type of the result: another operand may have broadcast it.
