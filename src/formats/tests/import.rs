@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use ngc_formats::FormatError;
 use ngc_formats::onnx::proto::*;
 use ngc_formats::onnx::{ImportOptions, Weights, import};
+use ngc_ir::text::{ParseOptions, PrintOptions, parse_module, print_module};
 use ngc_ir::verifier::verify;
-use ngc_ir::{Attr, Body, Module};
+use ngc_ir::{Attr, Body, Module, Sources};
 use proptest::prelude::*;
 use prost::Message;
 
@@ -127,6 +128,13 @@ fn all_models_are_read() {
             let module = import(&context, &model_file(name), &options).unwrap();
             verify(&context, &module).unwrap_or_else(|d| panic!("{name}: {:?}", d.0));
             assert_eq!(module.resources.is_empty(), weights == Weights::Inline, "{name}");
+            let options = PrintOptions { debuginfo: true, ..PrintOptions::default() };
+            let text = print_module(&module, &options);
+            let mut sources = Sources::new();
+            let file = sources.add(name, text.as_str(), 1);
+            let parsed = parse_module(&context, &sources, file, &ParseOptions::default())
+                .unwrap_or_else(|d| panic!("{name}: {:?}", d.0));
+            assert!(print_module(&parsed, &options) == text, "{name} reads back differently");
         }
     }
 }

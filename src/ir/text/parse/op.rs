@@ -493,6 +493,8 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         } else {
             self.body.set_body(op, Body::new());
         }
+        // A rule does not skip the blanks before it.
+        self.reader.peek();
         let tail = self.reader.take(Rule::location_tail)?;
         if let Some(location) = tail.into_inner().next() {
             self.body.op_mut(op).loc = self.reader.location(location)?;
