@@ -4,6 +4,7 @@
 //! of threads.
 
 pub mod analysis;
+pub mod docs;
 pub mod rewrite;
 pub mod transform;
 

@@ -1,0 +1,43 @@
+//! Progress of work that takes more than a second.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar on the standard error stream that appears after a second, on a terminal only.
+pub struct Progress {
+    what: &'static str,
+    start: Instant,
+    bar: OnceLock<ProgressBar>,
+}
+
+impl Progress {
+    /// Progress of `what`.
+    pub fn new(what: &'static str) -> Progress {
+        Progress { what, start: Instant::now(), bar: OnceLock::new() }
+    }
+
+    /// Says that `done` of `total` steps are done.
+    pub fn update(&self, done: usize, total: usize) {
+        if self.start.elapsed() < Duration::from_secs(1) {
+            return;
+        }
+        let bar = self.bar.get_or_init(|| {
+            let bar = ProgressBar::new(total as u64);
+            if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len} {eta}") {
+                bar.set_style(style);
+            }
+            bar.with_message(self.what)
+        });
+        bar.set_position(done as u64);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
