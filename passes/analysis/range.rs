@@ -129,13 +129,25 @@ pub fn transfer(s: &Signature<'_>, operands: &[Range], ty: Type) -> Range {
     let exact: Vec<Interval> = operands.iter().map(|r| r.exact).collect();
     let computed: Vec<Interval> = operands.iter().map(|r| r.computed).collect();
     let (exact, _) = bound(s, &exact, ty);
-    let (computed, terms) = bound(s, &computed, ty);
-    Range { exact, computed: rounded(computed, terms, s, ty) }
+    let (computed, work) = bound(s, &computed, ty);
+    Range { exact, computed: rounded(computed, &work, s, ty) }
 }
 
-/// An enclosure over the reals, and for sums the number of terms and a bound of the sum of their magnitudes.
-fn bound(s: &Signature<'_>, x: &[Interval], ty: Type) -> (Interval, Option<(f64, f64)>) {
-    let exactly = |i: Interval| (i, None);
+/// What an op does on its way to the result.
+#[derive(Default)]
+struct Work {
+    /// Terms that it adds up.
+    terms: f64,
+    /// Bound of the sum of their magnitudes.
+    sum: f64,
+    /// Bound of every intermediate value.
+    largest: f64,
+}
+
+/// An enclosure over the reals, and what the op does on the way there.
+fn bound(s: &Signature<'_>, x: &[Interval], ty: Type) -> (Interval, Work) {
+    let exactly = |i: Interval| (i, Work::default());
+    let by_way_of = |i: Interval, largest: f64| (i, Work { largest, ..Work::default() });
     if let Semantics::Elementwise(of) = s.def.semantics {
         return exactly(match of(s) {
             Ok(e) => {
@@ -145,43 +157,67 @@ fn bound(s: &Signature<'_>, x: &[Interval], ty: Type) -> (Interval, Option<(f64,
             Err(_) => WHOLE,
         });
     }
-    let whole = exactly(WHOLE);
     let Some(&first) = x.first() else {
         return exactly(constant(s).unwrap_or(WHOLE));
     };
+    let (size, n) = (magnitude(first), terms(s));
+    let many = n.unwrap_or(f64::INFINITY);
+    let between = |lo: f64, hi: f64| Enclosure::new(lo, hi).hull(nan_of(first, lo));
     match s.def.short_name() {
         "convert" | "reshape" | "transpose" | "broadcast_to" | "squeeze" | "unsqueeze" | "slice"
-        | "gather" | "tile" | "split" | "flip" | "reduce_max" | "reduce_min" | "max_pool" => exactly(first),
+        | "gather" | "tile" | "split" | "flip" | "reduce_max" | "reduce_min" => exactly(first),
         "concat" => exactly(x.iter().copied().reduce(Enclosure::hull).unwrap_or(WHOLE)),
         "where" | "select" if x.len() == 3 => exactly(x[1].hull(x[2])),
-        "reduce_sum" => repeated(first, terms(s)),
-        "reduce_mean" => (first, terms(s).map(|n| (n, magnitude(first)))),
-        "logsumexp" => exactly(match terms(s) {
-            Some(n) => up(Enclosure::new(first.lo + n.ln(), first.hi + n.ln())),
-            None => Enclosure::new(first.lo, f64::INFINITY),
-        }),
-        "softmax" => exactly(Enclosure::new(0.0, 1.0).hull(nan_of(first))),
-        "log_softmax" => exactly(Enclosure::new(f64::NEG_INFINITY, 0.0).hull(nan_of(first))),
-        "variance" => exactly(Enclosure::new(0.0, f64::INFINITY).hull(nan_of(first))),
-        "norm" => exactly(Enclosure::new(0.0, f64::INFINITY).hull(nan_of(first))),
+        "reduce_sum" => repeated(first, n),
+        "reduce_mean" => (first, Work { terms: many, sum: size, largest: (many * size).next_up().max(many) }),
+        "logsumexp" => by_way_of(
+            match n {
+                Some(n) => {
+                    up(Enclosure::new(first.lo + n.ln(), first.hi + n.ln()).hull(nan_of(first, first.lo)))
+                }
+                None => between(first.lo, f64::INFINITY),
+            },
+            (2.0 * size).max(many),
+        ),
+        "softmax" => by_way_of(between(0.0, 1.0), (2.0 * size).max(along(s))),
+        "log_softmax" => by_way_of(between(f64::NEG_INFINITY, 0.0), (2.0 * size).max(along(s))),
+        "variance" => by_way_of(between(0.0, f64::INFINITY), many * 4.0 * size * size),
+        "norm" => by_way_of(between(0.0, f64::INFINITY), many * size.max(1.0)),
         "matmul" if x.len() == 2 => repeated(
             enclosure::apply(&Binary64, Prim::Mul, &[&x[0], &x[1]]),
             s.operands[0].shape().and_then(|shape| shape.last()?.known()).map(|n| n as f64),
         ),
-        // A convex combination of values, or zero where all is masked.
-        "attention" if x.len() >= 3 => exactly(x[2].hull(Enclosure::point(0.0))),
+        // A convex combination of values, or zero where all is masked. Scores, then the weighted sum.
+        "attention" if x.len() == 3 => {
+            let extent = |axis_from_end: usize| {
+                let shape = s.operands[1].shape().unwrap_or_default();
+                let axis = shape.len().checked_sub(axis_from_end);
+                axis.and_then(|a| shape[a].known()).map_or(f64::INFINITY, |n| n as f64)
+            };
+            let scale = s.float("scale").map_or(1.0, f64::abs).max(1.0);
+            let scores = 2.0 * scale * extent(1) * magnitude(x[0]) * magnitude(x[1]);
+            let weighted = extent(2) * magnitude(x[2]).max(1.0);
+            let work = Work { terms: extent(2), sum: magnitude(x[2]), largest: scores.max(weighted) };
+            (x[2].hull(Enclosure::point(0.0)), work)
+        }
         _ if ty.elem() == Some(DType::BOOL) => exactly(Enclosure::new(0.0, 1.0)),
-        _ => whole,
+        _ => exactly(WHOLE),
     }
 }
 
-/// The interval with NaN if `x` may be NaN or infinite, and no other value.
-fn nan_of(x: Interval) -> Interval {
-    if x.may_be_nan || x.lo.is_infinite() || x.hi.is_infinite() {
-        Enclosure::point(f64::NAN)
-    } else {
-        Enclosure::point(0.0)
-    }
+/// The extent of the attribute `axis` of the first operand; infinite if it is not known.
+fn along(s: &Signature<'_>) -> f64 {
+    let extent = || {
+        let shape = s.operands.first()?.shape()?;
+        shape[infer::axis(s, shape.len()).ok()?].known()
+    };
+    extent().map_or(f64::INFINITY, |n| n as f64)
+}
+
+/// NaN if `x` may be NaN or infinite; otherwise nothing but `value`.
+fn nan_of(x: Interval, value: f64) -> Interval {
+    let nan = x.may_be_nan || x.lo.is_infinite() || x.hi.is_infinite();
+    Enclosure::point(if nan { f64::NAN } else { value })
 }
 
 fn constant(s: &Signature<'_>) -> Option<Interval> {
@@ -197,17 +233,18 @@ fn terms(s: &Signature<'_>) -> Option<f64> {
 }
 
 /// A sum of `n` terms of the range `x`.
-fn repeated(x: Interval, n: Option<f64>) -> (Interval, Option<(f64, f64)>) {
+fn repeated(x: Interval, n: Option<f64>) -> (Interval, Work) {
     match n {
         Some(n) => {
-            let count = Enclosure::point(n);
-            let sum = enclosure::apply(&Binary64, Prim::Mul, &[&x, &count]);
-            (sum, Some((n, magnitude(sum))))
+            let sum = enclosure::apply(&Binary64, Prim::Mul, &[&x, &Enclosure::point(n)]);
+            let size = magnitude(sum);
+            (sum, Work { terms: n, sum: size, largest: size })
         }
         None => {
             let lo = if x.lo < 0.0 { f64::NEG_INFINITY } else { 0.0 };
             let hi = if x.hi > 0.0 { f64::INFINITY } else { 0.0 };
-            (Enclosure { lo, hi, may_be_nan: x.may_be_nan }, Some((f64::INFINITY, f64::INFINITY)))
+            let unbounded = Work { terms: f64::INFINITY, sum: f64::INFINITY, largest: f64::INFINITY };
+            (Enclosure { lo, hi, may_be_nan: x.may_be_nan }, unbounded)
         }
     }
 }
@@ -221,30 +258,35 @@ fn up(x: Interval) -> Interval {
     Enclosure { lo: x.lo.next_down().next_down(), hi: x.hi.next_up().next_up(), ..x }
 }
 
-/// What rounding in the format of the result makes of it. Rounding is monotone, so a correctly rounded op needs no
-/// more; a sum of n terms in any order adds (n - 1) u of the sum of magnitudes (Jeannerod and Rump 2013), and the
-/// products of a contraction one u more.
-fn rounded(x: Interval, terms: Option<(f64, f64)>, s: &Signature<'_>, ty: Type) -> Interval {
+/// What rounding makes of it. Rounding is monotone, so a correctly rounded op needs no more; a sum of n terms in any
+/// order adds (n - 1) u of the sum of magnitudes (Jeannerod and Rump 2013), and the products of a contraction one u more.
+/// Where an intermediate value may overflow, so may anything.
+fn rounded(x: Interval, work: &Work, s: &Signature<'_>, ty: Type) -> Interval {
     let Some(format) = ty.format() else { return x };
     if x.is_undefined() {
         return x;
     }
-    let slack = terms.map_or(0.0, |(n, sum)| (n * s.accumulate(format).unit_roundoff() * sum).next_up());
+    let accumulate = s.accumulate(format);
+    let u = accumulate.unit_roundoff();
+    let slack = if work.terms > 0.0 { ((work.terms + 2.0) * u * work.sum * 2.0).next_up() } else { 0.0 };
+    if work.largest + slack > accumulate.max_finite() || work.largest.is_nan() || work.terms * u > 0.5 {
+        return WHOLE;
+    }
     let (lo, hi) = match s.def.semantics {
         Semantics::Elementwise(_) => (x.lo, x.hi),
         // Other ops may round several times on the way; the ends move by a few units in the last place.
-        _ => (x.lo - slack - 4.0 * format.ulp(x.lo), x.hi + slack + 4.0 * format.ulp(x.hi)),
+        _ => (x.lo - slack - 8.0 * format.ulp(x.lo), x.hi + slack + 8.0 * format.ulp(x.hi)),
     };
-    let overflow =
-        |v: f64| if format.has_infinity() { v } else { v.clamp(-format.max_finite(), format.max_finite()) };
-    let (lo, hi) = (format.round(overflow(lo)), format.round(overflow(hi)));
-    let may_be_nan = x.may_be_nan
-        || lo.is_nan()
-        || hi.is_nan()
-        || (!format.has_infinity() && magnitude(x) > format.max_finite());
+    let lost = !format.has_infinity() && magnitude(x) > format.max_finite();
+    if lost {
+        // An overflow is NaN in a format without infinities.
+        let max = format.max_finite();
+        return Enclosure { lo: lo.clamp(-max, max), hi: hi.clamp(-max, max), may_be_nan: true };
+    }
+    let (lo, hi) = (format.round(lo), format.round(hi));
     Enclosure {
         lo: if lo.is_nan() { f64::NEG_INFINITY } else { lo },
         hi: if hi.is_nan() { f64::INFINITY } else { hi },
-        may_be_nan,
+        may_be_nan: x.may_be_nan || lo.is_nan() || hi.is_nan(),
     }
 }

@@ -88,14 +88,14 @@ impl Matcher<'_, '_> {
         use Refusal::{Pointless, Unproven};
         let env = Env::new(self.graph, &m.bindings);
         let failed = |list: &[Expr]| list.iter().find(|c| !env.holds(c)).cloned();
+        if let Some(condition) = failed(&rule.rule.benefits).filter(|_| !always) {
+            return Err(Pointless(format!("'{condition}' does not hold")));
+        }
         if let Some(condition) = failed(&rule.rule.conditions) {
             return Err(Unproven(match env.eval(&condition) {
                 Ok(_) => format!("'{condition}' is not proven"),
                 Err(why) => format!("'{condition}' is not known: {why}"),
             }));
-        }
-        if let Some(condition) = failed(&rule.rule.benefits).filter(|_| !always) {
-            return Err(Pointless(format!("'{condition}' does not hold")));
         }
         let right = instantiate(self.graph, &rule.rule.right, m).map_err(Unproven)?;
         let (old, new) = (self.graph.ty(term), self.graph.ty(right));

@@ -4,6 +4,7 @@
 //! function, and the rule is applied to it by the very matcher, conditions and builder that the searches use. Where it
 //! applies, both sides are evaluated at [`BITS`] bits and must agree.
 
+use ngc_dialects::ng::constant::tensor_to_attr;
 use ngc_interp::Interpreter;
 use ngc_ir::op_def::AttrKind;
 use ngc_ir::{
@@ -33,7 +34,7 @@ const ABSOLUTE: f64 = 1e-84;
 pub struct Effort {
     /// Points that must agree.
     pub points: usize,
-    /// Different shapes that must occur, if the rule has shapes.
+    /// Different combinations of argument types that must occur.
     pub shapes: usize,
     /// Instances to draw before giving up.
     pub trials: usize,
@@ -54,7 +55,7 @@ pub struct Report {
     pub instances: usize,
     /// Points at which both sides were defined and agreed.
     pub points: usize,
-    /// Shapes of instances.
+    /// Different combinations of argument types among the instances.
     pub shapes: usize,
     /// An instance at which the sides differ, or why there was no evidence.
     pub failure: Option<String>,
@@ -105,8 +106,9 @@ pub fn verify_rule(context: &Context, rules: &RuleSet, rule: &CompiledRule, effo
     if report.points == 0 {
         let why = last_refusal.map(|w| format!(" (last refusal: {w})")).unwrap_or_default();
         report.failure = Some(format!("no instance was found to which the rule applies{why}"));
-    } else if report.points < effort.points {
-        report.failure = Some(format!("only {} points of {} were found", report.points, effort.points));
+    } else {
+        report.failure =
+            Some(format!("only {} points on {} shapes were found", report.points, report.shapes));
     }
     report
 }
@@ -149,8 +151,11 @@ impl Instance {
                 // What the rule computes of a power of two is exact, so that its algebra can be compared.
                 value = value.signum() * 2f64.powi(value.abs().max(0.125).log2().round() as i32);
             }
+            // A constant may be written as a tensor, and then takes part in broadcasting.
+            let shape = if random.below(3) == 0 { random.shape(&base) } else { vec![] };
+            let value = Tensor::scalar(format, value).broadcast_to(&shape).ok()?;
             let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);
-            let value = b.constant(Attr::Float(value, Type::float(format))).ok()?;
+            let value = b.constant(tensor_to_attr(&value)).ok()?;
             m.bindings.bind(name, Bound::Term(Term::Value(value)));
         }
         for (name, kind, of) in &variables.attrs {
