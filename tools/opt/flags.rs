@@ -136,13 +136,14 @@ pub fn command(registry: &Registry) -> Command {
         .after_help(after_help(registry));
     let mut command = Flags::augment_args(command);
     for (name, summary) in flags_of_passes(registry) {
+        let takes_options = registry.pass(name).is_some_and(|p| !p.options().is_empty());
         command = command.arg(
             Arg::new(name)
                 .long(name)
                 .help(summary)
                 .value_name("OPTIONS")
-                .num_args(0..=1)
-                .require_equals(true)
+                .num_args(0..=usize::from(takes_options))
+                .require_equals(takes_options)
                 .default_missing_value("")
                 .action(ArgAction::Append)
                 .help_heading(PASSES_HEADING),
