@@ -321,6 +321,44 @@ fn constants_of_enormous_shape_take_no_memory() {
 }
 
 #[test]
+fn enormous_extents_do_not_overflow() {
+    let huge = i64::MAX.to_string();
+    let from = |nodes: Vec<NodeProto>, dims: &[&str]| {
+        read(&with_graph(model(nodes), |g| g.input = vec![value("x", 1, dims)]))
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    let with = |op: &str, attributes: Vec<AttributeProto>| NodeProto {
+        attribute: attributes,
+        ..node(op, &["x"], &["y"])
+    };
+    let block = || vec![int("blocksize", 2)];
+    for op in ["DepthToSpace", "SpaceToDepth"] {
+        let error = from(vec![with(op, block())], &["1", "4", &huge, &huge]).unwrap_err();
+        assert!(error.contains("enormous extents"), "{error}");
+    }
+    let numbers = |name: &str, values: &[i64]| AttributeProto {
+        name: Some(name.into()),
+        r#type: Some(7),
+        ints: values.to_vec(),
+        ..Default::default()
+    };
+    let same = AttributeProto {
+        name: Some("auto_pad".into()),
+        r#type: Some(3),
+        s: Some("SAME_UPPER".into()),
+        ..Default::default()
+    };
+    let pool = vec![numbers("kernel_shape", &[i64::MAX]), numbers("dilations", &[(1 << 31) - 1]), same];
+    let error = from(vec![with("MaxPool", pool)], &["1", "1", &huge]).unwrap_err();
+    assert!(error.contains("the kernel is too large"), "{error}");
+    for op in ["Flatten", "Size", "Shape", "Transpose", "ReduceSum", "GlobalAveragePool", "Softmax", "Exp"] {
+        let _ = from(vec![with(op, vec![])], &[&huge, &huge, "0"]);
+        let _ = from(vec![with(op, vec![])], &[&huge, &huge, &huge, &huge]);
+    }
+}
+
+#[test]
 fn deep_nesting_is_refused() {
     let mut graph = GraphProto::default();
     for _ in 0..200 {

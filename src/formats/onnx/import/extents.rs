@@ -16,6 +16,9 @@ pub(super) enum Extent {
 /// Chains of shape arithmetic are short; a longer one is not followed.
 const MAX_DEPTH: usize = 32;
 
+/// More dimensions than any tensor of a model has.
+const MAX_RANK: usize = 64;
+
 /// The extents in a vector or scalar of integers, as far as the ops tell that make it.
 pub(super) fn extents(
     body: &Body,
@@ -64,9 +67,12 @@ pub(super) fn extents(
         }
         // Arithmetic on extents: their number is all that is known.
         _ => {
-            let shape = body.ty(value).static_shape()?;
-            let count: usize = shape.iter().product();
-            (shape.len() <= 1 && count <= 64).then(|| vec![Extent::Unknown; count])
+            let count = match body.ty(value).static_shape()?[..] {
+                [] => 1,
+                [count] if count <= MAX_RANK => count,
+                _ => return None,
+            };
+            Some(vec![Extent::Unknown; count])
         }
     }
 }

@@ -8,6 +8,7 @@ use ngc_ir::{
     Type, Value,
 };
 use ngc_numerics::evaluator::Mode;
+use ngc_numerics::tensor::element_count;
 use ngc_numerics::{Evaluator, Tensor};
 
 use super::super::proto::{GraphProto, NodeProto, ValueInfoProto};
@@ -237,7 +238,7 @@ impl<'a> Graph<'a> {
 
     fn evaluate(&self, op: Op) -> Option<Vec<Tensor>> {
         let small = |v: Value| {
-            let count: usize = self.body.ty(v).static_shape()?.iter().product();
+            let count = element_count(&self.body.ty(v).static_shape()?).ok()?;
             (count <= MAX_FOLDED).then_some(())
         };
         self.body.results(op).try_for_each(|v| small(v).ok_or(())).ok()?;

@@ -91,10 +91,11 @@ fn attention(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         return Ok(vec![result]);
     }
     let moved = n.emit("ng.transpose", &[result], [("permutation", Attr::ints([0, 2, 1, 3]))])?;
-    let (Some(heads), Some(size)) = (n.shape(moved)[2].known(), n.shape(moved)[3].known()) else {
-        return unsupported("heads of unknown extent");
-    };
-    Ok(vec![join_last(n, moved, heads * size)?])
+    let (heads, size) = (n.shape(moved)[2].known(), n.shape(moved)[3].known());
+    match heads.zip(size).and_then(|(heads, size)| heads.checked_mul(size)) {
+        Some(extent) => Ok(vec![join_last(n, moved, extent)?]),
+        None => unsupported("heads of unknown or enormous extent"),
+    }
 }
 
 /// [b, s, h d] to [b, h, s, d].

@@ -81,15 +81,17 @@ pub(super) fn windows(n: &mut Node<'_, '_>, x: Value, kernel: &[usize]) -> Resul
         mode @ ("SAME_UPPER" | "SAME_LOWER") => {
             let mut same = Vec::with_capacity(rank);
             for i in 0..rank {
-                let Some(extent) = spatial[i].known().and_then(|e| i64::try_from(e).ok()) else {
+                let Some(extent) = spatial[i].known() else {
                     return unsupported(format!("auto_pad = {mode} where an extent is unknown"));
                 };
-                let windows = (extent - 1).div_euclid(strides[i]) + 1;
-                let reach = (kernel[i] as i64 - 1).checked_mul(dilations[i]);
-                let needed =
-                    (windows - 1).checked_mul(strides[i]).zip(reach).map(|(a, b)| a + b + 1 - extent);
-                let Some(total) = needed else { return invalid("the kernel is too large") };
-                let (less, more) = (total.max(0) / 2, total.max(0) - total.max(0) / 2);
+                // As wide as the products of hostile numbers can be.
+                let (extent, stride, kernel) = (extent as i128, i128::from(strides[i]), kernel[i] as i128);
+                let windows = (extent - 1).div_euclid(stride) + 1;
+                let total = (windows - 1) * stride + (kernel - 1) * i128::from(dilations[i]) + 1 - extent;
+                let Ok(total) = i64::try_from(total.max(0)) else {
+                    return invalid("the kernel is too large");
+                };
+                let (less, more) = (total / 2, total - total / 2);
                 same.push(if mode == "SAME_UPPER" { (less, more) } else { (more, less) });
             }
             same

@@ -133,9 +133,13 @@ fn dropout(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 /// [n, c, h, w], of which all but n must be known.
 fn image(n: &Node<'_, '_>, x: Value) -> Result<[i64; 3]> {
     let [_, rest @ ..] = n.shape(x) else { return invalid("the input is a scalar") };
-    match rest.iter().map(|d| d.known().and_then(|e| i64::try_from(e).ok())).collect::<Vec<_>>()[..] {
+    match rest
+        .iter()
+        .map(|d| d.known().and_then(|e| i32::try_from(e).ok()).map(i64::from))
+        .collect::<Vec<_>>()[..]
+    {
         [Some(c), Some(h), Some(w)] => Ok([c, h, w]),
-        [_, _, _] => unsupported(format!("unknown extents in {}", n.ty(x))),
+        [_, _, _] => unsupported(format!("unknown or enormous extents in {}", n.ty(x))),
         _ => invalid(format!("the input must have rank 4, but is {}", n.ty(x))),
     }
 }
