@@ -73,7 +73,9 @@ fn module_before(driver: &Driver<'_>, original: &str, steps: Pipeline) -> Option
     let mut module = parse_module(&driver.context, &sources, file, &ParseOptions::default()).ok()?;
     let run =
         PassManager { verify_each: false, ..PassManager::new(&driver.context) }.run(&steps, &mut module);
-    run.failure.is_none().then(|| print_module(&module, &PrintOptions { generic: true, ..PrintOptions::default() }))
+    run.failure
+        .is_none()
+        .then(|| print_module(&module, &PrintOptions { generic: true, ..PrintOptions::default() }))
 }
 
 /// Reads the head of a reproducer.

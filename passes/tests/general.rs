@@ -1,0 +1,116 @@
+//! The general passes change no bit of any result, and running them twice changes nothing more.
+
+use ngc_interp::Interpreter;
+use ngc_ir::pass::{PassManager, Pipeline};
+use ngc_ir::text::{ParseOptions, PrintOptions, parse_module, print_module};
+use ngc_ir::verifier::verify;
+use ngc_ir::{Module, Sources};
+use ngc_numerics::evaluator::{Evaluator, Mode};
+use ngc_numerics::{Format, Tensor};
+use proptest::prelude::*;
+
+const OPS: &[&str] = &["add", "sub", "mul", "div", "min", "max", "pow", "neg", "abs", "exp"];
+const CONSTANTS: &[&str] =
+    &["0.0", "-0.0", "1.0", "-1.0", "2.0", "0x7F800000", "0xFF800000", "0x7FC00000", "1.0e-40"];
+const INPUTS: &[f64] = &[0.0, -0.0, 1.0, -2.5, 1e-42, 3e38, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+
+/// One op: which, and which of the values before it; or a constant.
+type Gene = (usize, usize, usize);
+
+/// A function of a helper's and its own ops, with dead ones among them, that returns its last two values.
+fn program(genes: &[Gene]) -> String {
+    let mut out = String::from("func.func private @helper(%x: f32, %y: f32) -> f32 {\n");
+    out.push_str("  %0 = ng.sub %x, %y : f32\n  %1 = ng.sub %x, %y : f32\n  %2 = ng.mul %0, %1 : f32\n");
+    out.push_str("  func.return %2 : f32\n}\nfunc.func @f(%x: f32, %y: f32) -> (f32, f32) {\n");
+    let mut names = vec!["x".to_string(), "y".to_string()];
+    for (i, &(kind, a, b)) in genes.iter().enumerate() {
+        let (a, b) = (&names[a % names.len()], &names[b % names.len()]);
+        let kind = kind % (OPS.len() + CONSTANTS.len() + 1);
+        let text = match OPS.get(kind) {
+            Some(op @ (&"neg" | &"abs" | &"exp")) => format!("ng.{op} %{a} : f32"),
+            Some(op) => format!("ng.{op} %{a}, %{b} : f32"),
+            None => match CONSTANTS.get(kind - OPS.len()) {
+                Some(value) => format!("ng.constant {value} : f32"),
+                None => format!("func.call @helper(%{a}, %{b}) : (f32, f32) -> f32"),
+            },
+        };
+        out.push_str(&format!("  %{i} = {text}\n"));
+        names.push(i.to_string());
+    }
+    let [.., a, b] = &names[..] else { unreachable!("two arguments at least") };
+    out.push_str(&format!("  func.return %{a}, %{b} : f32, f32\n}}\n"));
+    out
+}
+
+fn parse(text: &str) -> Module {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ngir", text, 1);
+    parse_module(&ngc_dialects::context(), &sources, file, &ParseOptions::default())
+        .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+}
+
+fn optimize(module: &mut Module, pipeline: &str) -> String {
+    let context = ngc_dialects::context();
+    let mut sources = Sources::new();
+    let file = sources.add("pipeline", pipeline, 1);
+    let pipeline = Pipeline::parse(&ngc_passes::REGISTRY, &sources, file).unwrap();
+    let run = PassManager::new(&context).run(&pipeline, module);
+    assert!(run.failure.is_none(), "{:?}", run.failure.map(|f| f.diagnostics));
+    print_module(module, &PrintOptions::default())
+}
+
+/// The bits of the results on every pair of inputs; all NaN are one.
+fn results(module: &Module) -> Vec<u32> {
+    let context = ngc_dialects::context();
+    let interpreter = Interpreter::new(&context, module, Evaluator::new(Mode::Rounded));
+    let mut out = Vec::new();
+    for &x in INPUTS {
+        for &y in INPUTS {
+            let inputs = [Tensor::scalar(Format::F32, x), Tensor::scalar(Format::F32, y)];
+            for tensor in interpreter.call("f", &inputs).unwrap_or_else(|e| panic!("{e:?}")) {
+                let value = tensor.to_f64s()[0] as f32;
+                out.push(if value.is_nan() { u32::MAX } else { value.to_bits() });
+            }
+        }
+    }
+    out
+}
+
+const ALL: &str = "builtin.module(inline,symbol-dce,func.func(cse,canonicalize,cse,dce),infer-shapes)";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn results_keep_every_bit(genes in prop::collection::vec((0usize..100, 0usize..100, 0usize..100), 1..25)) {
+        let text = program(&genes);
+        let before = parse(&text);
+        let mut after = before.clone();
+        let once = optimize(&mut after, ALL);
+        prop_assert_eq!(results(&before), results(&after), "{}\nbecame\n{}", text, once);
+        prop_assert!(verify(&ngc_dialects::context(), &after).is_ok());
+        let twice = optimize(&mut after, ALL);
+        prop_assert_eq!(once, twice);
+    }
+}
+
+#[test]
+fn all_named_pipelines_parse() {
+    for pipeline in ngc_passes::REGISTRY.pipelines {
+        let parsed = Pipeline::named(&ngc_passes::REGISTRY, pipeline, "").unwrap();
+        assert_eq!(parsed.to_string(), pipeline.text, "the text is canonical");
+    }
+}
+
+#[test]
+fn passes_declare_what_they_count() {
+    let text = program(&[(0, 0, 1), (0, 1, 0), (19, 0, 1), (12, 0, 0), (2, 3, 4)]);
+    let context = ngc_dialects::context();
+    for &pass in ngc_passes::REGISTRY.passes {
+        let step = ngc_ir::pass::Step::new(pass, "").unwrap();
+        let run = PassManager::new(&context).run(&Pipeline { steps: vec![step] }, &mut parse(&text));
+        for name in run.report.steps[0].statistics.keys() {
+            assert!(pass.statistics().iter().any(|s| s.name == *name), "{} counts {name}", pass.name());
+        }
+    }
+}
