@@ -269,6 +269,10 @@ def dynamic():
     case("Reshape_dynamic", None, [x], nodes=nodes, dims=[["batch", "time", None]])
     zero = nodes[:-1] + [helper.make_node("Reshape", ["x0", "target"], ["y0"], allowzero=1)]
     case("Reshape_dynamic_allowzero", None, [x], nodes=zero, dims=[["batch", "time", None]])
+    # A derived value, whose dimensions are known to be the input's by their names alone.
+    derived = [helper.make_node("Exp", ["x0"], ["e"])] + nodes[:-1] + [
+        helper.make_node("Reshape", ["e", "target"], ["y0"])]
+    case("Reshape_dynamic_derived", None, [x], nodes=derived, dims=[["batch", "time", None]])
     nodes = [
         helper.make_node("Shape", ["x0"], ["b"], end=1),
         helper.make_node("Constant", [], ["rest"], value_ints=[-1]),

@@ -37,6 +37,10 @@ pub(super) struct Graph<'a> {
     names: HashMap<&'a str, Known>,
     /// Small values whose elements are known.
     folded: HashMap<Value, Tensor>,
+    /// Types that the model declares for values.
+    declared: HashMap<&'a str, &'a ValueInfoProto>,
+    /// The names of the dimensions of values (empty where there is none); equal names mean equal extents.
+    dims: HashMap<Value, Vec<&'a str>>,
 }
 
 pub(super) fn import<'a>(
@@ -57,7 +61,11 @@ pub(super) fn import<'a>(
         resources: BTreeMap::new(),
         names: HashMap::new(),
         folded: HashMap::new(),
+        declared: HashMap::new(),
+        dims: HashMap::new(),
     };
+    let declared = proto.input.iter().chain(&proto.value_info);
+    graph.declared = declared.filter_map(|info| Some((info.name.as_deref()?, info))).collect();
     if !proto.sparse_initializer.is_empty() {
         return unsupported("sparse initializers");
     }
@@ -79,6 +87,12 @@ impl<'a> Graph<'a> {
     fn define(&mut self, name: &'a str, known: Known) -> Result<()> {
         if name.is_empty() {
             return invalid("it has no name");
+        }
+        if let (Known::Value(value), Some(info)) = (&known, self.declared.get(name))
+            && let Ok((_, dims)) = types::of(info)
+            && dims.iter().any(|d| !d.is_empty())
+        {
+            self.dims.entry(*value).or_insert(dims);
         }
         match self.names.insert(name, known) {
             Some(_) => invalid(format!("the name '{name}' is defined twice")),
@@ -210,6 +224,14 @@ impl<'a> Graph<'a> {
             attr => attr_to_tensor(attr),
         }
         .map_err(FormatError::Invalid)
+    }
+
+    /// Whether two dimensions of values have one extent: they are the same, or have the same name.
+    pub(super) fn same_extent(&self, a: (Value, usize), b: (Value, usize)) -> bool {
+        let name = |(value, axis): (Value, usize)| {
+            self.dims.get(&value)?.get(axis).copied().filter(|name| !name.is_empty())
+        };
+        a == b || name(a).is_some_and(|a| name(b) == Some(a))
     }
 
     /// Emits an op; one whose operands are small constants is evaluated as well.

@@ -217,7 +217,7 @@ impl<'g, 'a> Node<'g, 'a> {
             .zip(extents)
             .map(|(at, extent)| match extent {
                 Extent::Known(n) => n,
-                Extent::Of(value, axis) if copies && (value, axis) == (x, at) => 0,
+                Extent::Of(value, axis) if copies && self.graph.same_extent((value, axis), (x, at)) => 0,
                 Extent::Of(..) | Extent::Unknown => -1,
             })
             .collect();
