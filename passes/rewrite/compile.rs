@@ -22,6 +22,8 @@ pub struct CompiledRule {
     pub rule: Rule,
     /// The left side in all commuted spellings, as written first.
     pub spellings: Vec<OpPattern>,
+    /// Its place in its set.
+    pub id: usize,
 }
 
 impl CompiledRule {
@@ -37,6 +39,8 @@ pub struct RuleSet {
     rules: Vec<CompiledRule>,
     /// Rules to try at an op of a name, by itself or seen in a normal form; the largest pattern first.
     candidates: HashMap<Ident, Vec<usize>, FxBuildHasher>,
+    /// Ops that may be seen as an op, itself included, however many views it takes.
+    seen_as: HashMap<Ident, Vec<Ident>, FxBuildHasher>,
     /// Normal-form rules by the op at the root of their right side.
     views: HashMap<Ident, Vec<usize>, FxBuildHasher>,
 }
@@ -77,17 +81,18 @@ impl RuleSet {
     fn index(&mut self) {
         self.views.clear();
         self.candidates.clear();
+        self.rules.iter_mut().enumerate().for_each(|(i, c)| c.id = i);
         for (i, c) in self.rules.iter().enumerate().filter(|(_, c)| c.is_view()) {
             if let Some(right) = c.rule.right.root() {
                 self.views.entry(right.op).or_default().push(i);
             }
         }
-        for (i, c) in self.rules.iter().enumerate().filter(|(_, c)| !c.is_view()) {
-            // The ops that may be seen as the root of this rule, however many views it takes.
-            let mut names = vec![c.spellings[0].op];
+        self.seen_as.clear();
+        for &wanted in self.views.keys() {
+            let mut names = vec![wanted];
             let mut next = 0;
-            while let Some(&name) = names.get(next) {
-                for &view in self.views.get(&name).into_iter().flatten() {
+            while let Some(name) = names.get(next) {
+                for &view in self.views.get(name).into_iter().flatten() {
                     let from = self.rules[view].spellings[0].op;
                     if !names.contains(&from) {
                         names.push(from);
@@ -95,7 +100,11 @@ impl RuleSet {
                 }
                 next += 1;
             }
-            for name in names {
+            self.seen_as.insert(wanted, names);
+        }
+        for (i, c) in self.rules.iter().enumerate().filter(|(_, c)| !c.is_view()) {
+            let root = c.spellings[0].op;
+            for name in self.seen_as.get(&root).cloned().unwrap_or_else(|| vec![root]) {
                 self.candidates.entry(name).or_default().push(i);
             }
         }
@@ -113,6 +122,14 @@ impl RuleSet {
     /// Rules that may replace an op of this name, largest pattern first.
     pub fn candidates(&self, op: Ident) -> impl Iterator<Item = &CompiledRule> {
         self.candidates.get(&op).into_iter().flatten().map(|&i| &self.rules[i])
+    }
+
+    /// Whether an op named `root` is one named `wanted`, or normal-form rules may show it as one.
+    pub fn may_be_seen_as(&self, root: &str, wanted: Ident) -> bool {
+        match self.seen_as.get(&wanted) {
+            Some(names) => names.iter().any(|n| n.as_str() == root),
+            None => wanted.as_str() == root,
+        }
     }
 
     /// Normal-form rules that show another op as an op of this name.
@@ -168,7 +185,7 @@ fn compile(context: &Context, rule: Rule) -> Result<CompiledRule, Diagnostics> {
             _ => None,
         })
         .collect();
-    Ok(CompiledRule { rule, spellings })
+    Ok(CompiledRule { rule, spellings, id: 0 })
 }
 
 struct Check<'a> {

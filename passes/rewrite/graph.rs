@@ -1,6 +1,7 @@
 //! The terms that rules speak of: values of a body, and terms that are not in it yet.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use ngc_dialects::ng::constant::attr_to_tensor;
 use ngc_dialects::ng::infer;
@@ -49,12 +50,24 @@ pub struct Graph<'a> {
     pub ranges: &'a Ranges,
     made: Vec<(Made, &'static OpDef, Type, Range)>,
     index: HashMap<Made, u32, FxBuildHasher>,
+    /// What a normal-form rule, by its place in the set, shows a term as, after so many views.
+    pub(super) views: FxHashMap<(usize, Term, usize), Views>,
 }
+
+/// Terms that a term may be seen as, each with the ops of the body that it covers.
+pub(super) type Views = Rc<[(SmallVec<[Op; 8]>, Term)]>;
 
 impl<'a> Graph<'a> {
     /// A graph without made terms.
     pub fn new(context: &'a Context, body: &'a Body, ranges: &'a Ranges) -> Graph<'a> {
-        Graph { context, body, ranges, made: Vec::new(), index: HashMap::default() }
+        Graph {
+            context,
+            body,
+            ranges,
+            made: Vec::new(),
+            index: HashMap::default(),
+            views: FxHashMap::default(),
+        }
     }
 
     /// The op that computes a term; none for arguments, ops with several results and unregistered ops.
@@ -71,6 +84,14 @@ impl<'a> Graph<'a> {
                 let (made, def, ..) = &self.made[n as usize];
                 Some(Node { def, operands: made.operands.clone(), attrs: &made.attrs, op: None })
             }
+        }
+    }
+
+    /// Name of the op that computes a term; none for arguments.
+    pub fn name(&self, term: Term) -> Option<&'static str> {
+        match term {
+            Term::Value(v) => self.body.op(self.body.defining_op(v)?).def.map(|d| d.name),
+            Term::Made(n) => Some(self.made[n as usize].1.name),
         }
     }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::apply::instantiate;
 use super::compile::{CompiledRule, RuleSet};
 use super::conditions::{Bindings, Bound, Env, unify};
-use super::graph::{Graph, Term};
+use super::graph::{Graph, Term, Views};
 use super::rule::{Expr, OpPattern, Pattern};
 
 /// How many normal-form rules may follow one another in a view.
@@ -123,26 +123,19 @@ impl Matcher<'_, '_> {
     }
 
     fn op(&mut self, pattern: &OpPattern, term: Term, m: &Match, views: usize) -> Vec<Match> {
-        let mut found = self.node(pattern, term, m, views);
+        let rules = self.rules;
+        let Some(root) = self.graph.name(term) else { return Vec::new() };
+        if !rules.may_be_seen_as(root, pattern.op) {
+            return Vec::new();
+        }
+        let mut found =
+            if root == pattern.op.as_str() { self.node(pattern, term, m, views) } else { Vec::new() };
         if views < MAX_VIEWS {
-            let rules = self.rules;
             for rule in rules.views_as(pattern.op) {
-                // A view starts from an op; the cheap test first.
-                let root = self.graph.node(term).map(|n| n.def.name);
-                let direct = root == Some(rule.spellings[0].op.as_str());
-                if !direct
-                    && (views + 1 >= MAX_VIEWS || rules.views_as(rule.spellings[0].op).next().is_none())
-                {
-                    continue;
-                }
-                for spelling in &rule.spellings {
-                    for view in self.op(spelling, term, &Match::default(), views + 1) {
-                        if let Ok(seen) = self.replacement(rule, term, &view, false) {
-                            let mut m = m.clone();
-                            m.ops.extend(view.ops);
-                            found.extend(self.node(pattern, seen, &m, views + 1));
-                        }
-                    }
+                for (ops, seen) in self.views(rule, term, views + 1).iter() {
+                    let mut m = m.clone();
+                    m.ops.extend(ops.iter().copied());
+                    found.extend(self.node(pattern, *seen, &m, views + 1));
                 }
                 if found.len() >= MAX_MATCHES {
                     break;
@@ -154,6 +147,25 @@ impl Matcher<'_, '_> {
         }
         found.truncate(MAX_MATCHES);
         found
+    }
+
+    /// What a normal-form rule shows a term as.
+    fn views(&mut self, rule: &CompiledRule, term: Term, depth: usize) -> Views {
+        let key = (rule.id, term, depth);
+        if let Some(known) = self.graph.views.get(&key) {
+            return known.clone();
+        }
+        let mut seen = Vec::new();
+        for spelling in &rule.spellings {
+            for view in self.op(spelling, term, &Match::default(), depth) {
+                if let Ok(as_this) = self.replacement(rule, term, &view, false) {
+                    seen.push((view.ops, as_this));
+                }
+            }
+        }
+        let seen: Views = seen.into();
+        self.graph.views.insert(key, seen.clone());
+        seen
     }
 
     /// Matches an op pattern with the very op that computes the term.

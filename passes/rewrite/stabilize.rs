@@ -211,16 +211,12 @@ pub fn stabilize(context: &ngc_ir::Context, function: &mut Function, rules: &Rul
         let mut missed: BTreeMap<(usize, String), Step> = BTreeMap::new();
         let mut ranges = Ranges::of_function(&function.body, arg_attrs.as_ref());
         let mut rewriter = Rewriter::new(context, &mut function.body);
-        let ops = rewriter.body().walk();
-        for op in ops.into_iter().rev() {
-            if rewriter.body().block(op).is_none() || rewriter.body().num_results(op) != 1 {
-                continue;
-            }
-            // An op that nobody uses is left to be erased.
-            if rewriter.users(rewriter.body().result(op, 0)).is_empty() {
-                continue;
-            }
-            let Some(found) = search(&rewriter, &ranges, rules, op, &mut missed) else { continue };
+        let mut ops = rewriter.body().walk().into_iter().rev();
+        // One graph serves until the body changes.
+        while let Some((op, found)) = {
+            let mut graph = Graph::new(context, rewriter.body(), &ranges);
+            ops.find_map(|op| search(&mut graph, &rewriter, rules, op, &mut missed).map(|found| (op, found)))
+        } {
             match replace(&mut rewriter, &mut ranges, op, &found) {
                 Ok(erased) => {
                     report.erased += erased;
@@ -250,25 +246,30 @@ struct Found {
 
 /// The first rule that applies at an op.
 fn search(
+    graph: &mut Graph<'_>,
     rewriter: &Rewriter<'_>,
-    ranges: &Ranges,
     rules: &RuleSet,
     op: Op,
     missed: &mut BTreeMap<(usize, String), Step>,
 ) -> Option<Found> {
-    let body = rewriter.body();
-    let mut candidates = rules.candidates(body.op(op).name).peekable();
-    candidates.peek()?;
-    let mut graph = Graph::new(rewriter.context, body, ranges);
+    let (body, ranges) = (graph.body, graph.ranges);
+    // Ops that were erased, that have no single result, or that nobody uses are left alone.
+    if body.block(op).is_none() || body.num_results(op) != 1 || rewriter.users(body.result(op, 0)).is_empty()
+    {
+        return None;
+    }
     let root = Term::Value(body.result(op, 0));
-    let loc = body.op(op).loc.clone();
+    let loc = &body.op(op).loc;
+    let candidates = rules.candidates(body.op(op).name);
     for rule in candidates {
-        let attempt = Matcher { graph: &mut graph, rules }.attempt(rule, root, false);
+        let attempt = Matcher { graph, rules }.attempt(rule, root, false);
         let step = |message| Step { rule: rule.rule.name.clone(), loc: loc.clone(), message };
         match attempt {
             Attempt::Applies(m, term) => {
                 let step = step(message(rule, &m, body, ranges));
-                missed.retain(|(at, _), _| *at != op.index());
+                let here = (op.index(), String::new())..(op.index() + 1, String::new());
+                let settled: Vec<_> = missed.range(here).map(|(key, _)| key.clone()).collect();
+                settled.iter().for_each(|key| drop(missed.remove(key)));
                 return Some(Found { step, ops: m.ops.to_vec(), plan: graph.plan(term), term });
             }
             Attempt::Refused(_, Refusal::Unproven(why)) => {
