@@ -1,7 +1,8 @@
 //! What the command-line tools share: reading input, writing output, showing diagnostics.
 //!
 //! Invariants: the tools are thin (flags in, library call, text out); messages go to the standard error stream,
-//! results to files or the standard output; the exit code is 0 on success, 1 on bad input of any kind, 3 on input that ngc does not support.
+//! results to files or the standard output; the exit code is 0 on success, 1 on bad input of any kind, 2 on
+//! wrong use, 3 on input that ngc does not support.
 
 pub mod io;
 pub mod load;

@@ -8,6 +8,7 @@ mod reproducer;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use ngc_ir::pass::{PassManager, Pipeline, Registry};
@@ -104,10 +105,10 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
                 output.push_str(SPLIT_MARK);
                 output.push('\n');
             }
-            good &= driver.process(&name, piece, first_line, &mut output)?;
+            good &= driver.process(&name, piece.into(), first_line, &mut output)?;
         }
     } else {
-        good = driver.process(&name, &text, 1, &mut output)?;
+        good = driver.process(&name, text.into(), 1, &mut output)?;
     }
     if !driver.flags.verify_diagnostics && (good || driver.flags.split_input_file) {
         write_output(&driver.flags.output, output.as_bytes())?;
@@ -138,16 +139,16 @@ impl Driver<'_> {
     fn process(
         &mut self,
         name: &str,
-        text: &str,
+        text: Arc<str>,
         first_line: u32,
         output: &mut String,
     ) -> Result<bool, String> {
         let mut sources = Sources::new();
-        let file = sources.add(name, text, first_line);
+        let file = sources.add(name, text.clone(), first_line);
         let mut found = Diagnostics::default();
         let good = self.transform(&sources, file, &mut found, output)?;
         if self.flags.verify_diagnostics {
-            let problems = expected::check(text, file, &found, &sources);
+            let problems = expected::check(&text, file, &found, &sources);
             show(&problems, &sources);
             return Ok(!problems.has_errors());
         }
@@ -220,6 +221,10 @@ impl Driver<'_> {
             output.push_str(&print_module(&module, &printed));
         }
         self.reports.phase("print", start.elapsed());
+        if !self.flags.split_input_file {
+            // The process ends soon, and takes a large module apart faster than its destructor.
+            std::mem::forget(module);
+        }
         Ok(true)
     }
 }
