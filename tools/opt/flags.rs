@@ -82,7 +82,8 @@ pub struct Flags {
     #[arg(long, help_heading = "Watching passes")]
     pub print_ir_after_failure: bool,
 
-    /// Print modules into files of this folder, one a pass, instead of the standard error stream
+    /// Print modules into files of this folder, one a pass, instead of the standard error stream; after each pass
+    /// unless other flags say when
     #[arg(long, value_name = "DIR", help_heading = "Watching passes")]
     pub print_ir_tree_dir: Option<std::path::PathBuf>,
 

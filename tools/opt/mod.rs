@@ -61,6 +61,8 @@ struct Driver<'a> {
     flags: Flags,
     pipeline: Pipeline,
     reports: Reports,
+    /// Which module of a split file is in hand.
+    piece: Option<usize>,
 }
 
 /// Whether all went well; the error is a message about files.
@@ -95,7 +97,7 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
     let mut context = ngc_dialects::context();
     context.allow_unregistered = flags.allow_unregistered_dialect;
     let reports = Reports::new(&flags);
-    let mut driver = Driver { registry, context, flags, pipeline, reports };
+    let mut driver = Driver { registry, context, flags, pipeline, reports, piece: None };
 
     let mut output = String::new();
     let mut good = true;
@@ -105,6 +107,7 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
                 output.push_str(SPLIT_MARK);
                 output.push('\n');
             }
+            driver.piece = Some(index);
             good &= driver.process(&name, piece.into(), first_line, &mut output)?;
         }
     } else {
@@ -187,7 +190,7 @@ impl Driver<'_> {
             debuginfo: self.flags.print_debuginfo,
             sources: Some(sources),
         };
-        if let Some(printer) = print_ir::IrPrinter::new(&self.flags, printed)? {
+        if let Some(printer) = print_ir::IrPrinter::new(&self.flags, printed, self.piece)? {
             manager.instrumentation.push(Box::new(printer));
         }
         let run = manager.run(&self.pipeline, &mut module);

@@ -23,15 +23,22 @@ pub struct IrPrinter<'a> {
 }
 
 impl<'a> IrPrinter<'a> {
-    /// A printer, if the flags ask for one. The error is a message about the folder.
-    pub fn new(flags: &Flags, options: PrintOptions<'a>) -> Result<Option<IrPrinter<'a>>, String> {
+    /// A printer, if the flags ask for one, for a module or the n-th of a split file, which gets a folder of its own.
+    /// The error is a message about the folder.
+    pub fn new(
+        flags: &Flags,
+        options: PrintOptions<'a>,
+        piece: Option<usize>,
+    ) -> Result<Option<IrPrinter<'a>>, String> {
         let any = !flags.print_ir_before.is_empty()
             || !flags.print_ir_after.is_empty()
             || flags.print_ir_before_all
             || flags.print_ir_after_all
             || flags.print_ir_after_change
             || flags.print_ir_after_failure;
-        if let Some(folder) = &flags.print_ir_tree_dir {
+        let folder =
+            flags.print_ir_tree_dir.as_ref().map(|f| piece.map_or(f.clone(), |n| f.join(format!("{n:03}"))));
+        if let Some(folder) = &folder {
             std::fs::create_dir_all(folder)
                 .map_err(|e| format!("error: cannot make the folder '{}': {e}", folder.display()))?;
         }
@@ -43,7 +50,7 @@ impl<'a> IrPrinter<'a> {
             after_all: flags.print_ir_after_all || !any,
             after_change: flags.print_ir_after_change,
             after_failure: flags.print_ir_after_failure,
-            folder: flags.print_ir_tree_dir.clone(),
+            folder,
             options,
         };
         Ok((any || printer.folder.is_some()).then_some(printer))
