@@ -142,3 +142,37 @@ fn bundled_rules_load_fast() {
     // 20 ms is the budget of an optimised build.
     assert!(start.elapsed().as_millis() < 200, "{:?}", start.elapsed());
 }
+
+#[test]
+fn a_rule_that_holds_both_ways_is_two() {
+    let context = ngc_dialects::context();
+    let text = "rule both : mine, exact square(?x) <=> mul(?x, ?x)";
+    let rules =
+        rewrite::load(&context, &[("test.ngr", text)], &mut Sources::new()).expect("the rule is well formed");
+    let both: Vec<_> = rules.rules().iter().filter(|c| c.rule.name == "both").collect();
+    assert_eq!(both.len(), 2);
+    assert_eq!(
+        (both[0].rule.left.to_string(), both[1].rule.left.to_string()),
+        ("square(x)".into(), "x * x".into())
+    );
+    for rule in both {
+        let report = verify_rule(&context, &rules, rule, Effort { points: 100, shapes: 2, trials: 5000 });
+        assert!(report.passed(), "{report:?}");
+    }
+}
+
+#[test]
+fn commuted_spellings_are_derived() {
+    let spellings = |text: &str| {
+        let context = ngc_dialects::context();
+        let text = format!("rule r : mine, exact {text} => ?x");
+        let rules =
+            rewrite::load(&context, &[("test.ngr", &text)], &mut Sources::new()).expect("well formed");
+        rules.rules().last().map_or(0, |c| c.spellings.len())
+    };
+    assert_eq!(spellings("log(add(1, ?x))"), 2);
+    assert_eq!(spellings("sub(?x, 1)"), 1);
+    // Operands that are alike have one order.
+    assert_eq!(spellings("mul(?x, ?x)"), 1);
+    assert_eq!(spellings("add(mul(?x, ?y), mul(?y, 2))"), 8);
+}
