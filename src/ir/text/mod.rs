@@ -8,8 +8,6 @@ mod parse;
 mod print;
 mod scanner;
 mod source;
-#[cfg(test)]
-mod tests;
 
 pub use parse::{ParseOptions, parse_attribute, parse_module, parse_type};
 pub use print::{PrintOptions, print_attribute, print_body, print_module, print_op};

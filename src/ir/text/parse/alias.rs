@@ -9,7 +9,6 @@ use super::Read;
 use super::grammar::{self, Rule};
 use super::reader::{Reader, Unit};
 use crate::attributes::Attr;
-use crate::diagnostics::Diagnostic;
 use crate::text::scanner::Outline;
 
 /// The deepest chain of aliases in aliases, and the largest size of one that is written out.
@@ -57,25 +56,23 @@ fn name_at(text: &str, offset: usize) -> &str {
     &rest[..end.map_or(rest.len(), |e| e + 1)]
 }
 
-/// Reads all definitions, in the order of the text.
-pub(super) fn read_all(unit: &Unit<'_>) -> Vec<Diagnostic> {
-    let mut errors = Vec::new();
+/// Reads all definitions, in the order of the text, up to the first error.
+pub(super) fn read_all(unit: &Unit<'_>) -> Read<()> {
     for &offset in &unit.outline.aliases {
         let offset = offset as usize;
         let name = name_at(unit.text, offset);
         let mut reader = Reader::new(unit);
         if let Some(first) = unit.aliases.0.get(name).filter(|first| first.offset != offset) {
             let message = format!("alias '{name}' is defined twice");
-            let error =
-                reader.error_at(offset, message).note(reader.source(first.offset), "first defined here");
-            errors.push(error);
-        } else if name.contains('.') {
-            errors.push(reader.error_at(offset, format!("the name of alias '{name}' contains a dot")));
-        } else if let Err(error) = reader.alias(name, offset) {
-            errors.push(error);
+            let error = reader.error_at(offset, message);
+            return Err(error.note(reader.source(first.offset), "first defined here"));
         }
+        if name.contains('.') {
+            return Err(reader.error_at(offset, format!("the name of alias '{name}' contains a dot")));
+        }
+        reader.alias(name, offset)?;
     }
-    errors
+    Ok(())
 }
 
 impl<'a> Reader<'a> {

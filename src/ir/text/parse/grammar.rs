@@ -42,19 +42,15 @@ fn explain(rule: Rule, text: &str, pos: usize, file: u16) -> Diagnostic {
         }
         if let Some(attempts) = error.parse_attempts() {
             at = pos + attempts.max_position;
-            for stack in attempts.call_stacks() {
-                if let Some(words) = stack.deepest.get_rule().and_then(|&r| describe(r)) {
-                    expected.push(words.to_string());
-                } else if let Some(words) = stack.parent.and_then(describe) {
-                    let _ = words;
-                }
-            }
             for token in attempts.expected_tokens() {
-                let token = token.to_string();
-                if !token.trim().is_empty() && token != "//" && token.len() == 1 {
-                    expected.push(format!("'{token}'"));
-                }
+                expected.extend(words(&token.to_string()));
             }
+        }
+    }
+    for (whole, parts) in WHOLES {
+        if parts.iter().all(|part| expected.iter().any(|word| word == part)) {
+            expected.retain(|word| !parts.contains(&word.as_str()));
+            expected.push((*whole).into());
         }
     }
     expected.sort();
@@ -82,17 +78,47 @@ fn found(text: &str) -> String {
     format!("'{}'", word.escape_debug())
 }
 
-/// A rule in words.
-fn describe(rule: Rule) -> Option<&'static str> {
-    Some(match rule {
-        Rule::value_id | Rule::value_use => "a value",
-        Rule::block_id => "a block",
-        Rule::symbol_name | Rule::symbol_ref => "a symbol",
-        Rule::value_type | Rule::function_type => "a type",
-        Rule::bare_id => "a name",
-        Rule::string => "a string",
-        Rule::digits => "a number",
-        Rule::attribute => "an attribute",
-        _ => return None,
+/// What tokens stand for together.
+const WHOLES: [(&str, &[&str]); 3] = [
+    (
+        "an attribute",
+        &[
+            "a string",
+            "a number",
+            "a symbol",
+            "a type",
+            "an alias",
+            "'('",
+            "'['",
+            "'{'",
+            "'array'",
+            "'dense'",
+            "'dense_resource'",
+            "'false'",
+            "'loc'",
+            "'true'",
+            "'unit'",
+        ],
+    ),
+    ("a constant", &["'dense'", "'dense_resource'", "'false'", "'true'", "a number"]),
+    ("a location", &["'callsite'", "'fused'", "'unknown'", "a string", "an alias"]),
+];
+
+/// A token of the grammar in words, if a reader would want to hear of it.
+fn words(token: &str) -> Option<String> {
+    Some(match token {
+        "\"" => "a string".into(),
+        "-" => "a number".into(),
+        "%" => "a value".into(),
+        "^" => "a block".into(),
+        "@" => "a symbol".into(),
+        "!" => "a type".into(),
+        "#" => "an alias".into(),
+        "//" | "0x" | "BUILTIN_RULE" => return None,
+        // One letter of a name, or a blank.
+        _ if token.contains("..") || token.trim().is_empty() || matches!(token, "_" | "$" | "." | "?") => {
+            return None;
+        }
+        _ => format!("'{token}'"),
     })
 }

@@ -2,8 +2,11 @@
 
 mod alias;
 mod attr;
+mod custom;
 mod dense;
+mod fast;
 mod function;
+mod generic;
 mod grammar;
 mod loc;
 mod module;

@@ -40,23 +40,21 @@ pub fn parse_module(
     file: u16,
     options: &ParseOptions,
 ) -> Result<Module, Diagnostics> {
-    let unit = Unit::new(ctx, sources, file).map_err(|error| Diagnostics(vec![error]))?;
-    let mut errors = alias::read_all(&unit);
+    let stop = |error| Diagnostics(vec![error]);
+    let unit = Unit::new(ctx, sources, file).map_err(stop)?;
+    alias::read_all(&unit).map_err(stop)?;
+    let mut reader = Reader::new(&unit);
+    let mut body = Body::new();
+    ensure_block(&mut body);
+    let mut top = BodyReader::new(&mut reader, body, Level::File);
+    let mut resources = BTreeMap::new();
+    let outcome = top.file(&mut resources);
+    let (mut body, jobs) = top.finish();
+    let mut errors = reader.errors;
+    errors.extend(outcome.err());
+    errors.extend(run(&unit, jobs, &mut body, options));
     if errors.is_empty() {
-        let mut reader = Reader::new(&unit);
-        let mut body = Body::new();
-        ensure_block(&mut body);
-        let mut top = BodyReader::new(&mut reader, body, Level::File);
-        let mut resources = BTreeMap::new();
-        let outcome = top.file(&mut resources);
-        let (mut body, jobs) = top.finish();
-        errors.append(&mut reader.errors);
-        errors.extend(outcome.err());
-        drop(reader);
-        errors.extend(run(&unit, jobs, &mut body, options));
-        if errors.is_empty() {
-            return Ok(unwrap(body, resources, Loc::Source { file, offset: 0 }));
-        }
+        return Ok(unwrap(body, resources, Loc::Source { file, offset: 0 }));
     }
     errors.sort_by_key(|error| match error.loc {
         Loc::Source { offset, .. } => offset,

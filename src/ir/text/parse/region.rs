@@ -115,7 +115,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
                         order.push(block);
                         block
                     });
-                    if let Err(error) = self.statement(block) {
+                    if let Err(error) = self.any_statement(block) {
                         self.recover(start, error)?;
                     }
                 }
@@ -132,6 +132,15 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         self.body.set_block_order(region, order);
         self.scope.leave(mark);
         Ok(())
+    }
+
+    fn any_statement(&mut self, block: Block) -> Read<()> {
+        // Where functions lie there is nothing simple.
+        if self.level == Level::Inner && self.simple_statement(block)? {
+            Ok(())
+        } else {
+            self.statement(block)
+        }
     }
 
     /// Where functions lie, an error is kept and reading goes on at the next function.
