@@ -191,6 +191,9 @@ pub const FUNCTIONS: &[Function] = &[
     term("value", 1, "value of a constant", |e, _| {
         e.graph.uniform(e.terms[0]).map(Val::Number).ok_or_else(|| "it is not a constant of one value".into())
     }),
+    term("single_use", 1, "nothing but the match uses the term", |e, _| {
+        Ok(Val::Bool(e.graph.used_once(e.terms[0])))
+    }),
     term("constant", 1, "it is a constant of one value", |e, _| {
         Ok(Val::Bool(e.graph.uniform(e.terms[0]).is_some()))
     }),

@@ -1,5 +1,6 @@
 //! The terms that rules speak of: values of a body, and terms that are not in it yet.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -49,6 +50,8 @@ pub struct Graph<'a> {
     /// Ranges of its values.
     pub ranges: &'a Ranges,
     made: Vec<(Made, &'static OpDef, Type, Range)>,
+    /// Number of uses of every value, counted when first asked for.
+    uses: OnceCell<Vec<u32>>,
     index: HashMap<Made, u32, FxBuildHasher>,
     /// What a normal-form rule, by its place in the set, shows a term as, after so many views.
     pub(super) views: FxHashMap<(usize, Term, usize), Views>,
@@ -64,6 +67,7 @@ impl<'a> Graph<'a> {
             context,
             body,
             ranges,
+            uses: OnceCell::new(),
             made: Vec::new(),
             index: HashMap::default(),
             views: FxHashMap::default(),
@@ -109,6 +113,18 @@ impl<'a> Graph<'a> {
             Term::Value(v) => self.ranges.of(v),
             Term::Made(n) => self.made[n as usize].3,
         }
+    }
+
+    /// Whether a value of the body is used exactly once. Made terms are used by the match alone.
+    pub fn used_once(&self, term: Term) -> bool {
+        let Term::Value(v) = term else { return true };
+        let uses = self.uses.get_or_init(|| {
+            let mut uses = vec![0; self.body.num_values()];
+            let all = self.body.walk();
+            all.iter().flat_map(|&op| self.body.operands(op)).for_each(|v| uses[v.index()] += 1);
+            uses
+        });
+        uses.get(v.index()) == Some(&1)
     }
 
     /// Makes a term, or finds it if it was made before.

@@ -449,3 +449,23 @@ fn r09_the_shift_by_the_maximum_is_part_of_softmax() {
     run(&context, &mut module);
     assert_eq!(ops(&module), ["softmax"]);
 }
+
+#[test]
+fn single_use_sees_other_users() {
+    let context = ngc_dialects::context();
+    let text = "rule mine : mine, exact abs(?e @ exp(?x)) => exp(?x) when single_use(?e)";
+    let rules =
+        rewrite::load(&context, &[("mine.ngr", text)], &mut ngc_ir::Sources::new()).expect("well formed");
+    let rules = rules.select(&["mine"]);
+    for (uses, applied) in [(1, 1), (2, 0)] {
+        let x = floats(F32, &[2], &[0.0, 1.0]);
+        let mut module = module(&context, &[x], None, |w, x| {
+            let e = w.op("exp", &[x[0]]);
+            let n = w.op("abs", &[e]);
+            if uses == 2 { w.op("add", &[n, e]) } else { n }
+        });
+        let op = module.symbol("f").expect("the function is there");
+        let mut function = Function::take(&mut module, op).expect("it has a body");
+        assert_eq!(stabilize(&context, &mut function, &rules).applied.len(), applied, "{uses} uses");
+    }
+}
