@@ -28,7 +28,7 @@ impl Pass for Stabilize {
     }
 
     fn summary(&self) -> &'static str {
-        "replaces numerically unstable spellings by equal, stable ones"
+        "Replace numerically unstable spellings by equal, stable ones"
     }
 
     fn description(&self) -> &'static str {
