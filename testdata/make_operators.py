@@ -149,6 +149,9 @@ def linear():
     case("Conv_3d", "Conv", [f(1, 2, 4, 5, 4), f(3, 2, 2, 2, 2)])
     for mode in ["SAME_UPPER", "SAME_LOWER", "VALID"]:
         case(f"Conv_{mode}", "Conv", [f(1, 1, 6, 7), f(1, 1, 2, 3)], auto_pad=mode, strides=[1, 2])
+    case("ConvTranspose", "ConvTranspose", [f(2, 4, 5, 3), f(4, 3, 3, 2), f(6)], group=2, strides=[2, 3],
+         pads=[1, 0, 2, 1], output_padding=[1, 2], dilations=[1, 2])
+    case("ConvTranspose_1d", "ConvTranspose", [f(2, 3, 5), f(3, 4, 3)])
     for op in ["MaxPool", "AveragePool"]:
         case(op, op, [f(2, 3, 7, 6)], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
         case(f"{op}_ceil", op, [f(1, 1, 7, 8)], kernel_shape=[2, 3], strides=[2, 2], ceil_mode=1)

@@ -7,6 +7,7 @@
 mod activation;
 mod arithmetic;
 mod constant;
+mod conv_transpose;
 mod extents;
 mod graph;
 mod index;
@@ -65,10 +66,11 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<HashMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 12] = [
+    let groups: [Table; 13] = [
         activation::OPS,
         arithmetic::OPS,
         constant::OPS,
+        conv_transpose::OPS,
         index::OPS,
         linear::OPS,
         logic::OPS,
