@@ -94,9 +94,9 @@ impl<'a> Reader<'a> {
         slice.as_ptr() as usize - self.unit.text.as_ptr() as usize
     }
 
-    /// Where a match ends in the file.
+    /// Where a match ends in the file. The grammar skips blanks before it finds that an optional part is missing.
     pub fn end_of(&self, pair: &Pair<'a, Rule>) -> usize {
-        self.offset(pair) + pair.as_str().len()
+        self.offset(pair) + pair.as_str().trim_end().len()
     }
 
     /// The location of a byte offset.
