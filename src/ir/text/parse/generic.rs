@@ -24,8 +24,9 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         let at = self.reader.offset(&head);
         let mut inner = head.into_inner();
         let literal = grammar::next(&mut inner)?.as_str();
-        if literal.contains('\\') {
-            return Err(self.reader.error_at(at, "the name of an operation has no escapes"));
+        if literal.bytes().any(|b| b == b'\\' || !(b' '..=b'~').contains(&b)) {
+            let message = "the name of an operation holds printable ASCII characters only, and no escapes";
+            return Err(self.reader.error_at(at, message));
         }
         let (name, def) = self.reader.op_name(&literal[1..literal.len() - 1], true, at)?;
         let mut operands: SmallVec<[&'a str; 4]> = SmallVec::new();
