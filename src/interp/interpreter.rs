@@ -8,7 +8,7 @@ use ngc_ir::{
     Attr, AttrDict, Body, Builder, Context, Diagnostic, Dim, Loc, Module, Op, OpDef, Semantics, Signature, Type,
     Value,
 };
-use ngc_numerics::{Evaluator, Tensor};
+use ngc_numerics::{Evaluator, Mode, Tensor};
 use rustc_hash::FxBuildHasher;
 
 /// Calls nested deeper than this are refused: a function that calls itself has no end.
@@ -185,7 +185,14 @@ fn evaluate(
             };
             evaluator.map(elementwise.function, &elementwise.params, inputs, out).map(|t| vec![t])
         }
-        Semantics::Primitive(function) => function(evaluator, &signature, inputs),
+        Semantics::Primitive(function) => {
+            let results = function(evaluator, &signature, inputs)?;
+            // Constants and generated sequences come in their own format.
+            Ok(match evaluator.mode {
+                Mode::Rounded => results,
+                _ => results.iter().map(|t| evaluator.lift(t)).collect(),
+            })
+        }
         Semantics::Decomposition(decompose) => {
             let key = (def.name, attrs.clone(), types.to_vec());
             let known = lock(decompositions).get(&key).cloned();
