@@ -32,29 +32,32 @@ OPS = [
 ]
 
 
-def modules(total, per_function=1000, seed=0):
-    """The two spellings of one random module; one op in eight repeats an earlier one."""
+def write_modules(paths, total, per_function=1000, seed=0):
+    """Writes the two spellings of one random module; one op in eight repeats an earlier one.
+
+    Functions go to the files one by one: a child's peak memory counts from its parent's.
+    """
     rng = random.Random(seed)
     types = ["tensor<64x64xf32>", "tensor<?x128xf16>", "f32"]
-    texts = ([], [])
-    for f in range(max(1, total // per_function)):
-        ty = types[f % len(types)]
-        for dialect in (0, 1):
-            texts[dialect].append(f"func.func @f{f}(%arg0: {ty}, %arg1: {ty}) -> {ty} {{\n")
-        values, done = ["%arg0", "%arg1"], []
-        for i in range(min(total, per_function) - 1):
-            if done and rng.random() < 0.125:
-                op, operands = rng.choice(done)
-            else:
-                op = rng.choice(OPS)
-                operands = ", ".join(rng.choice(values[-20:]) for _ in range(op[2]))
-                done = (done + [(op, operands)])[-20:]
-            for dialect in (0, 1):
-                texts[dialect].append(f"  %{i} = {op[dialect]} {operands} : {ty}\n")
-            values.append(f"%{i}")
-        for dialect in (0, 1):
-            texts[dialect].append(f"  return {values[-1]} : {ty}\n}}\n")
-    return "".join(texts[0]), "".join(texts[1])
+    with open(paths[0], "w", encoding="utf-8") as ours, open(paths[1], "w", encoding="utf-8") as theirs:
+        for f in range(max(1, total // per_function)):
+            ty = types[f % len(types)]
+            values, done = ["%arg0", "%arg1"], []
+            lines = ([], [])
+            for i in range(min(total, per_function) - 1):
+                if done and rng.random() < 0.125:
+                    op, operands = rng.choice(done)
+                else:
+                    op = rng.choice(OPS)
+                    operands = ", ".join(rng.choice(values[-20:]) for _ in range(op[2]))
+                    done = (done + [(op, operands)])[-20:]
+                for dialect in (0, 1):
+                    lines[dialect].append(f"  %{i} = {op[dialect]} {operands} : {ty}\n")
+                values.append(f"%{i}")
+            for file, body in ((ours, lines[0]), (theirs, lines[1])):
+                file.write(f"func.func @f{f}(%arg0: {ty}, %arg1: {ty}) -> {ty} {{\n")
+                file.writelines(body)
+                file.write(f"  return {values[-1]} : {ty}\n}}\n")
 
 
 def measure(command):
@@ -91,16 +94,11 @@ def main():
         print("ngc-opt / mlir-opt 22, ratios say how many times less ngc-opt needs")
         paths = [os.path.join(folder, name) for name in ("ours.ngir", "theirs.mlir")]
 
-        def write(count):
-            for path, text in zip(paths, modules(count)):
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(text)
-
         with open(paths[0], "w", encoding="utf-8") as file:
             file.write("module {\n}\n")
         race("start-up, empty module", [NGC, paths[0]], [MLIR, paths[0]], max(args.runs, 15))
         for count in [n for n in (10_000, 100_000, 1_000_000) if n <= args.ops] or [args.ops]:
-            write(count)
+            write_modules(paths, count)
             for threads in ("1", "2"):
                 flags = [] if threads == "2" else ["--mlir-disable-threading"]
                 race(
