@@ -14,7 +14,13 @@ pub fn passes_markdown(registry: &Registry) -> String {
          is also a flag of `ngc-opt`, with its options behind `=`.\n",
     );
     for pass in registry.passes {
-        let _ = write!(page, "\n## `--{}`\n\n{}. Runs on `{}`.\n", pass.name(), pass.summary(), pass.anchor().name());
+        let _ = write!(
+            page,
+            "\n## `--{}`\n\n{}. Runs on `{}`.\n",
+            pass.name(),
+            pass.summary(),
+            pass.anchor().name()
+        );
         if !pass.description().is_empty() {
             let _ = write!(page, "\n{}\n", pass.description());
         }
@@ -23,7 +29,8 @@ pub fn passes_markdown(registry: &Registry) -> String {
     }
     page.push_str("\n# Named pipelines\n");
     for pipeline in registry.pipelines {
-        let _ = write!(page, "\n## `--{}`\n\n{}.\n\n    {}\n", pipeline.name, pipeline.summary, pipeline.text);
+        let _ =
+            write!(page, "\n## `--{}`\n\n{}.\n\n    {}\n", pipeline.name, pipeline.summary, pipeline.text);
     }
     page
 }
