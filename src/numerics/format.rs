@@ -197,7 +197,8 @@ impl Format {
         let mantissa_bits = self.precision() - 1;
         let sign = x.to_bits() >> 63 << (self.width() - 1);
         let exponent_mask = ((1u64 << self.exponent_bits()) - 1) << mantissa_bits;
-        let x = self.round(x);
+        // Rounding a signalling NaN would make it quiet.
+        let x = if x.is_nan() { x } else { self.round(x) };
         if x.is_nan() {
             if self == F8E4M3FN {
                 return sign | 0x7f;

@@ -123,10 +123,15 @@ impl<'r, 'a> BodyReader<'r, 'a> {
 
     /// `({ ... }, { ... }`, up to the closing parenthesis.
     fn regions(&mut self, op: Op, def: Option<&'static OpDef>, at: usize) -> Read<()> {
+        let open = self.reader.pos;
         self.reader.expect(b'(')?;
         let isolated = def.filter(|def| def.traits.isolated);
         let mut count = 0;
         loop {
+            if count == 0 && self.reader.peek() != b'{' {
+                let message = "expected ':' and the type of the operation, or a region";
+                return Err(self.reader.error_at(open, message));
+            }
             self.reader.expect(b'{')?;
             count += 1;
             match isolated {

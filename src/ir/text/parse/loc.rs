@@ -9,6 +9,9 @@ use crate::attributes::Attr;
 use crate::ident::Ident;
 use crate::location::{Loc, LocKind};
 
+/// The most parts of a fused location: finding repetitions takes time quadratic in their number.
+const MAX_FUSED: usize = 4096;
+
 impl<'a> Reader<'a> {
     /// `loc(...)`.
     pub fn location(&mut self, pair: Pair<'a, Rule>) -> Read<Loc> {
@@ -62,6 +65,9 @@ impl<'a> Reader<'a> {
                         Rule::attribute => metadata = Some(self.attribute(pair)?),
                         _ => parts.push(self.nested(pair)?),
                     }
+                }
+                if parts.len() > MAX_FUSED {
+                    return Err(self.error_at(at, format!("more than {MAX_FUSED} locations are fused")));
                 }
                 fuse(metadata, parts)
             }

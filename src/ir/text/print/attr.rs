@@ -26,8 +26,12 @@ impl Printer<'_> {
                 }
             }
             Attr::Float(value, ty) => {
+                let start = self.out.len();
                 self.float(*value, *ty);
-                if typed || *ty != Type::float(ngc_numerics::Format::F64) {
+                // Bits without a type would be read as an integer. Upstream leaves the type out there, and reads its
+                // own text wrongly.
+                let bits = self.out[start..].starts_with("0x");
+                if typed || bits || *ty != Type::float(ngc_numerics::Format::F64) {
                     self.colon_type(*ty);
                 }
             }
