@@ -108,8 +108,7 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
             )));
         }
         for (n, (ours, theirs)) in outputs.iter().zip(&reference).enumerate() {
-            let comparison =
-                compare(ours, theirs).map_err(|e| Failure::new(format!("output {n}: {e}")))?;
+            let comparison = compare(ours, theirs).map_err(|e| Failure::new(format!("output {n}: {e}")))?;
             println!("output {n} against {path}: {}", report(&comparison));
         }
     }
@@ -175,8 +174,7 @@ fn read_inputs(paths: &[PathBuf], types: &[Option<DType>]) -> Result<Vec<Tensor>
         let expected = types.get(inputs.len()).copied().flatten();
         if has_extension(path, "npz") {
             let (_, bytes) = read_bytes(&path.to_string_lossy())?;
-            let arrays = ngc_formats::npz::read(&bytes, expected)
-                .map_err(|e| e.within(path.display()))?;
+            let arrays = ngc_formats::npz::read(&bytes, expected).map_err(|e| e.within(path.display()))?;
             inputs.extend(arrays.into_iter().map(|(_, tensor)| tensor));
         } else {
             inputs.push(read_tensor(path, expected)?);

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use ngc_dialects::ng::constant;
 use ngc_ir::{
-    Attr, AttrDict, Body, Builder, Context, Diagnostic, Dim, Loc, Module, Op, OpDef, Semantics, Signature, Type,
-    Value,
+    Attr, AttrDict, Body, Builder, Context, Diagnostic, Dim, Loc, Module, Op, OpDef, Semantics, Signature,
+    Type, Value,
 };
 use ngc_numerics::{Evaluator, Mode, Tensor};
 use rustc_hash::FxBuildHasher;
@@ -76,7 +76,11 @@ impl<'a> Interpreter<'a> {
         };
         let arguments = body.arguments(entry);
         if arguments.len() != inputs.len() {
-            return Err(fail(format!("@{name} takes {} inputs, but {} were given", arguments.len(), inputs.len())));
+            return Err(fail(format!(
+                "@{name} takes {} inputs, but {} were given",
+                arguments.len(),
+                inputs.len()
+            )));
         }
         check_inputs(body, arguments, inputs).map_err(|m| fail(format!("@{name}: {m}")))?;
 
@@ -93,9 +97,8 @@ impl<'a> Interpreter<'a> {
                 Failure::Here(message) => {
                     Diagnostic::error(body.op(op).loc.clone(), format!("'{}': {message}", body.name(op)))
                 }
-                Failure::Located(diagnostic) => {
-                    diagnostic.note(body.op(op).loc.clone(), format!("called from '{}' in @{name}", body.name(op)))
-                }
+                Failure::Located(diagnostic) => diagnostic
+                    .note(body.op(op).loc.clone(), format!("called from '{}' in @{name}", body.name(op))),
             })?;
             frame.finish(op, results);
             if let (Some(progress), 0) = (self.progress, depth) {
@@ -111,16 +114,16 @@ impl<'a> Interpreter<'a> {
         let Some(def) = data.def else {
             return Err(Failure::Here("is not registered, so its meaning is unknown".into()));
         };
-        if let (true, Some(callee)) = (def.name == "func.call", data.attrs.get("callee").and_then(Attr::as_symbol)) {
+        if let (true, Some(callee)) =
+            (def.name == "func.call", data.attrs.get("callee").and_then(Attr::as_symbol))
+        {
             let inputs: Vec<Tensor> = inputs.into_iter().cloned().collect();
             return self.call_at(callee, &inputs, &data.loc, depth + 1).map_err(Failure::Located);
         }
         if let (true, Some(Attr::Resource(key, ty))) = (def.traits.constant, data.attrs.get("value")) {
-            let blob = self
-                .module
-                .resources
-                .get(key.as_str())
-                .ok_or_else(|| Failure::Here(format!("resource '{key}' is neither in the file nor beside it")))?;
+            let blob = self.module.resources.get(key.as_str()).ok_or_else(|| {
+                Failure::Here(format!("resource '{key}' is neither in the file nor beside it"))
+            })?;
             let tensor = constant::tensor_from_bytes(*ty, &blob.bytes).map_err(Failure::Here)?;
             return Ok(vec![self.evaluator.lift(&tensor)]);
         }
