@@ -132,7 +132,10 @@ impl Attr {
             Attr::Array(v) => v.iter().map(Attr::as_int).collect(),
             Attr::DenseArray(d) => match d.ty.elem()? {
                 DType::Int(64) | DType::Index => Some(
-                    d.bytes.chunks_exact(8).map(|c| i64::from_le_bytes(c.try_into().unwrap_or([0; 8]))).collect(),
+                    d.bytes
+                        .chunks_exact(8)
+                        .map(|c| i64::from_le_bytes(c.try_into().unwrap_or([0; 8])))
+                        .collect(),
                 ),
                 DType::Int(32) => Some(
                     d.bytes

@@ -495,7 +495,9 @@ impl Body {
     /// Takes an op out of its block. Its handle and results stay valid.
     pub fn unlink(&mut self, op: Op) {
         let data = &mut self.ops[op.index()];
-        let (Some(block), prev, next) = (data.block.take(), data.prev.take(), data.next.take()) else { return };
+        let (Some(block), prev, next) = (data.block.take(), data.prev.take(), data.next.take()) else {
+            return;
+        };
         match prev {
             Some(p) => self.ops[p.index()].next = next,
             None => self.blocks[block.index()].first = next,

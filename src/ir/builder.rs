@@ -44,12 +44,7 @@ impl<'a> Builder<'a> {
 
     /// Makes the op `name`, checks operands and attributes, infers its results.
     /// The error is a sentence that names the op.
-    pub fn op(
-        &mut self,
-        name: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-    ) -> Result<Op, String> {
+    pub fn op(&mut self, name: &str, operands: &[Value], attrs: impl Into<AttrDict>) -> Result<Op, String> {
         let def = self.context.op(name).ok_or_else(|| format!("op '{name}' is not registered"))?;
         let attrs = attrs.into();
         let types: SmallVec<[Type; 4]> = operands.iter().map(|&v| self.body.ty(v)).collect();

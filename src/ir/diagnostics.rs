@@ -131,7 +131,12 @@ impl Sources {
     /// Adds a text; the result is its index in [`Loc::Source`].
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>, first_line: u32) -> u16 {
         let index = u16::try_from(self.files.len()).expect("fewer than 65536 source files");
-        self.files.push(SourceFile { name: name.into(), text: text.into(), first_line, lines: OnceLock::new() });
+        self.files.push(SourceFile {
+            name: name.into(),
+            text: text.into(),
+            first_line,
+            lines: OnceLock::new(),
+        });
         index
     }
 

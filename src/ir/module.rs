@@ -51,7 +51,9 @@ impl Module {
     /// The functions with a body at the top level.
     pub fn functions(&self) -> Vec<Op> {
         self.ops()
-            .filter(|&op| self.body.name(op) == "func.func" && self.body.body(op).is_some_and(|b| b.entry().is_some()))
+            .filter(|&op| {
+                self.body.name(op) == "func.func" && self.body.body(op).is_some_and(|b| b.entry().is_some())
+            })
             .collect()
     }
 }

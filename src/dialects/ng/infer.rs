@@ -73,7 +73,11 @@ pub fn show(shape: &[Dim]) -> String {
 
 /// A tensor of the given shape, or a scalar when `like` is one and the shape is empty.
 pub fn shaped(like: Type, shape: Vec<Dim>, elem: DType) -> Type {
-    if like.as_tensor().is_none() && shape.is_empty() { Type::scalar(elem) } else { Type::tensor(shape, elem) }
+    if like.as_tensor().is_none() && shape.is_empty() {
+        Type::scalar(elem)
+    } else {
+        Type::tensor(shape, elem)
+    }
 }
 
 /// An axis in -rank .. rank as an index.
