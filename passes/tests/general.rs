@@ -9,13 +9,20 @@ use ngc_numerics::evaluator::{Evaluator, Mode};
 use ngc_numerics::{Format, Tensor};
 use proptest::prelude::*;
 
-const OPS: &[&str] = &["add", "sub", "mul", "div", "min", "max", "pow", "neg", "abs", "exp"];
+const BINARY: &[&str] = &["add", "sub", "mul", "div", "min", "max", "pow"];
+const UNARY: &[&str] = &["neg", "abs", "exp", "relu", "sign", "floor", "ceil", "round"];
 const CONSTANTS: &[&str] =
     &["0.0", "-0.0", "1.0", "-1.0", "2.0", "0x7F800000", "0xFF800000", "0x7FC00000", "1.0e-40"];
 const INPUTS: &[f64] = &[0.0, -0.0, 1.0, -2.5, 1e-42, 3e38, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
 
 /// One op: which, and which of the values before it; or a constant.
 type Gene = (usize, usize, usize);
+
+// Kinds of ops after those of the lists.
+const CALL: usize = UNARY.len() + BINARY.len() + CONSTANTS.len();
+const WAYS_BACK: usize = CALL + 1;
+const SELECT: usize = CALL + 2;
+const KINDS: usize = CALL + 4;
 
 /// A function of a helper's and its own ops, with dead ones among them, that returns its last two values.
 fn program(genes: &[Gene]) -> String {
@@ -25,14 +32,24 @@ fn program(genes: &[Gene]) -> String {
     let mut names = vec!["x".to_string(), "y".to_string()];
     for (i, &(kind, a, b)) in genes.iter().enumerate() {
         let (a, b) = (&names[a % names.len()], &names[b % names.len()]);
-        let kind = kind % (OPS.len() + CONSTANTS.len() + 1);
-        let text = match OPS.get(kind) {
-            Some(op @ (&"neg" | &"abs" | &"exp")) => format!("ng.{op} %{a} : f32"),
-            Some(op) => format!("ng.{op} %{a}, %{b} : f32"),
-            None => match CONSTANTS.get(kind - OPS.len()) {
-                Some(value) => format!("ng.constant {value} : f32"),
-                None => format!("func.call @helper(%{a}, %{b}) : (f32, f32) -> f32"),
-            },
+        let text = match kind % KINDS {
+            k if k < UNARY.len() => format!("ng.{} %{a} : f32", UNARY[k]),
+            k if k < CALL - CONSTANTS.len() => format!("ng.{} %{a}, %{b} : f32", BINARY[k - UNARY.len()]),
+            k if k < CALL => format!("ng.constant {} : f32", CONSTANTS[CALL - 1 - k]),
+            CALL => format!("func.call @helper(%{a}, %{b}) : (f32, f32) -> f32"),
+            WAYS_BACK => {
+                let format = ["f64", "tf32", "bf16"][i % 3];
+                out.push_str(&format!("  %to{i} = ng.convert %{a} {{to = {format}}} : f32 -> {format}\n"));
+                format!("ng.convert %to{i} {{to = f32}} : {format} -> f32")
+            }
+            SELECT => {
+                out.push_str(&format!(
+                    "  %is{i} = ng.compare %{a}, %x {{direction = \"LT\"}} : f32, f32 -> i1\n"
+                ));
+                out.push_str(&format!("  %not{i} = ng.not %is{i} : i1\n  %yes{i} = ng.not %not{i} : i1\n"));
+                format!("ng.select %yes{i}, %{a}, %{b} : i1, f32, f32 -> f32")
+            }
+            _ => format!("ng.clamp %{a}, %{b}, %y : f32"),
         };
         out.push_str(&format!("  %{i} = {text}\n"));
         names.push(i.to_string());
@@ -104,7 +121,8 @@ fn all_named_pipelines_parse() {
 
 #[test]
 fn passes_declare_what_they_count() {
-    let text = program(&[(0, 0, 1), (0, 1, 0), (19, 0, 1), (12, 0, 0), (2, 3, 4)]);
+    let add = UNARY.len();
+    let text = program(&[(add, 0, 1), (add, 1, 0), (CALL, 0, 1), (CALL - 3, 0, 0), (add + 2, 3, 4)]);
     let context = ngc_dialects::context();
     for &pass in ngc_passes::REGISTRY.passes {
         let step = ngc_ir::pass::Step::new(pass, "").unwrap();

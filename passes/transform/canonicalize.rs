@@ -5,7 +5,7 @@ use ngc_ir::op_def::{Fold, OpDef};
 use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, StatisticDef};
 use ngc_ir::{AttrDict, Body, Diagnostics, Op, OpState, Signature, Value};
 
-use super::{Replacements, constant, constants, erase_dead};
+use super::{Replacements, can_replace, constant, constants, erase_dead, simplified};
 
 /// See the module.
 pub struct Canonicalize;
@@ -20,10 +20,10 @@ impl Pass for Canonicalize {
     }
 
     fn description(&self) -> &'static str {
-        "Applies the fold of each op's declaration: an op that equals one of its operands or a constant, bit for bit \
-         and for every input, is replaced by it. Constants go to the right of commutative ops. Ops without effects \
-         whose results are unused are erased. Nothing here is an approximation: `x + 0` stays, because `-0 + 0` is \
-         `+0`; `x * 1` goes."
+        "Applies what each op's declaration knows: an op that equals a constant, one of its operands, or what the op \
+         that made its operand was given, bit for bit and for every input, is replaced by it. Constants go to the \
+         right of commutative ops. Ops without effects whose results are unused are erased. Nothing here is an \
+         approximation: `x + 0` stays, because `-0 + 0` is `+0`; `x * 1` and `neg(neg(x))` go."
     }
 
     fn anchor(&self) -> Anchor {
@@ -40,7 +40,7 @@ impl Pass for Canonicalize {
 
     fn statistics(&self) -> &'static [StatisticDef] {
         &[
-            StatisticDef { name: "folded", doc: "ops replaced by an operand or a constant" },
+            StatisticDef { name: "folded", doc: "ops replaced by a constant or by another value" },
             StatisticDef { name: "swapped", doc: "commutative ops whose constant moved right" },
             StatisticDef { name: "erased", doc: "unused ops erased" },
         ]
@@ -92,7 +92,7 @@ impl Sweep {
                 body.set_operand(op, 1, a);
                 self.swapped += 1;
             }
-            if let Some(new) = self.fold(body, op, def) {
+            if let Some(new) = self.fold(body, op, def).or_else(|| simplified(body, op)) {
                 replaced.insert(body.result(op, 0), new);
                 body.unlink(op);
                 self.folded += 1;
@@ -101,20 +101,21 @@ impl Sweep {
         self.folded + self.swapped > before
     }
 
-    /// The value that an op equals. Its type is that of the op's result, so that uses stay valid.
+    /// The operand or the constant that an op equals.
     fn fold(&self, body: &mut Body, op: Op, def: &'static OpDef) -> Option<Value> {
         let fold = def.fold?;
         if body.num_results(op) != 1 {
             return None;
         }
-        let ty = body.ty(body.result(op, 0));
+        let result = body.result(op, 0);
+        let ty = body.ty(result);
         let outcome = {
             let operands = body.operand_types(op);
             let signature = Signature { def, operands: &operands, attrs: &body.op(op).attrs };
             fold(&signature, &constants(body, body.operands(op)))?
         };
         match outcome {
-            Fold::Operand(n) => body.operands(op).get(n).copied().filter(|&v| body.ty(v) == ty),
+            Fold::Operand(n) => body.operands(op).get(n).copied().filter(|&v| can_replace(body, result, v)),
             Fold::Constant(value) => {
                 let def = self.constant?;
                 let attrs = AttrDict::from([("value", value)]);

@@ -8,7 +8,7 @@ use ngc_ir::pass::{Anchor, Changed, Function, Pass, PassContext, StatisticDef};
 use ngc_ir::{Block, Body, Diagnostics, Op, Region};
 use rustc_hash::FxHasher;
 
-use super::{Replacements, erase_dead};
+use super::{Replacements, erase_dead, simplified};
 
 /// See the module.
 pub struct Cse;
@@ -24,7 +24,8 @@ impl Pass for Cse {
 
     fn description(&self) -> &'static str {
         "Two ops are equal if name, operands, attributes and result types are; the operands of commutative ops may \
-         be exchanged. An op is replaced by an equal one that dominates it. Unused ops are erased first."
+         be exchanged. An op is replaced by an equal one that dominates it; and where its operands have become equal by \
+         that, by a value that it now equals: `max(x, y)` by `x`, once `y` is `x`. Unused ops are erased."
     }
 
     fn anchor(&self) -> Anchor {
@@ -34,6 +35,7 @@ impl Pass for Cse {
     fn statistics(&self) -> &'static [StatisticDef] {
         &[
             StatisticDef { name: "merged", doc: "ops replaced by an equal one" },
+            StatisticDef { name: "simplified", doc: "ops replaced by a value that they equal after merging" },
             StatisticDef { name: "erased", doc: "unused ops erased" },
         ]
     }
@@ -44,19 +46,24 @@ impl Pass for Cse {
         cx: &mut PassContext<'_>,
     ) -> Result<Changed, Diagnostics> {
         let body = &mut function.body;
-        let erased = erase_dead(body);
+        let mut erased = erase_dead(body);
         let root = body.root();
         let mut merger = Merger {
             replaced: Replacements::new(body),
             known: HashTable::with_capacity(body.num_ops()),
             scope: Vec::new(),
             merged: 0,
+            simplified: 0,
         };
         merger.region(body, root, true);
-        let merged = merger.merged;
+        let Merger { merged, simplified, .. } = merger;
+        if simplified > 0 {
+            erased += erase_dead(body);
+        }
         cx.count("merged", merged);
+        cx.count("simplified", simplified);
         cx.count("erased", erased);
-        Ok((merged + erased > 0).into())
+        Ok((merged + simplified + erased > 0).into())
     }
 }
 
@@ -67,6 +74,7 @@ struct Merger {
     /// Entries of `known` that must go when their block is left; the outermost block is never left.
     scope: Vec<(u64, Op)>,
     merged: usize,
+    simplified: usize,
 }
 
 impl Merger {
@@ -113,8 +121,14 @@ impl Merger {
         let mut next = body.first_op(block);
         while let Some(op) = next {
             next = body.next(op);
-            if self.merged > 0 {
-                self.replaced.apply(body, op);
+            if self.merged > 0
+                && self.replaced.apply(body, op)
+                && let Some(value) = simplified(body, op)
+            {
+                self.replaced.insert(body.result(op, 0), value);
+                body.unlink(op);
+                self.simplified += 1;
+                continue;
             }
             for n in 0..body.regions(op).len() {
                 let inner = body.regions(op)[n];

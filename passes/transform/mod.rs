@@ -32,13 +32,15 @@ impl Replacements {
         }
     }
 
-    /// Brings the operands of `op` up to date.
-    fn apply(&self, body: &mut Body, op: Op) {
+    /// Brings the operands of `op` up to date. Whether one changed.
+    fn apply(&self, body: &mut Body, op: Op) -> bool {
+        let mut changed = false;
         for n in 0..body.operands(op).len() {
             let old = body.operands(op)[n];
             let new = self.get(old);
             if new != old {
                 body.set_operand(op, n, new);
+                changed = true;
             }
         }
         if body.successors(op).iter().any(|s| s.operands.iter().any(|&v| self.get(v) != v)) {
@@ -48,7 +50,22 @@ impl Replacements {
             }
             body.set_successors(op, successors);
         }
+        changed
     }
+}
+
+/// The value that stands for the single result of `op` by the laws of its declaration.
+fn simplified(body: &Body, op: Op) -> Option<Value> {
+    let simplify = body.op(op).def?.simplify?;
+    if body.num_results(op) != 1 {
+        return None;
+    }
+    simplify(body, op).filter(|&value| can_replace(body, body.result(op, 0), value))
+}
+
+/// Uses stay valid if the types are equal. In code that control never reaches, a value may be made from itself.
+fn can_replace(body: &Body, old: Value, new: Value) -> bool {
+    old != new && body.ty(old) == body.ty(new)
 }
 
 /// Erases ops without effects whose results nobody uses, until none is left. Returns how many went.

@@ -114,11 +114,12 @@ pub(crate) fn xor(s: &Signature<'_>, c: Constants<'_>) -> Option<Fold> {
     constants(s, c).or_else(|| neutral(s, c, 0.0))
 }
 
-/// The branch that a constant condition takes.
+/// The branch that a constant condition takes, or the one constant that both branches are.
 pub(crate) fn select(s: &Signature<'_>, c: Constants<'_>) -> Option<Fold> {
     constants(s, c)
         .or_else(|| is(c[0], 1.0).then(|| keep(s, 1))?)
         .or_else(|| is(c[0], 0.0).then(|| keep(s, 2))?)
+        .or_else(|| (c[1].is_some() && c[1] == c[2]).then(|| keep(s, 1))?)
 }
 
 /// A conversion to the type that the operand has.

@@ -9,6 +9,7 @@ pub mod docs;
 pub mod fold;
 pub mod func;
 pub mod ng;
+mod simplify;
 
 use ngc_ir::{Context, OpDef};
 

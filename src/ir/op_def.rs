@@ -6,8 +6,8 @@
 use ngc_numerics::{DType, Evaluator, Format, ScalarFn, SumMethod, Tensor};
 
 use crate::attributes::{Attr, AttrDict};
+use crate::body::{Body, Op, Value};
 use crate::builder::Builder;
-use crate::body::Value;
 use crate::types::Type;
 
 /// What is known of one kind of op.
@@ -38,6 +38,9 @@ pub struct OpDef {
     pub semantics: Semantics,
     /// Simplification that is exact in the format of the result, in canonicalize.
     pub fold: Option<FoldFn>,
+    /// Replacement by a value that exists already: in canonicalize, after `fold`, and in cse where merging changed the
+    /// operands.
+    pub simplify: Option<SimplifyFn>,
 }
 
 impl OpDef {
@@ -56,6 +59,7 @@ impl OpDef {
         verify: None,
         semantics: Semantics::None,
         fold: None,
+        simplify: None,
     };
 
     /// The name without its dialect.
@@ -91,6 +95,10 @@ pub type EvalFn = fn(&Evaluator, &Signature<'_>, &[&Tensor]) -> Result<Vec<Tenso
 pub type DecomposeFn = fn(&mut Builder<'_>, &Signature<'_>, &[Value]) -> Result<Vec<Value>, String>;
 /// Simplifies an op: the operands that are constants are given as attributes.
 pub type FoldFn = fn(&Signature<'_>, &[Option<&Attr>]) -> Option<Fold>;
+/// Finds a value that equals the single result of this op, bit for bit and for every input, by looking at the ops that
+/// made its operands; NaN payloads do not count. It stands for the result only if it has the result's type, which the
+/// caller checks.
+pub type SimplifyFn = fn(&Body, Op) -> Option<Value>;
 
 /// The outcome of a fold of an op with one result.
 pub enum Fold {
@@ -462,10 +470,11 @@ impl<'a> Signature<'a> {
         for (i, ty) in self.operands.iter().enumerate() {
             let Some(def) = defs.get(i).or(defs.last()) else { break };
             if !def.kind.admits(*ty) {
+                let kind = def.kind.describe();
+                let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };
                 return Err(format!(
-                    "operand '{}' must be a {} value, but has type {ty}",
-                    def.name,
-                    def.kind.describe()
+                    "operand '{}' must be {article} {kind} value, but has type {ty}",
+                    def.name
                 ));
             }
         }
@@ -483,8 +492,10 @@ impl<'a> Signature<'a> {
         }
         // A misspelt attribute would silently mean its default.
         if self.def.name.starts_with("ng.")
-            && let Some((name, _)) =
-                self.attrs.iter().find(|(n, _)| !n.as_str().contains('.') && self.def.attribute(n.as_str()).is_none())
+            && let Some((name, _)) = self
+                .attrs
+                .iter()
+                .find(|(n, _)| !n.as_str().contains('.') && self.def.attribute(n.as_str()).is_none())
         {
             let known: Vec<&str> = self.def.attributes.iter().map(|a| a.name).collect();
             let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
@@ -502,11 +513,17 @@ impl AttrKind {
             AttrKind::Float => value.as_float().is_some(),
             AttrKind::Bool => value.as_bool().is_some(),
             AttrKind::Ints => value.as_ints().is_some(),
-            AttrKind::IntPairs => value.as_array().is_some_and(|rows| rows.iter().all(|r| r.as_ints().is_some())),
+            AttrKind::IntPairs => {
+                value.as_array().is_some_and(|rows| rows.iter().all(|r| r.as_ints().is_some()))
+            }
             AttrKind::Str => value.as_str().is_some(),
             AttrKind::Enum(names) => value.as_str().is_some_and(|v| names.contains(&v)),
-            AttrKind::ElemType => value.as_type().is_some_and(|t| t.elem().is_some() && t.as_tensor().is_none()),
-            AttrKind::Format => value.as_type().is_some_and(|t| t.format().is_some() && t.as_tensor().is_none()),
+            AttrKind::ElemType => {
+                value.as_type().is_some_and(|t| t.elem().is_some() && t.as_tensor().is_none())
+            }
+            AttrKind::Format => {
+                value.as_type().is_some_and(|t| t.format().is_some() && t.as_tensor().is_none())
+            }
             AttrKind::Type => value.as_type().is_some_and(|t| t.elem().is_some()),
             AttrKind::FunctionType => value.as_type().is_some_and(|t| t.as_function().is_some()),
             AttrKind::Symbol => value.as_symbol().is_some(),

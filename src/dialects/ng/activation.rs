@@ -7,6 +7,7 @@ use ngc_numerics::ScalarFn;
 use ngc_numerics::expr::{Cmp, Expr, abs, erfc, exp, expm1, log1p, max, min, sqrt, square, tanh};
 
 use super::elementwise::{BINARY, UNARY, formula};
+use crate::simplify;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] =
@@ -19,6 +20,7 @@ pub static RELU: OpDef = OpDef {
     description: "`relu(-0)` is `+0`; NaN stays NaN.",
     example: "%0 = ng.relu %x : tensor<4xf32>",
     semantics: formula!(ScalarFn::new("relu", 1, 0, |x, _| max(&x[0], 0))),
+    simplify: Some(simplify::idempotent),
     ..UNARY
 };
 

@@ -1,12 +1,12 @@
 //! Arithmetic. Integers wrap: they are computed modulo 2^width.
 
-use ngc_ir::OpDef;
 use ngc_ir::op_def::{Traits, ValueKind, operand};
+use ngc_ir::{Body, Op, OpDef, Value};
 use ngc_numerics::expr::{max, min, sqrt};
 use ngc_numerics::{Native, ScalarFn};
 
 use super::elementwise::{BINARY, NUMERIC_BINARY, NUMERIC_UNARY, UNARY, formula, primitive};
-use crate::fold;
+use crate::{fold, simplify};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[
@@ -115,6 +115,7 @@ pub static NEG: OpDef = OpDef {
     description: "Exact; turns the sign of zeros and infinities too.",
     example: "%0 = ng.neg %x : tensor<4xf32>",
     semantics: primitive!(NEG),
+    simplify: Some(simplify::involution),
     ..NUMERIC_UNARY
 };
 
@@ -125,6 +126,7 @@ pub static ABS: OpDef = OpDef {
     description: "Exact; `abs(-0)` is `+0`. The least integer of a type is its own absolute value.",
     example: "%0 = ng.abs %x : tensor<4xf32>",
     semantics: primitive!(ABS),
+    simplify: Some(simplify::idempotent),
     ..NUMERIC_UNARY
 };
 
@@ -135,6 +137,7 @@ pub static SIGN: OpDef = OpDef {
     description: "Zeros keep their sign: `sign(-0)` is `-0`, as in StableHLO. Not continuous at 0.",
     example: "%0 = ng.sign %x : tensor<4xf32>",
     semantics: primitive!(SIGN),
+    simplify: Some(simplify::idempotent),
     ..NUMERIC_UNARY
 };
 
@@ -147,6 +150,7 @@ pub static MIN: OpDef = OpDef {
     traits: Traits::COMMUTATIVE,
     semantics: primitive!(MIN),
     fold: Some(fold::min),
+    simplify: Some(simplify::semilattice),
     ..NUMERIC_BINARY
 };
 
@@ -159,6 +163,7 @@ pub static MAX: OpDef = OpDef {
     traits: Traits::COMMUTATIVE,
     semantics: primitive!(MAX),
     fold: Some(fold::max),
+    simplify: Some(simplify::semilattice),
     ..NUMERIC_BINARY
 };
 
@@ -176,6 +181,7 @@ pub static CLAMP: OpDef = OpDef {
     ],
     semantics: formula!(ScalarFn::new("clamp", 3, 0, |x, _| min(max(&x[0], &x[1]), &x[2]))),
     fold: Some(fold::clamp),
+    simplify: Some(simplify::idempotent),
     ..NUMERIC_UNARY
 };
 
@@ -263,6 +269,7 @@ pub static FLOOR: OpDef = OpDef {
     description: "Exact. A zero keeps its sign, and infinities stay.",
     example: "%0 = ng.floor %x : tensor<4xf32>",
     semantics: primitive!(FLOOR),
+    simplify: Some(integral),
     ..UNARY
 };
 
@@ -273,6 +280,7 @@ pub static CEIL: OpDef = OpDef {
     description: "Exact. `ceil` of a number between -1 and 0 is `-0`; infinities stay.",
     example: "%0 = ng.ceil %x : tensor<4xf32>",
     semantics: primitive!(CEIL),
+    simplify: Some(integral),
     ..UNARY
 };
 
@@ -284,5 +292,12 @@ pub static ROUND: OpDef = OpDef {
         NumPy's `rint` (`roundToIntegralTiesToEven` of IEEE 754-2019, 5.9).",
     example: "%0 = ng.round %x : tensor<4xf32>",
     semantics: primitive!(ROUND_EVEN),
+    simplify: Some(integral),
     ..UNARY
 };
+
+/// What rounds to an integer leaves an integer as it is.
+fn integral(body: &Body, op: Op) -> Option<Value> {
+    let inner = simplify::producer(body, op)?;
+    [&FLOOR, &CEIL, &ROUND].iter().any(|def| body.is(inner, def)).then(|| body.operands(op)[0])
+}

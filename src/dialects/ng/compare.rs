@@ -1,12 +1,12 @@
 //! Comparison, selection and logic.
 
 use ngc_ir::op_def::{AttrKind, Traits, ValueKind, operand, required, result};
-use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
+use ngc_ir::{Body, Dim, Op, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::evaluator::{Class, Logical};
 use ngc_numerics::{Cmp, DType};
 
 use super::infer::{broadcast, elementwise, predicate, same_elem, shaped, show};
-use crate::fold;
+use crate::{fold, simplify};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&COMPARE, &SELECT, &WHERE, &AND, &OR, &XOR, &NOT, &IS_NAN, &IS_FINITE, &IS_INF];
@@ -77,8 +77,15 @@ const WHERE_BASE: OpDef = OpDef {
     infer: |s| Ok(vec![broadcast(s.operands, same_elem(s, 1..3)?)?]),
     semantics: Semantics::Primitive(|evaluator, _, x| evaluator.choose(x[0], x[1], x[2]).map(|t| vec![t])),
     fold: Some(fold::select),
+    simplify: Some(either_branch),
     ..OpDef::BASE
 };
+
+/// The one value that both branches are.
+fn either_branch(body: &Body, op: Op) -> Option<Value> {
+    let [_, x, y] = *body.operands(op) else { return None };
+    (x == y).then_some(x)
+}
 
 fn infer_select(s: &Signature<'_>) -> Result<Vec<Type>, String> {
     let elem = same_elem(s, 1..3)?;
@@ -125,6 +132,7 @@ pub static AND: OpDef = OpDef {
     example: "%0 = ng.and %x, %y : tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| e.logical(Logical::And, x[0], x[1]).map(|t| vec![t])),
     fold: Some(fold::and),
+    simplify: Some(simplify::semilattice),
     ..LOGICAL
 };
 
@@ -136,6 +144,7 @@ pub static OR: OpDef = OpDef {
     example: "%0 = ng.or %x, %y : tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| e.logical(Logical::Or, x[0], x[1]).map(|t| vec![t])),
     fold: Some(fold::or),
+    simplify: Some(simplify::semilattice),
     ..LOGICAL
 };
 
@@ -160,6 +169,7 @@ pub static NOT: OpDef = OpDef {
     traits: Traits::PURE,
     semantics: Semantics::Primitive(|e, _, x| e.not(x[0]).map(|t| vec![t])),
     fold: Some(fold::constants),
+    simplify: Some(simplify::involution),
     ..LOGICAL
 };
 

@@ -1,10 +1,10 @@
 //! Conversion between element types.
 
 use ngc_ir::op_def::{AttrKind, ValueKind, operand, required, result};
-use ngc_ir::{OpDef, Semantics, Signature};
+use ngc_ir::{Body, Op, OpDef, Semantics, Signature, Value};
 use ngc_numerics::DType;
 
-use crate::fold;
+use crate::{fold, simplify};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONVERT];
@@ -25,11 +25,20 @@ pub static CONVERT: OpDef = OpDef {
     infer: |s| Ok(vec![s.operand(0)?.with_elem(target(s)?)]),
     semantics: Semantics::Primitive(|evaluator, s, x| Ok(vec![evaluator.convert(x[0], target(s)?)])),
     fold: Some(fold::convert),
+    simplify: Some(there_and_back),
     ..OpDef::BASE
 };
 
 fn target(s: &Signature<'_>) -> Result<DType, String> {
     s.elem("to").ok_or_else(|| "requires attribute 'to'".into())
+}
+
+/// What an exact conversion was given, where this one leads back to its type.
+fn there_and_back(body: &Body, op: Op) -> Option<Value> {
+    let there = simplify::producer(body, op).filter(|&inner| body.is(inner, &CONVERT))?;
+    let start = *body.operands(there).first()?;
+    let (from, to) = (body.ty(start).elem()?, body.ty(body.result(there, 0)).elem()?);
+    is_exact(from, to).then_some(start)
 }
 
 /// Whether every value of type `from` is a value of type `to`, so that a conversion changes nothing and one back

@@ -2,13 +2,14 @@
 
 use ngc_ir::op_def::{AttrDef, AttrKind, OperandDef, ResultDef};
 use ngc_ir::op_def::{Default, Fold, ValueKind, attribute, operand, required, result};
-use ngc_ir::{Attr, Dim, OpDef, Semantics, Signature, Type};
+use ngc_ir::{Attr, Body, Dim, Op, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Evaluator, Tensor};
 
 use super::constant::tensor_to_attr_of;
 use super::infer::{normalize_axis, shaped, show};
 use crate::fold::constants;
+use crate::simplify::producer;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&RESHAPE, &TRANSPOSE, &BROADCAST_TO, &SQUEEZE, &UNSQUEEZE, &FLATTEN, &SHAPE_OF];
@@ -40,6 +41,7 @@ Reference: ONNX Reshape (`allowzero` is the inverse of `copy_zeros`), NumPy `res
     infer: infer_reshape,
     semantics: Semantics::Primitive(eval_reshape),
     fold: Some(fold_same_type),
+    simplify: Some(reshaped_back),
     ..OpDef::BASE
 };
 
@@ -126,8 +128,19 @@ Reference: ONNX Transpose (whose default, the reversal, is to be written out), N
         let rank = s.operands.first()?.shape()?.len();
         fold_if(permutation(s, rank).ok()?.into_iter().eq(0..rank), s, c)
     }),
+    simplify: Some(transposed_back),
     ..OpDef::BASE
 };
+
+/// What the first of two transposes was given, where the second undoes it.
+fn transposed_back(body: &Body, op: Op) -> Option<Value> {
+    let inner = producer(body, op).filter(|&inner| body.is(inner, &TRANSPOSE))?;
+    let start = *body.operands(inner).first()?;
+    let rank = body.ty(start).shape()?.len();
+    let of = |op| body.with_signature(op, |s| permutation(s, rank).ok()).flatten();
+    let first = of(inner)?;
+    of(op)?.into_iter().map(|axis| first[axis]).eq(0..rank).then_some(start)
+}
 
 fn permutation(s: &Signature<'_>, rank: usize) -> Result<Vec<usize>, String> {
     let list = ints(s, "permutation")?;
@@ -211,6 +224,7 @@ Reference: ONNX Squeeze, NumPy `squeeze`, both with axes given.",
     },
     semantics: Semantics::Primitive(eval_reshape),
     fold: Some(fold_same_type),
+    simplify: Some(|body, op| same_axes_back(body, op, &UNSQUEEZE).or_else(|| reshaped_back(body, op))),
     ..OpDef::BASE
 };
 
@@ -238,6 +252,7 @@ Reference: ONNX Unsqueeze, NumPy `expand_dims`.",
     },
     semantics: Semantics::Primitive(eval_reshape),
     fold: Some(fold_same_type),
+    simplify: Some(|body, op| same_axes_back(body, op, &SQUEEZE).or_else(|| reshaped_back(body, op))),
     ..OpDef::BASE
 };
 
@@ -266,6 +281,7 @@ Reference: ONNX Flatten.",
     },
     semantics: Semantics::Primitive(eval_reshape),
     fold: Some(fold_same_type),
+    simplify: Some(reshaped_back),
     ..OpDef::BASE
 };
 
@@ -367,6 +383,35 @@ pub(super) fn result_shape(s: &Signature<'_>) -> Result<Vec<usize>, String> {
 /// For ops that keep the row-major order of the elements: equal types mean equal values.
 fn fold_same_type(s: &Signature<'_>, c: &[Option<&Attr>]) -> Option<Fold> {
     fold_if(s.infer().ok()?.first() == s.operands.first(), s, c)
+}
+
+/// The op before this one also keeps the row-major order, so back in the type where it began the value is what it was.
+/// A single `?` is then the same number too: what the number of elements leaves, if no other extent is 0.
+fn reshaped_back(body: &Body, op: Op) -> Option<Value> {
+    let inner = producer(body, op)?;
+    let start = *body.operands(inner).first()?;
+    let shape = body.ty(start).shape()?;
+    let open = shape.iter().filter(|d| d.known().is_none()).count();
+    let determined = open == 0 || (open == 1 && !shape.contains(&Dim::Static(0)));
+    let keeps_order = [&RESHAPE, &SQUEEZE, &UNSQUEEZE, &FLATTEN].iter().any(|def| body.is(inner, def));
+    (keeps_order && determined && body.ty(start) == body.ty(body.result(op, 0))).then_some(start)
+}
+
+/// What `inverse` was given, where this op drops or inserts the very axes that it inserted or dropped.
+fn same_axes_back(body: &Body, op: Op, inverse: &'static OpDef) -> Option<Value> {
+    let inner = producer(body, op).filter(|&inner| body.is(inner, inverse))?;
+    let rank = |value| Some(body.ty(value).shape()?.len());
+    // The axes of both count in the wider of the two shapes.
+    let wide = rank(body.result(inner, 0))?.max(rank(body.result(op, 0))?);
+    let axes = |op| body.with_signature(op, |s| axis_set(s, wide)).flatten();
+    if axes(op)? == axes(inner)? { body.operands(inner).first().copied() } else { None }
+}
+
+/// The attribute `axes` in ascending order.
+pub(super) fn axis_set(s: &Signature<'_>, rank: usize) -> Option<Vec<usize>> {
+    let mut axes = distinct_axes(&s.ints("axes")?, rank).ok()?;
+    axes.sort_unstable();
+    Some(axes)
 }
 
 /// The operand itself where the op changes nothing, else the value of constants.

@@ -1,15 +1,16 @@
 //! Parts of tensors and tensors made of parts: concat, split, slice, pad, reverse, tile, triangles.
 
 use ngc_ir::op_def::{AttrKind, Default, Fold, ValueKind, attribute, operand, required, result, variadic};
-use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
+use ngc_ir::{Body, Dim, Op, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::strides;
 use ngc_numerics::{DType, Data, Evaluator, Tensor};
 
 use super::infer::{axis, same_elem, unify};
 use super::shape::{
-    X, Y, distinct_axes, extent, fold_if, ints, one, parts, result_shape, result_shapes, sized,
+    X, Y, axis_set, distinct_axes, extent, fold_if, ints, one, parts, result_shape, result_shapes, sized,
 };
 use crate::fold::constants;
+use crate::simplify::producer;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONCAT, &SPLIT, &SLICE, &PAD, &REVERSE, &TILE, &TRIL, &TRIU];
@@ -383,8 +384,18 @@ Reference: StableHLO `reverse`, NumPy `flip`.",
         let axes = distinct_axes(&ints(s, "axes").ok()?, from.len()).ok()?;
         fold_if(axes.iter().all(|&axis| matches!(from[axis], Dim::Static(0 | 1))), s, c)
     }),
+    simplify: Some(reversed_back),
     ..OpDef::BASE
 };
+
+/// What the first of two reversals along the same dimensions was given.
+fn reversed_back(body: &Body, op: Op) -> Option<Value> {
+    let inner = producer(body, op).filter(|&inner| body.is(inner, &REVERSE))?;
+    let start = *body.operands(inner).first()?;
+    let rank = body.ty(start).shape()?.len();
+    let axes = |op| body.with_signature(op, |s| axis_set(s, rank)).flatten();
+    if axes(op)? == axes(inner)? { Some(start) } else { None }
+}
 
 /// `ng.tile`
 pub static TILE: OpDef = OpDef {

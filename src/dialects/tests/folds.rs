@@ -132,6 +132,14 @@ fn an_operand_stands_for_the_result_only_with_its_type() {
     let types = [condition, Type::scalar(F32), row];
     assert_eq!(fold("where", &types, &[yes, None, None], AttrDict::EMPTY), Outcome::Nothing);
 
+    // Branches that are one constant; the two zeros are not one.
+    let (bit, number) = (Type::scalar(DType::BOOL), Type::scalar(F32));
+    let zero = |sign: f64| Some(common::number(F32, 0.0 * sign));
+    let types = [bit, number, number];
+    let branches = |x, y| fold("where", &types, &[None, x, y], AttrDict::EMPTY);
+    assert_eq!(branches(zero(1.0), zero(1.0)), Outcome::Operand(1));
+    assert_eq!(branches(zero(1.0), zero(-1.0)), Outcome::Nothing);
+
     let to = |elem: DType| [("to", Attr::Type(Type::scalar(elem)))];
     assert_eq!(fold("convert", &[row], &[None], to(F32)), Outcome::Operand(0));
     assert_eq!(fold("convert", &[row], &[None], to(F16)), Outcome::Nothing);

@@ -18,7 +18,7 @@ fn gather() {
     infers(&GATHER, &["10x4xf32", "i32"], &axis(-1), "tensor<10xf32>");
     infers(&GATHER, &["10xf32", "i64"], &[], "tensor<f32>");
     refuses(&GATHER, &["f32", "i64"], &[], "axis 0 is out of range for rank 0");
-    refuses(&GATHER, &["3xf32", "2xf32"], &[], "operand 'indices' must be a integer value");
+    refuses(&GATHER, &["3xf32", "2xf32"], &[], "operand 'indices' must be an integer value");
     refuses(&GATHER, &["2x4294967296xi8", "4294967296xi64"], &[], "too many elements");
     let x = counting(&[2, 3]);
     gives(&GATHER, &[&x, &longs(&[2], &[1, -2])], &[], &[3.0, 4.0, 5.0, 0.0, 1.0, 2.0]);
