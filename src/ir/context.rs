@@ -34,11 +34,6 @@ impl Context {
         self.defs.get(&Ident::new(name)).copied()
     }
 
-    /// The declaration of an op whose name is interned already.
-    pub fn op_by_ident(&self, name: Ident) -> Option<&'static OpDef> {
-        self.defs.get(&name).copied()
-    }
-
     /// Whether any op of the dialect is declared.
     pub fn has_dialect(&self, dialect: &str) -> bool {
         self.defs.keys().any(|n| n.as_str().split_once('.').is_some_and(|(d, _)| d == dialect))

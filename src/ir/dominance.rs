@@ -60,14 +60,6 @@ impl Dominators {
         self.number.contains_key(&block)
     }
 
-    /// The block that every path to `block` passes last before it; none for the entry.
-    pub fn immediate(&self, block: Block) -> Option<Block> {
-        match self.number.get(&block) {
-            None | Some(0) => None,
-            Some(&i) => Some(self.order[self.idom[i]]),
-        }
-    }
-
     /// A walk over the tree, parents first; children in reverse post order.
     pub fn walk(&self) -> Vec<Visit> {
         let mut children = vec![Vec::new(); self.order.len()];

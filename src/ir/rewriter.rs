@@ -81,16 +81,6 @@ impl<'a> Rewriter<'a> {
         self.users[new.index()].extend(users);
     }
 
-    /// Replaces all results of an op by other values and erases it.
-    pub fn replace_op(&mut self, op: Op, with: &[Value]) {
-        let results: SmallVec<[Value; 2]> = self.body.results(op).collect();
-        debug_assert_eq!(results.len(), with.len());
-        for (old, &new) in results.into_iter().zip(with) {
-            self.replace_value(old, new);
-        }
-        self.erase(op);
-    }
-
     /// Erases an op that nobody uses.
     pub fn erase(&mut self, op: Op) {
         debug_assert!(self.body.results(op).all(|v| self.users(v).is_empty()), "erased op is used");

@@ -10,6 +10,6 @@ mod scanner;
 mod source;
 
 pub use parse::{ParseOptions, parse_attribute, parse_module, parse_type};
-pub use print::{PrintOptions, print_attribute, print_body, print_module, print_op};
+pub use print::{PrintOptions, print_attribute, print_module};
 pub use scanner::MAX_NESTING;
 pub use source::decode_source;

@@ -10,12 +10,10 @@ mod op;
 pub(super) use attr::symbol_component;
 
 use crate::attributes::Attr;
-use crate::body::{Body, Op};
 use crate::diagnostics::Sources;
 use crate::module::Module;
 
 use loc::LocAliases;
-use names::{Counters, Names};
 use op::Printer;
 
 /// How to print.
@@ -42,22 +40,6 @@ pub fn print_module(module: &Module, options: &PrintOptions<'_>) -> String {
     let mut printer = Printer::new(options, aliases);
     printer.aliases_header();
     printer.module(module);
-    printer.out
-}
-
-/// Prints one op of a body with all that is in it, its values numbered as in the whole body.
-pub fn print_op(body: &Body, op: Op, options: &PrintOptions<'_>) -> String {
-    let mut printer = Printer::new(options, LocAliases::inline());
-    let (names, _) = Names::number(body, Counters::default(), options.generic);
-    printer.op(body, &names, op, "func");
-    printer.out
-}
-
-/// Prints the ops of a body, one after the other.
-pub fn print_body(body: &Body, options: &PrintOptions<'_>) -> String {
-    let mut printer = Printer::new(options, LocAliases::inline());
-    let (names, _) = Names::number(body, Counters::default(), options.generic);
-    printer.blocks(body, &names, body.root(), "func");
     printer.out
 }
 
