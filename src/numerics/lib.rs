@@ -6,6 +6,7 @@
 pub mod big;
 pub mod binary64;
 pub mod contract;
+pub mod derivative;
 pub mod dtype;
 pub mod enclosure;
 pub mod evaluator;
