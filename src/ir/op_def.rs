@@ -41,6 +41,8 @@ pub struct OpDef {
     /// Replacement by a value that exists already: in canonicalize, after `fold`, and in cse where merging changed the
     /// operands.
     pub simplify: Option<SimplifyFn>,
+    /// Its kernel, for lowering; absent: it is lowered through its meaning (the formula or the decomposition).
+    pub lower: Option<LowerFn>,
 }
 
 impl OpDef {
@@ -60,6 +62,7 @@ impl OpDef {
         semantics: Semantics::None,
         fold: None,
         simplify: None,
+        lower: None,
     };
 
     /// The name without its dialect.
@@ -99,6 +102,9 @@ pub type FoldFn = fn(&Signature<'_>, &[Option<&Attr>]) -> Option<Fold>;
 /// made its operands; NaN payloads do not count. It stands for the result only if it has the result's type, which the
 /// caller checks.
 pub type SimplifyFn = fn(&Body, Op) -> Option<Value>;
+
+/// Emits the op in the kernel dialect, at the builder's place, from values that are lowered already.
+pub type LowerFn = fn(&mut Builder<'_>, &Signature<'_>, &[Value]) -> Result<Vec<Value>, String>;
 
 /// The outcome of a fold of an op with one result.
 pub enum Fold {
