@@ -131,11 +131,11 @@ const PASSES_HEADING: &str = "Passes (run in the order given; options as in --ca
 
 /// The command line with a flag for each pass and named pipeline.
 pub fn command(registry: &Registry) -> Command {
-    let command = Command::new("ngc-opt")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Reads a module, runs passes over it, and writes it.")
-        .after_help(after_help(registry));
-    let mut command = Flags::augment_args(command);
+    let command = Command::new("ngc-opt").version(env!("CARGO_PKG_VERSION")).after_help(after_help(registry));
+    // After the flags, whose own documentation would stand in its place.
+    let mut command = Flags::augment_args(command)
+        .about("Reads a module, runs passes over it, and writes it")
+        .long_about(None);
     for (name, summary) in flags_of_passes(registry) {
         let takes_options = registry.pass(name).is_some_and(|p| !p.options().is_empty());
         command = command.arg(
