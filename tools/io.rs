@@ -58,6 +58,8 @@ fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     // A link stays a link: its target is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Said without the name of the temporary file.
+    fs::metadata(folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".ngc-");
     #[cfg(unix)]

@@ -86,13 +86,13 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
     };
     let outputs = call(&context, &module, &function, &inputs, mode)?;
     for (n, output) in outputs.iter().enumerate() {
-        println!("output {n}: {}", describe(output));
+        say(&format!("output {n}: {}", describe(output)))?;
         if arguments.print || output.len() <= 8 {
-            println!("  {}", values(output));
+            say(&format!("  {}", values(output)))?;
         }
     }
     if let Some(path) = &arguments.labels {
-        println!("{}", accuracy(outputs.first(), &read_tensor(path, None)?, path)?);
+        say(&accuracy(outputs.first(), &read_tensor(path, None)?, path)?)?;
     }
     if let Some(path) = &arguments.against {
         let other = load_module(&context, sources, path)?;
@@ -109,7 +109,7 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         }
         for (n, (ours, theirs)) in outputs.iter().zip(&reference).enumerate() {
             let comparison = compare(ours, theirs).map_err(|e| Failure::new(format!("output {n}: {e}")))?;
-            println!("output {n} against {path}: {}", report(&comparison));
+            say(&format!("output {n} against {path}: {}", report(&comparison)))?;
         }
     }
     if let Some(directory) = &arguments.output_dir {
@@ -127,6 +127,11 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// A line on the standard output. A full disk or a closed pipe is an error, not a panic.
+fn say(line: &str) -> Result<(), Failure> {
+    Ok(write_output("-", format!("{line}\n").as_bytes())?)
 }
 
 fn call(

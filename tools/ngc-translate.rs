@@ -58,6 +58,19 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !arguments.import_onnx && !is_onnx(&arguments.input) {
         return Err(Failure::new(format!("say what '{}' is: --import-onnx", arguments.input)));
     }
+    let output = Path::new(&arguments.output);
+    if arguments.output != "-" && same_file(output, Path::new(&arguments.input)) {
+        return Err(Failure::new(format!(
+            "the output '{}' is the input; choose another file",
+            arguments.output
+        )));
+    }
+    if arguments.weights.as_deref().is_some_and(|w| same_file(output, w)) {
+        return Err(Failure::new(format!(
+            "'{}' cannot hold both the text and the weights",
+            arguments.output
+        )));
+    }
     let weights_name = arguments.weights.as_deref().map(|w| beside(w, &arguments.output)).transpose()?;
     let (name, bytes) = read_bytes(&arguments.input)?;
     let directory = (arguments.input != "-").then(|| folder(&arguments.input).to_path_buf());
@@ -86,6 +99,12 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         e.into()
     })
+}
+
+/// Whether two paths name one file, which need not exist.
+fn same_file(a: &Path, b: &Path) -> bool {
+    let known = |p: &Path| std::fs::canonicalize(p).or_else(|_| std::path::absolute(p)).ok();
+    known(a).is_some_and(|a| Some(a) == known(b))
 }
 
 /// The folder of a file.
