@@ -134,7 +134,7 @@ pub fn command(registry: &Registry) -> Command {
     let command = Command::new("ngc-opt").version(env!("CARGO_PKG_VERSION")).after_help(after_help(registry));
     // After the flags, whose own documentation would stand in its place.
     let mut command = Flags::augment_args(command)
-        .about("Reads a module, runs passes over it, and writes it")
+        .about("Reads a module, runs passes over it, and writes it.")
         .long_about(None);
     for (name, summary) in flags_of_passes(registry) {
         let takes_options = registry.pass(name).is_some_and(|p| !p.options().is_empty());
