@@ -18,6 +18,7 @@ pub mod program;
 pub mod reduce;
 pub mod scalar;
 pub mod sum;
+pub mod taylor;
 pub mod tensor;
 
 pub use big::Big;

@@ -1,0 +1,222 @@
+//! Branch and bound: the largest error over a box, boxes split where the bound is largest.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::binary64::Binary64;
+use crate::enclosure::Enclosure;
+use crate::expr::Expr;
+use crate::format::Format;
+use crate::program::Program;
+
+use super::form::{Outcome, Tape};
+use super::graph::RoundedGraph;
+
+/// How to analyse.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Relative errors are relative to the exact value's magnitude, or to this where that is less; absolute, in units of
+    /// the output. With 0 the bound is infinite where the exact value has a zero that is not computed exactly. By default
+    /// the output format's least normal value; where the output may be zero, its largest magnitude times the square root
+    /// of the unit roundoff.
+    pub floor: Option<f64>,
+    /// The search ends when the bound is known to be above the largest error over the box, as the analysis sees it, by no
+    /// more than this, relative.
+    pub tolerance: f64,
+    /// The search ends after this many operations on forms, for each of the two bounds. A count, so that results do not
+    /// depend on time.
+    pub effort: usize,
+    /// Formulas of the inputs that are known to be at least zero over the reals.
+    pub constraints: Vec<Expr>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { floor: None, tolerance: 0.01, effort: 1 << 21, constraints: Vec::new() }
+    }
+}
+
+/// Bounds of the round-off error of a graph's output. Each holds for all inputs in the box that are values of their
+/// formats and meet the constraints; infinite where nothing could be proven, in particular where an operation may
+/// overflow or be undefined.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ErrorBound {
+    /// Of `|computed - exact|`.
+    pub absolute: f64,
+    /// Of `|computed - exact| / max(|exact|, floor)`.
+    pub relative: f64,
+    /// The floor of the relative bound.
+    pub floor: f64,
+    /// Least and greatest value, exact or computed.
+    pub range: (f64, f64),
+    /// An error that the analysis attributes to one point: the bound is not sharper than this.
+    pub attained: f64,
+    /// The number of boxes examined.
+    pub boxes: usize,
+}
+
+/// Bounds the round-off error over a box of inputs, one side `(least, greatest)` an input.
+///
+/// # Panics
+/// When the graph is empty, a side is missing or has its ends in the wrong order, or a constraint names a parameter or an
+/// input without a side.
+pub fn analyze(graph: &RoundedGraph, sides: &[(f64, f64)], options: &Options) -> ErrorBound {
+    assert!(!graph.nodes.is_empty(), "the graph is empty");
+    assert!(graph.inputs <= sides.len(), "{} inputs need as many sides", graph.inputs);
+    assert!(sides.iter().all(|(lo, hi)| lo <= hi), "the least value of a side must come first");
+    let whole: Vec<Enclosure<f64>> = sides.iter().map(|&(lo, hi)| Enclosure::new(lo, hi)).collect();
+    let tape = Tape::new(graph);
+    let range = tape.evaluate(&whole, 0.0).range;
+    let floor = options.floor.unwrap_or_else(|| default_floor(graph.format(), &range));
+    let ready = |constraint: &Expr| {
+        let program = Program::new(constraint);
+        let constants = program.enclose_constants(&Binary64);
+        (program, constants)
+    };
+    let search = Search {
+        tape,
+        constraints: options.constraints.iter().map(ready).collect(),
+        floor,
+        tolerance: options.tolerance,
+    };
+    let budget = (options.effort / search.tape.len()).max(16);
+    let absolute = search.maximum(&whole, budget, |outcome| outcome.absolute);
+    let relative = search.maximum(&whole, budget, |outcome| outcome.relative);
+    ErrorBound {
+        absolute: absolute.bound,
+        relative: relative.bound,
+        floor,
+        range: (range.lo, range.hi),
+        attained: absolute.attained,
+        boxes: absolute.boxes + relative.boxes,
+    }
+}
+
+fn default_floor(format: Format, range: &Enclosure<f64>) -> f64 {
+    let magnitude = range.lo.abs().max(range.hi.abs());
+    let least = format.min_normal();
+    if range.lo <= 0.0 && range.hi >= 0.0 && magnitude.is_finite() {
+        least.max(format.unit_roundoff().sqrt() * magnitude)
+    } else {
+        least
+    }
+}
+
+struct Search<'g> {
+    tape: Tape<'g>,
+    constraints: Vec<(Program, Vec<Enclosure<f64>>)>,
+    floor: f64,
+    tolerance: f64,
+}
+
+struct Maximum {
+    bound: f64,
+    attained: f64,
+    boxes: usize,
+}
+
+/// A box yet to be split, in the order of its bound; of equal ones the first made is the greater.
+struct Open {
+    bound: f64,
+    made: usize,
+    sides: Vec<Enclosure<f64>>,
+    influence: Vec<f64>,
+}
+
+impl Search<'_> {
+    fn maximum(&self, whole: &[Enclosure<f64>], budget: usize, figure: fn(&Outcome) -> f64) -> Maximum {
+        let mut attained: f64 = 0.0;
+        let mut boxes = 0;
+        // Boxes that cannot be split any more.
+        let mut closed: f64 = 0.0;
+        let mut open = BinaryHeap::new();
+        let enter =
+            |sides: Vec<Enclosure<f64>>, above: f64, boxes: &mut usize, open: &mut BinaryHeap<Open>| {
+                *boxes += 1;
+                if self.feasible(&sides) == Some(false) {
+                    return;
+                }
+                let outcome = self.tape.evaluate(&sides, self.floor);
+                let bound = figure(&outcome).min(above);
+                open.push(Open { bound, made: *boxes, sides, influence: outcome.influence });
+            };
+        enter(whole.to_vec(), f64::INFINITY, &mut boxes, &mut open);
+        while boxes < budget {
+            let Some(widest) = open.peek() else { break };
+            if widest.bound <= attained.max(closed) * (1.0 + self.tolerance) {
+                break;
+            }
+            let Some(top) = open.pop() else { break };
+            let center: Vec<Enclosure<f64>> =
+                top.sides.iter().map(|side| Enclosure::point(split_point(side).unwrap_or(side.lo))).collect();
+            if self.feasible(&center) == Some(true) {
+                let here = figure(&self.tape.evaluate(&center, self.floor));
+                boxes += 1;
+                if here.is_finite() {
+                    attained = attained.max(here);
+                }
+            }
+            let Some((k, at)) = choose(&top) else {
+                closed = closed.max(top.bound);
+                continue;
+            };
+            for half in [Enclosure::new(top.sides[k].lo, at), Enclosure::new(at, top.sides[k].hi)] {
+                let mut sides = top.sides.clone();
+                sides[k] = half;
+                enter(sides, top.bound, &mut boxes, &mut open);
+            }
+        }
+        let bound = open.peek().map_or(closed, |widest| widest.bound.max(closed));
+        Maximum { bound, attained, boxes }
+    }
+
+    /// Whether all, none or some (unknown) of a box meets the constraints.
+    fn feasible(&self, sides: &[Enclosure<f64>]) -> Option<bool> {
+        let mut all = true;
+        for (constraint, constants) in &self.constraints {
+            let value = constraint.enclose(&Binary64, constants, &[], sides);
+            if value.hi < 0.0 {
+                return Some(false);
+            }
+            all &= value.lo >= 0.0;
+        }
+        all.then_some(true)
+    }
+}
+
+/// Where to halve a side: in the middle, unless its ends are neighbours.
+fn split_point(side: &Enclosure<f64>) -> Option<f64> {
+    let middle = side.lo / 2.0 + side.hi / 2.0;
+    (side.lo < middle && middle < side.hi).then_some(middle)
+}
+
+/// The side to split, and where: that of the greatest influence, or the widest where none has any.
+fn choose(open: &Open) -> Option<(usize, f64)> {
+    let width = |side: &Enclosure<f64>| side.hi - side.lo;
+    open.sides.iter().enumerate().filter_map(|(k, side)| Some((k, split_point(side)?))).max_by(
+        |(i, _), (j, _)| {
+            let by_influence = open.influence[*i].total_cmp(&open.influence[*j]);
+            by_influence.then_with(|| width(&open.sides[*i]).total_cmp(&width(&open.sides[*j])))
+        },
+    )
+}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Open) -> Ordering {
+        self.bound.total_cmp(&other.bound).then(other.made.cmp(&self.made))
+    }
+}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Open) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Open {
+    fn eq(&self, other: &Open) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Open {}
