@@ -4,7 +4,7 @@
 //! each rounded in its format, produce. Both start from `ng.range = [lo, hi]` on the arguments, or else from the whole
 //! finite range of the argument's type, and both are bounds: every input in the stated ranges stays inside.
 
-use ngc_dialects::ng::constant::attr_to_tensor;
+use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::ng::infer;
 use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Attr, Body, Context, Op, Semantics, Signature, Type, Value, ValueDef};
@@ -221,8 +221,8 @@ fn nan_of(x: Interval, value: f64) -> Interval {
 }
 
 fn constant(s: &Signature<'_>) -> Option<Interval> {
-    let tensor = attr_to_tensor(s.attr("value")?).ok()?;
-    tensor.to_f64s().into_iter().map(Enclosure::point).reduce(Enclosure::hull)
+    let elements = constant_elements(s.attr("value")?).ok()?;
+    elements.to_f64s().into_iter().map(Enclosure::point).reduce(Enclosure::hull)
 }
 
 /// The number of elements that a reduction takes together, if it is known.

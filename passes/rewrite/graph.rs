@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use ngc_dialects::ng::constant::attr_to_tensor;
+use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::ng::infer;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Op, OpDef, Signature, Type, Value};
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -175,7 +175,7 @@ impl<'a> Graph<'a> {
                 Attr::Float(v, _) => Some(*v),
                 Attr::Int(v, _) => Some(*v as f64),
                 value @ Attr::Dense(d) if d.splat || d.bytes.len() <= 64 => {
-                    let values = attr_to_tensor(value).ok()?.to_f64s();
+                    let values = constant_elements(value).ok()?.to_f64s();
                     let first = *values.first()?;
                     values.iter().all(|&v| v == first).then_some(first)
                 }

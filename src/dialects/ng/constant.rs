@@ -7,6 +7,8 @@ use ngc_ir::{Attr, Dense, Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Tensor};
 
+use super::shape::fits_in_memory;
+
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONSTANT];
 
@@ -79,7 +81,7 @@ pub fn tensor_from_bytes(ty: Type, bytes: &[u8]) -> Result<Tensor, String> {
 /// The tensor that a constant attribute stands for; a number is a tensor of rank 0.
 ///
 /// # Errors
-/// When the attribute is no constant, does not fit its type, or is a resource, whose elements only the holder of the
+/// When the attribute is no constant, does not fit its type or memory, or is a resource, whose elements only the holder of the
 /// module knows: look the key up there and use [`tensor_from_bytes`].
 pub fn attr_to_tensor(value: &Attr) -> Result<Tensor, String> {
     match value {
@@ -95,13 +97,30 @@ pub fn attr_to_tensor(value: &Attr) -> Result<Tensor, String> {
             None => Err(format!("the number {v:?} has type {ty}")),
         },
         Attr::Dense(d) if d.splat => {
-            check_length(d)?;
-            Tensor::from_bytes(elem(d.ty)?, vec![], &d.bytes)?.broadcast_to(&static_shape(d.ty)?)
+            let shape = static_shape(d.ty)?;
+            fits_in_memory(&shape).map_err(|e| format!("a constant of type {} {e}", d.ty))?;
+            splat_element(d)?.broadcast_to(&shape)
         }
         Attr::Dense(d) => tensor_from_bytes(d.ty, &d.bytes),
         Attr::Resource(key, _) => Err(format!("the elements of resource '{key}' have not been loaded")),
         _ => Err("the value of a constant is a number, a truth value or a tensor".into()),
     }
+}
+
+/// The elements of a constant attribute; of a splat only the one that all are, so that a large one costs nothing.
+///
+/// # Errors
+/// As [`attr_to_tensor`].
+pub fn constant_elements(value: &Attr) -> Result<Tensor, String> {
+    match value {
+        Attr::Dense(d) if d.splat => splat_element(d),
+        other => attr_to_tensor(other),
+    }
+}
+
+fn splat_element(dense: &Dense) -> Result<Tensor, String> {
+    check_length(dense)?;
+    Tensor::from_bytes(elem(dense.ty)?, vec![], &dense.bytes)
 }
 
 /// The constant attribute of a tensor; one of rank 0 becomes a number.

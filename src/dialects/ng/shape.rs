@@ -364,15 +364,18 @@ pub(super) fn result_shapes(s: &Signature<'_>) -> Result<Vec<Vec<usize>>, String
     let types = s.infer()?;
     let shape = |ty: &Type| {
         let shape = ty.static_shape().ok_or_else(|| format!("the extents of {ty} are not all known"))?;
-        let longest = shape.iter().copied().max().unwrap_or(1);
-        let count = element_count(&shape)?.max(longest);
-        // Room for an index map and the elements; asking is cheap, running out of memory would end the process.
-        Vec::<[u64; 3]>::new()
-            .try_reserve_exact(count)
-            .map_err(|_| format!("a result of type {ty} does not fit in memory"))?;
+        fits_in_memory(&shape).map_err(|e| format!("a result of type {ty} {e}"))?;
         Ok(shape)
     };
     types.iter().map(shape).collect()
+}
+
+/// Refuses a shape whose elements memory lacks room for; the error is the end of a sentence.
+pub(super) fn fits_in_memory(shape: &[usize]) -> Result<(), String> {
+    let longest = shape.iter().copied().max().unwrap_or(1);
+    let count = element_count(shape).map_or(usize::MAX, |count| count.max(longest));
+    // Room for an index map and the elements; asking is cheap, running out of memory would end the process.
+    Vec::<[u64; 3]>::new().try_reserve_exact(count).map_err(|_| "does not fit in memory".to_string())
 }
 
 /// The shape of the single result; see [`result_shapes`].
