@@ -7,7 +7,7 @@ use ngc_ir::op_def::Fold;
 use ngc_ir::{Attr, Dense, Semantics, Signature, Type};
 use ngc_numerics::evaluator::{Evaluator, Mode};
 use ngc_numerics::tensor::element_count;
-use ngc_numerics::{DType, Tensor};
+use ngc_numerics::{DType, Data, Tensor};
 
 use crate::ng::constant::{attr_to_tensor, attr_type, tensor_to_attr_of};
 
@@ -17,8 +17,12 @@ pub const MAX_ELEMENTS: usize = 1024;
 /// The operands of an op that are constants.
 type Constants<'a> = &'a [Option<&'a Attr>];
 
+/// Bits at which a fold is held against the real value: one that rounded differs there.
+const EXACT_BITS: u32 = 512;
+
 /// The value of a pure op with one result, all of whose operands are constants: nothing if one is not, if operands or
-/// result have more than [`MAX_ELEMENTS`] elements, or if the op has no value there (an integer division by zero).
+/// result have more than [`MAX_ELEMENTS`] elements, if the op has no value there (an integer division by zero), or if
+/// the value had to be rounded. A rounded constant would be another program over the reals.
 pub fn fold_constants(s: &Signature<'_>, operands: Constants<'_>) -> Option<Attr> {
     if operands.is_empty() || !s.def.traits.pure {
         return None;
@@ -32,17 +36,31 @@ pub fn fold_constants(s: &Signature<'_>, operands: Constants<'_>) -> Option<Attr
         return None;
     }
     let tensors = values.iter().map(|v| attr_to_tensor(v).ok()).collect::<Option<Vec<Tensor>>>()?;
-    let inputs: Vec<&Tensor> = tensors.iter().collect();
-    let evaluator = Evaluator::new(Mode::Rounded);
-    let value = match s.def.semantics {
+    let value = evaluate(Mode::Rounded, &concrete, &tensors, result)?;
+    let real = evaluate(Mode::Real { bits: EXACT_BITS }, &concrete, &tensors, result)?;
+    is_same(&value, &real).then(|| tensor_to_attr_of(&value, result))
+}
+
+fn evaluate(mode: Mode, s: &Signature<'_>, operands: &[Tensor], result: Type) -> Option<Tensor> {
+    let evaluator = Evaluator::new(mode);
+    let lifted: Vec<Tensor> = operands.iter().map(|t| evaluator.lift(t)).collect();
+    let inputs: Vec<&Tensor> = lifted.iter().collect();
+    match s.def.semantics {
         Semantics::Elementwise(function) => {
-            let meaning = function(&concrete).ok()?;
-            evaluator.map(meaning.function, &meaning.params, &inputs, result.elem()?).ok()?
+            let meaning = function(s).ok()?;
+            evaluator.map(meaning.function, &meaning.params, &inputs, result.elem()?).ok()
         }
-        Semantics::Primitive(evaluate) => evaluate(&evaluator, &concrete, &inputs).ok()?.pop()?,
-        Semantics::Decomposition(_) | Semantics::None => return None,
-    };
-    Some(tensor_to_attr_of(&value, result))
+        Semantics::Primitive(evaluate) => evaluate(&evaluator, s, &inputs).ok()?.pop(),
+        Semantics::Decomposition(_) | Semantics::None => None,
+    }
+}
+
+/// Whether rounding changed nothing. NaN is NaN in both; an overflow to infinity is a change.
+fn is_same(rounded: &Tensor, real: &Tensor) -> bool {
+    match (&rounded.data, &real.data) {
+        (Data::Float(a), Data::Real(b)) => a.iter().zip(b).all(|(a, b)| b == a || (a.is_nan() && b.is_nan())),
+        (a, b) => a == b,
+    }
 }
 
 fn is_small(ty: Type) -> bool {

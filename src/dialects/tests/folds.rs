@@ -147,11 +147,21 @@ fn an_operand_stands_for_the_result_only_with_its_type() {
 
 #[test]
 fn constants_are_evaluated_up_to_a_size() {
-    assert_eq!(fold_scalars("exp", F16, &[Some(1.0)]), Outcome::Constant(common::number(F16, 2.71875)));
     assert_eq!(
-        fold_scalars("add", F16, &[Some(65504.0), Some(65504.0)]),
-        Outcome::Constant(common::number(F16, INF))
+        fold_scalars("add", F16, &[Some(65504.0), Some(-0.5)]),
+        Outcome::Nothing,
+        "65503.5 is no f16 number"
     );
+    assert_eq!(
+        fold_scalars("add", F16, &[Some(2048.0), Some(2.0)]),
+        Outcome::Constant(common::number(F16, 2050.0))
+    );
+    assert_eq!(fold_scalars("exp", F16, &[Some(0.0)]), Outcome::Constant(common::number(F16, 1.0)));
+    // What rounds, overflows or underflows is another value over the reals.
+    assert_eq!(fold_scalars("exp", F16, &[Some(1.0)]), Outcome::Nothing);
+    assert_eq!(fold_scalars("add", F16, &[Some(65504.0), Some(65504.0)]), Outcome::Nothing);
+    assert_eq!(fold_scalars("exp", F32, &[Some(-1e30)]), Outcome::Nothing);
+    assert_eq!(fold_scalars("log", F32, &[Some(0.0)]), Outcome::Constant(common::number(F32, -INF)));
     assert_eq!(
         fold(
             "compare",
