@@ -23,7 +23,8 @@ impl Pass for Canonicalize {
         "Applies what each op's declaration knows: an op that equals a constant, one of its operands, or what the op \
          that made its operand was given, bit for bit and for every input, is replaced by it. Constants go to the \
          right of commutative ops. Ops without effects whose results are unused are erased. Nothing here is an \
-         approximation: `x + 0` stays, because `-0 + 0` is `+0`; `x * 1` and `neg(neg(x))` go."
+         approximation: `x + 0` stays, because `-0 + 0` is `+0`; `x * 1` and `neg(neg(x))` go; constants fold only where \
+         nothing is rounded, so `1 / 3` stays."
     }
 
     fn anchor(&self) -> Anchor {

@@ -160,7 +160,7 @@ fn constants_are_evaluated_up_to_a_size() {
     // What rounds, overflows or underflows is another value over the reals.
     assert_eq!(fold_scalars("exp", F16, &[Some(1.0)]), Outcome::Nothing);
     assert_eq!(fold_scalars("add", F16, &[Some(65504.0), Some(65504.0)]), Outcome::Nothing);
-    assert_eq!(fold_scalars("exp", F32, &[Some(-1e30)]), Outcome::Nothing);
+    assert_eq!(fold_scalars("exp", F32, &[Some(-1000.0)]), Outcome::Nothing);
     assert_eq!(fold_scalars("log", F32, &[Some(0.0)]), Outcome::Constant(common::number(F32, -INF)));
     assert_eq!(
         fold(
