@@ -1,6 +1,6 @@
 //! Checks rules against the declared ops and prepares them for matching: commuted spellings, both ways, an index.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use ngc_ir::op_def::Arity;
 use ngc_ir::{Context, Diagnostic, Diagnostics, Ident};
@@ -135,6 +135,12 @@ impl RuleSet {
     /// Normal-form rules that show another op as an op of this name.
     pub fn views_as(&self, op: Ident) -> impl Iterator<Item = &CompiledRule> {
         self.views.get(&op).into_iter().flatten().map(|&i| &self.rules[i])
+    }
+
+    /// The categories that [`select`](Self::select) can choose, sorted.
+    pub fn categories(&self) -> BTreeSet<&str> {
+        let chosen = self.rules.iter().filter(|c| !c.is_view());
+        chosen.map(|c| c.rule.category.as_str()).chain(["all"]).collect()
     }
 
     /// The rules of these categories (`all` is every one); normal forms stay.

@@ -82,10 +82,20 @@ impl Pass for Stabilize {
         };
         let categories = text("rule-set");
         let categories: Vec<&str> = categories.split(',').map(str::trim).collect();
+        let loaded;
         let rules = match text("rules").as_str() {
-            "" => super::bundled()?.select(&categories),
-            path => load(path, cx)?.select(&categories),
+            "" => super::bundled()?,
+            path => {
+                loaded = load(path, cx)?;
+                &loaded
+            }
         };
+        let known = rules.categories();
+        if let Some(unknown) = categories.iter().find(|c| !known.contains(*c)) {
+            let known: Vec<&str> = known.into_iter().collect();
+            return Err(failed(format!("there is no rule set '{unknown}'; there are: {}", known.join(", "))));
+        }
+        let rules = rules.select(&categories);
         let report = stabilize(cx.context, function, &rules);
         let masked =
             if text("masked-rows") == "zero" { zero_masked_rows(&mut function.body) } else { Vec::new() };
@@ -109,13 +119,15 @@ impl Pass for Stabilize {
     }
 }
 
+/// An error without a place.
+fn failed(message: String) -> Diagnostics {
+    let mut errors = Diagnostics::default();
+    errors.error(Loc::Unknown, message);
+    errors
+}
+
 /// The bundled rules and those of a file.
 fn load(path: &str, cx: &PassContext<'_>) -> Result<RuleSet, Diagnostics> {
-    let failed = |message: String| {
-        let mut errors = Diagnostics::default();
-        errors.error(Loc::Unknown, message);
-        errors
-    };
     let text = std::fs::read_to_string(path)
         .map_err(|e| failed(format!("cannot read the rule file '{path}': {e}")))?;
     let mut sources = Sources::new();
