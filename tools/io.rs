@@ -35,6 +35,35 @@ pub fn read_bytes(path: &str) -> Result<(String, Vec<u8>), String> {
     Ok((path.into(), bytes))
 }
 
+/// Whether [`write_output`] may be expected to succeed, to be asked before long work whose result it is to write.
+pub fn check_output(path: &str) -> Result<(), String> {
+    let known = fs::metadata(path);
+    if path == "-" || known.as_ref().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Ok(());
+    }
+    let error = |e: String| format!("error: cannot write '{path}': {e}");
+    if known.is_ok_and(|found| found.is_dir()) {
+        return Err(error("it is a folder".into()));
+    }
+    let folder = Path::new(path).parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    takes_files(folder).map_err(error)
+}
+
+/// Whether files can be written to a folder, or to where it can be made.
+pub fn check_folder(path: &Path) -> Result<(), String> {
+    let above = path.ancestors().find(|p| p.exists()).unwrap_or(Path::new("."));
+    takes_files(above).map_err(|e| format!("error: cannot write to '{}': {e}", path.display()))
+}
+
+fn takes_files(folder: &Path) -> Result<(), String> {
+    let found = fs::metadata(folder).map_err(|e| e.to_string())?;
+    if !found.is_dir() {
+        return Err(format!("'{}' is no folder", folder.display()));
+    }
+    // The kind alone: the whole text names the temporary file.
+    tempfile::tempfile_in(folder).map(drop).map_err(|e| e.kind().to_string())
+}
+
 /// Writes a file whole or not at all: to a temporary file beside it, then renamed. `-` is the standard output.
 /// What exists and is no regular file (a device, a pipe) is written to as it is.
 pub fn write_output(path: &str, bytes: &[u8]) -> Result<(), String> {

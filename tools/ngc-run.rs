@@ -8,7 +8,7 @@ use ngc_formats::onnx;
 use ngc_interp::{Comparison, Interpreter, compare};
 use ngc_ir::{Context, Module, Sources};
 use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Tensor};
-use ngc_tools::io::{read_bytes, write_output};
+use ngc_tools::io::{check_folder, read_bytes, write_output};
 use ngc_tools::load::{Failure, load_module};
 use ngc_tools::progress::Progress;
 
@@ -28,7 +28,7 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
     /// Evaluates the whole graph with MPFR at this precision instead of the values' own formats
-    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(2..=65536))]
+    #[arg(long, value_name = "BITS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(2..=65536))]
     precision: Option<u32>,
     /// Evaluates as if every floating-point value were in this format (f64 f32 tf32 f16 bf16 f8E4M3FN f8E5M2)
     #[arg(long, value_name = "FORMAT", conflicts_with = "precision", value_parser = format)]
@@ -37,7 +37,8 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     against: Option<String>,
     /// Evaluates the module of --against at this precision
-    #[arg(long, value_name = "BITS", requires = "against", value_parser = clap::value_parser!(u32).range(2..=65536))]
+    #[arg(long, value_name = "BITS", requires = "against", allow_negative_numbers = true,
+          value_parser = clap::value_parser!(u32).range(2..=65536))]
     against_precision: Option<u32>,
     /// Class of each row of output 0 (.npy of integers): prints the accuracy of the largest entry along the last axis
     #[arg(long, value_name = "FILE")]
@@ -84,6 +85,18 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         (None, Some(format)) => Mode::Uniform(format),
         (None, None) => Mode::Rounded,
     };
+    // Evaluation may take long: what else is needed is looked at before.
+    let labels = arguments.labels.as_deref().map(|path| Ok::<_, Failure>((path, read_tensor(path, None)?)));
+    let labels = labels.transpose()?;
+    let mut reference = None;
+    if let Some(path) = &arguments.against {
+        let other = load_module(&context, sources, path)?;
+        let name = choose_function(&other, arguments.function.as_deref())?;
+        reference = Some((path, other, name));
+    }
+    if let Some(directory) = &arguments.output_dir {
+        check_folder(directory)?;
+    }
     let outputs = call(&context, &module, &function, &inputs, mode)?;
     for (n, output) in outputs.iter().enumerate() {
         say(&format!("output {n}: {}", describe(output)))?;
@@ -91,14 +104,12 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
             say(&format!("  {}", values(output)))?;
         }
     }
-    if let Some(path) = &arguments.labels {
-        say(&accuracy(outputs.first(), &read_tensor(path, None)?, path)?)?;
+    if let Some((path, labels)) = &labels {
+        say(&accuracy(outputs.first(), labels, path)?)?;
     }
-    if let Some(path) = &arguments.against {
-        let other = load_module(&context, sources, path)?;
-        let name = choose_function(&other, arguments.function.as_deref())?;
+    if let Some((path, other, name)) = &reference {
         let mode = arguments.against_precision.map_or(mode, |bits| Mode::Real { bits });
-        let reference = call(&context, &other, &name, &inputs, mode)?;
+        let reference = call(&context, other, name, &inputs, mode)?;
         if reference.len() != outputs.len() {
             return Err(Failure::new(format!(
                 "{} gives {} outputs, but {path} gives {}",

@@ -35,7 +35,7 @@ pub struct Flags {
     pub verify_each: bool,
 
     /// Threads to use [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Pipeline")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Pipeline")]
     pub threads: Option<u16>,
 
     /// Take the file as several modules, separated by lines `// -----`

@@ -16,7 +16,7 @@ use ngc_ir::text::{ParseOptions, PrintOptions, parse_module, print_module};
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostics, Sources};
 
-use crate::io::{read_text, write_output};
+use crate::io::{check_output, read_text, write_output};
 use crate::show;
 use flags::{Flags, Invocation};
 use report::Reports;
@@ -86,6 +86,9 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
         }
         flags.verify_each = recorded.verify_each;
         flags.allow_unregistered_dialect |= recorded.allow_unregistered;
+    }
+    if let Some(path) = &flags.remarks_output {
+        check_output(path)?;
     }
     if flags.dump_pass_pipeline {
         eprintln!("{pipeline}");
