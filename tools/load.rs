@@ -33,7 +33,9 @@ impl Failure {
                 ExitCode::from(1)
             }
             Failure::Message(message, code) => {
-                let prefix = if message.starts_with("error: ") { "" } else { "error: " };
+                // Messages of files and of places in them have the word already.
+                let said = message.starts_with("error: ") || message.contains(": error: ");
+                let prefix = if said { "" } else { "error: " };
                 eprintln!("{prefix}{message}");
                 ExitCode::from(*code)
             }
@@ -84,6 +86,7 @@ pub fn load_module(context: &Context, sources: &mut Sources, path: &str) -> Resu
         parse_module(context, sources, file, &ParseOptions::default())?
     };
     verify(context, &module)?;
-    safetensors::attach_weights(&mut module, &directory)?;
+    safetensors::attach_weights(&mut module, &directory)
+        .map_err(|e| e.within(format_args!("the weights of '{path}'")))?;
     Ok(module)
 }

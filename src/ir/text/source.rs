@@ -3,11 +3,14 @@
 use crate::diagnostics::{Diagnostic, Sources};
 use crate::location::{Loc, LocKind};
 
-/// The text of a file.
+/// The text of a file, without the byte order mark that some editors write in front.
 ///
 /// # Errors
 /// Where the bytes are no UTF-8, with line and column; the file is called `name`.
-pub fn decode_source(name: &str, bytes: Vec<u8>) -> Result<String, Diagnostic> {
+pub fn decode_source(name: &str, mut bytes: Vec<u8>) -> Result<String, Diagnostic> {
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
     let error = match String::from_utf8(bytes) {
         Ok(text) => return Ok(text),
         Err(error) => error,
