@@ -91,12 +91,12 @@ impl Reports {
     }
 
     fn timing_text(&self) -> String {
-        let total = self.start.elapsed().as_secs_f64();
-        let mut out = format!("wall time, total {total:.4} s\n");
+        let milliseconds = |time: Duration| 1e3 * time.as_secs_f64();
+        let total = milliseconds(self.start.elapsed());
+        let mut out = format!("wall time, total {total:.3} ms\n");
         for (name, time) in &self.phases {
-            let seconds = time.as_secs_f64();
-            let _ =
-                writeln!(out, "  {seconds:>10.4} s  {:>5.1} %  {name}", 100.0 * seconds / total.max(1e-9));
+            let own = milliseconds(*time);
+            let _ = writeln!(out, "  {own:>10.3} ms  {:>5.1} %  {name}", 100.0 * own / total.max(1e-6));
         }
         out
     }
