@@ -109,6 +109,15 @@ impl Form {
         self
     }
 
+    /// With what is known beside: the value lies between two numbers. A contradiction is left alone.
+    pub fn between(mut self, lo: f64, hi: f64) -> Form {
+        if self.range.lo <= hi && self.range.hi >= lo {
+            self.range.lo = self.range.lo.max(lo);
+            self.range.hi = self.range.hi.min(hi);
+        }
+        self
+    }
+
     /// The value plus an unknown of at most `error`; of the range, `range` is what remains.
     pub fn perturbed(mut self, error: f64, range: Enclosure<f64>) -> Form {
         self.range = range;

@@ -7,9 +7,12 @@
 //! remainder of second order left over, and nothing that breaks where such a remainder would not be finite.
 //!
 //! Where a derivative is not bounded on the segment (√ at zero) or does not exist (a jump), the two values lie in the
-//! operation's range all the same: its width takes the place of the operation's own error, and the path ends there.
+//! operation's range all the same: its width takes the place of the operation's own error, and the path ends there. That
+//! serves overflow too, for ranges hold infinities: 1/(1 + exp(-x)) is fine where the exponential is not.
 
 use std::collections::HashMap;
+
+use smallvec::SmallVec;
 
 use crate::binary64::Binary64;
 use crate::derivative;
@@ -19,6 +22,7 @@ use crate::format::Format;
 use crate::program::Program;
 
 use super::affine::{Form, magnitude, mignitude};
+use super::fact::Fact;
 use super::graph::{Node, RoundedConstant, RoundedGraph};
 use super::rounding::{
     Computed, conversion_error, lattice, lattice_of_format, lattice_of_number, rounding_error,
@@ -52,6 +56,7 @@ pub struct Tape<'g> {
     /// Of every value, the derivatives with respect to the operands that may be inexact.
     edges: Vec<Vec<Edge>>,
     steps: Vec<Step>,
+    facts: Vec<Option<Fact>>,
     /// The derivatives of the primitives in use, by themselves: of the arguments, then the value.
     partials: HashMap<Prim, Vec<(Program, Vec<Enclosure<f64>>)>>,
 }
@@ -80,6 +85,7 @@ impl<'g> Tape<'g> {
             inexact: Vec::new(),
             edges: Vec::new(),
             steps: Vec::new(),
+            facts: (0..graph.nodes.len()).map(|place| Fact::of(graph, place)).collect(),
             partials: HashMap::new(),
         };
         let mut known = Known::default();
@@ -191,37 +197,46 @@ impl<'g> Tape<'g> {
         let inputs = sides.len();
         let mut values: Vec<Form> = Vec::with_capacity(self.len());
         let mut errors = Vec::with_capacity(self.graph.nodes.len());
-        let mut lattices: Vec<i32> = Vec::with_capacity(self.graph.nodes.len());
-        for (node, format) in &self.graph.nodes {
-            let (value, error, on) = match node {
+        // Of every value, the range as computed and the lattice.
+        let mut computed: Vec<(Enclosure<f64>, i32)> = Vec::with_capacity(self.graph.nodes.len());
+        for (place, (node, format)) in self.graph.nodes.iter().enumerate() {
+            let as_computed = |i: usize| Computed {
+                range: &computed[i].0,
+                lattice: computed[i].1,
+                format: self.graph.nodes[i].1,
+            };
+            let (value, error, own) = match node {
                 Node::Input(k) => {
                     let on = lattice_of_range(*format, &sides[*k]);
-                    (Form::input(sides[*k], *k, inputs), 0.0, on)
+                    (Form::input(sides[*k], *k, inputs), 0.0, (sides[*k], on))
                 }
                 Node::Constant(i) => {
                     let constant = &self.constants[*i];
-                    let on = lattice_of_number(constant.rounded);
-                    (Form::interval(constant.range, inputs), constant.error, on)
+                    let own = (Enclosure::point(constant.rounded), lattice_of_number(constant.rounded));
+                    (Form::interval(constant.range, inputs), constant.error, own)
                 }
                 Node::Select(cmp, parts) => {
                     let value = select(*cmp, parts.map(|i| &values[i]), inputs);
-                    let on = lattices[parts[2]].min(lattices[parts[3]]);
-                    (value, 0.0, on)
+                    let on = computed[parts[2]].1.min(computed[parts[3]].1);
+                    let range = value.range;
+                    (value, 0.0, (range, on))
                 }
                 Node::Cast(i) => {
-                    let value = values[*i].clone();
-                    let arg = self.computed(&values, &lattices, *i);
+                    let arg = as_computed(*i);
                     let same = arg.format == *format;
                     let error = if same { 0.0 } else { conversion_error(arg.range, arg.lattice, *format) };
-                    round(value, error, lattices[*i], *format)
+                    round(values[*i].clone(), error, arg.lattice, *format)
                 }
                 Node::Apply(prim, operands) => {
                     let operands = &operands[..prim.arity()];
-                    let args: smallvec::SmallVec<[Computed<'_>; 3]> =
-                        operands.iter().map(|&i| self.computed(&values, &lattices, i)).collect();
-                    let forms: smallvec::SmallVec<[&Form; 3]> =
-                        operands.iter().map(|&i| &values[i]).collect();
+                    let args: SmallVec<[Computed<'_>; 3]> =
+                        operands.iter().map(|&i| as_computed(i)).collect();
+                    let forms: SmallVec<[&Form; 3]> = operands.iter().map(|&i| &values[i]).collect();
                     let value = self.apply(*prim, &forms);
+                    let value = match self.facts[place].as_ref().and_then(|fact| fact.bounds(&values)) {
+                        Some((lo, hi)) => value.between(lo, hi),
+                        None => value,
+                    };
                     let on = lattice(*prim, &args);
                     let error = rounding_error(*prim, &args, &value.range, on, *format);
                     round(value, error, on, *format)
@@ -229,13 +244,13 @@ impl<'g> Tape<'g> {
             };
             values.push(value);
             errors.push(error);
-            lattices.push(on);
+            computed.push(own);
         }
         for step in &self.steps {
             let value = match step {
                 Step::Constant(range) => Form::interval(*range, inputs),
                 Step::Apply(prim, operands) => {
-                    let forms: smallvec::SmallVec<[&Form; 3]> =
+                    let forms: SmallVec<[&Form; 3]> =
                         operands[..prim.arity()].iter().map(|&i| &values[i]).collect();
                     self.apply(*prim, &forms)
                 }
@@ -244,10 +259,6 @@ impl<'g> Tape<'g> {
             values.push(value);
         }
         (values, errors)
-    }
-
-    fn computed<'a>(&self, values: &'a [Form], lattices: &[i32], i: usize) -> Computed<'a> {
-        Computed { range: &values[i].range, lattice: lattices[i], format: self.graph.nodes[i].1 }
     }
 
     fn apply(&self, prim: Prim, args: &[&Form]) -> Form {
@@ -259,18 +270,17 @@ impl<'g> Tape<'g> {
             (Prim::Neg, [x]) => (*x).clone().negate(),
             (Prim::Fma, [x, y, z]) => x.mul(y).add(z, 1.0),
             _ => {
-                let mut ranges: smallvec::SmallVec<[Enclosure<f64>; 4]> =
-                    args.iter().map(|arg| arg.range).collect();
+                let mut ranges: SmallVec<[Enclosure<f64>; 4]> = args.iter().map(|arg| arg.range).collect();
                 let of = |ranges: &[Enclosure<f64>]| {
-                    let ranges: smallvec::SmallVec<[&Enclosure<f64>; 3]> = ranges.iter().collect();
+                    let ranges: SmallVec<[&Enclosure<f64>; 3]> = ranges.iter().collect();
                     enclosure::apply(&Binary64, prim, &ranges)
                 };
                 let range = of(&ranges);
-                if jumps(prim) {
+                if jumps(prim) || crosses_cut(prim, args) {
                     return Form::interval(range, args[0].inputs());
                 }
                 ranges.push(range);
-                let partials: smallvec::SmallVec<[Enclosure<f64>; 3]> = self.partials[&prim]
+                let partials: SmallVec<[Enclosure<f64>; 3]> = self.partials[&prim]
                     .iter()
                     .map(|(program, constants)| program.enclose(&Binary64, constants, &[], &ranges))
                     .collect();
@@ -284,15 +294,12 @@ impl<'g> Tape<'g> {
     fn backwards(&self, values: &[Form], mut errors: Vec<f64>) -> (Vec<Option<Form>>, Vec<f64>) {
         let count = self.graph.nodes.len();
         let inputs = values[0].inputs();
+        let cut = self.cut(values, &mut errors);
         let mut adjoints: Vec<Option<Form>> = vec![None; count];
         adjoints[self.graph.output] = Some(Form::interval(Enclosure::point(1.0), inputs));
         for place in (0..count).rev() {
             let Some(adjoint) = adjoints[place].take() else { continue };
-            if self.breaks(place, values) {
-                let range = &values[place].range;
-                errors[place] =
-                    if range.may_be_nan { f64::INFINITY } else { (range.hi - range.lo).next_up() };
-            } else {
+            if !cut[place] {
                 for edge in &self.edges[place] {
                     let term = match edge.factor {
                         Factor::Unit(1.0) => adjoint.clone(),
@@ -313,6 +320,31 @@ impl<'g> Tape<'g> {
         (adjoints, errors)
     }
 
+    /// Where paths end: where they must, and where a value's range is much narrower than the error that reaches it. The
+    /// width becomes the value's own error there.
+    fn cut(&self, values: &[Form], errors: &mut [f64]) -> Vec<bool> {
+        let mut reaching: Vec<f64> = Vec::with_capacity(errors.len());
+        let mut cut = Vec::with_capacity(errors.len());
+        for (place, error) in errors.iter_mut().enumerate() {
+            let range = &values[place].range;
+            let width = if range.may_be_nan { f64::INFINITY } else { (range.hi - range.lo).next_up() };
+            let through = |edge: &Edge| match edge.factor {
+                _ if reaching[edge.operand] == 0.0 => 0.0,
+                Factor::Unit(factor) => factor.abs() * reaching[edge.operand],
+                Factor::Place(i) => magnitude(&values[i].range) * reaching[edge.operand],
+            };
+            // An estimate: it only decides which of two bounds to take.
+            let estimate: f64 = *error + self.edges[place].iter().map(through).sum::<f64>();
+            let cuts = self.breaks(place, values) || !estimate.is_finite() || 2.0 * width < estimate;
+            if cuts {
+                *error = width;
+            }
+            reaching.push(if cuts { width } else { estimate });
+            cut.push(cuts);
+        }
+        cut
+    }
+
     /// Whether a value's error is not a bounded multiple of its operands' errors.
     fn breaks(&self, place: usize, values: &[Form]) -> bool {
         let (node, _) = &self.graph.nodes[place];
@@ -330,6 +362,9 @@ impl<'g> Tape<'g> {
                     _ => values[place].range.lo != values[place].range.hi,
                 };
                 changes && operands[..prim.arity()].iter().any(inexact)
+            }
+            Node::Apply(prim @ Prim::Atan2, [y, x, _]) => {
+                crosses_cut(*prim, &[&values[*y], &values[*x]]) && (inexact(y) || inexact(x))
             }
             Node::Select(cmp, [a, b, ..]) => {
                 (inexact(a) || inexact(b)) && values[*a].range.compare(*cmp, &values[*b].range).is_none()
@@ -370,7 +405,9 @@ impl<'g> Tape<'g> {
             sum = sum.add(&adjoint.above_magnitude().scale(error), 1.0);
         }
         let undefined = output.range.may_be_nan || sum.range.may_be_nan || sum.range.is_undefined();
-        let absolute = if undefined { f64::INFINITY } else { sum.range.hi.max(0.0) };
+        // Exact and computed output are in one range.
+        let width = (output.range.hi - output.range.lo).next_up();
+        let absolute = if undefined { f64::INFINITY } else { sum.range.hi.max(0.0).min(width) };
         let size = mignitude(&output.range);
         let relative = if undefined {
             f64::INFINITY
@@ -401,6 +438,11 @@ impl<'g> Tape<'g> {
 /// Whether the primitive is not continuous.
 fn jumps(prim: Prim) -> bool {
     matches!(prim, Prim::Rem | Prim::Sign | Prim::Floor | Prim::Ceil | Prim::RoundEven | Prim::Trunc)
+}
+
+/// Whether the angle jumps between -π and π.
+fn crosses_cut(prim: Prim, args: &[&Form]) -> bool {
+    prim == Prim::Atan2 && args[1].range.lo < 0.0 && mignitude(&args[0].range) == 0.0
 }
 
 impl Step {
@@ -434,15 +476,15 @@ fn select(cmp: expr::Cmp, [a, b, t, e]: [&Form; 4], inputs: usize) -> Form {
     }
 }
 
-/// A real value that is rounded: both it and what it is rounded to, with the error and the lattice.
-fn round(value: Form, error: f64, lattice: i32, format: Format) -> (Form, f64, i32) {
-    if error == 0.0 {
-        let on = lattice.max(lattice_of_format(format, &value.range));
-        return (value, error, on);
-    }
+/// A real value that is rounded: both it and what it is rounded to, the error, and range and lattice as computed.
+fn round(value: Form, error: f64, lattice: i32, format: Format) -> (Form, f64, (Enclosure<f64>, i32)) {
     let range = value.range;
+    if error == 0.0 {
+        let on = lattice.max(lattice_of_format(format, &range));
+        return (value, error, (range, on));
+    }
     // Rounding is monotone, so the ends' roundings are the ends of what is rounded.
-    let ends = Enclosure::new(format.round(range.lo), format.round(range.hi));
-    let on = lattice.max(lattice_of_format(format, &ends));
-    (value.perturbed(error, range.hull(ends)), error, on)
+    let rounded = Enclosure::new(format.round(range.lo), format.round(range.hi)).flagged(range.may_be_nan);
+    let on = lattice.max(lattice_of_format(format, &rounded));
+    (value.perturbed(error, range.hull(rounded)), error, (rounded, on))
 }

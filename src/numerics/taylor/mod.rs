@@ -10,6 +10,7 @@
 //! ```
 
 mod affine;
+mod fact;
 mod form;
 mod graph;
 mod rounding;

@@ -14,7 +14,7 @@ use super::affine::{magnitude, mignitude};
 /// What is known of a computed value over a box.
 #[derive(Clone, Copy, Debug)]
 pub struct Computed<'a> {
-    /// Contains it.
+    /// Contains it; not always the exact one.
     pub range: &'a Enclosure<f64>,
     /// It is a multiple of `2^lattice`.
     pub lattice: i32,
@@ -72,7 +72,8 @@ pub fn lattice(prim: Prim, args: &[Computed<'_>]) -> i32 {
         Prim::Square => 2 * of(0),
         Prim::Fma => (of(0) + of(1)).min(of(2)),
         Prim::Neg | Prim::Abs => of(0),
-        Prim::Sign | Prim::Floor | Prim::Ceil | Prim::RoundEven | Prim::Trunc => of(0).max(0),
+        Prim::Sign => 0,
+        Prim::Floor | Prim::Ceil | Prim::RoundEven | Prim::Trunc => of(0).max(0),
         Prim::Div => power_of_two(args[1].range).map_or(NONE, |k| of(0) - k),
         _ => NONE,
     };
@@ -92,7 +93,17 @@ pub fn conversion_error(range: &Enclosure<f64>, lattice: i32, format: Format) ->
         return f64::INFINITY;
     }
     let fits = lattice >= exponent(format.min_subnormal()) && m <= pow2(lattice + format.precision() as i32);
-    if fits && m <= format.max_finite() { 0.0 } else { half_spacing(format, m) }
+    if fits && m <= format.max_finite() {
+        return 0.0;
+    }
+    let step = half_spacing(format, m);
+    let (least, greatest) = (format.round(range.lo), format.round(range.hi));
+    if least == greatest {
+        // All of the range rounds to one value.
+        step.min((range.hi - least).max(least - range.lo).next_up())
+    } else {
+        step
+    }
 }
 
 /// The largest rounding error of a primitive at computed arguments, its real value in `range` and on `lattice`.

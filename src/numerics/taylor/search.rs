@@ -32,7 +32,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { floor: None, tolerance: 0.01, effort: 1 << 21, constraints: Vec::new() }
+        Options { floor: None, tolerance: 0.01, effort: 1 << 20, constraints: Vec::new() }
     }
 }
 
@@ -64,7 +64,7 @@ pub fn analyze(graph: &RoundedGraph, sides: &[(f64, f64)], options: &Options) ->
     assert!(!graph.nodes.is_empty(), "the graph is empty");
     assert!(graph.inputs <= sides.len(), "{} inputs need as many sides", graph.inputs);
     assert!(sides.iter().all(|(lo, hi)| lo <= hi), "the least value of a side must come first");
-    let whole: Vec<Enclosure<f64>> = sides.iter().map(|&(lo, hi)| Enclosure::new(lo, hi)).collect();
+    let whole: Vec<Enclosure<f64>> = sides.iter().map(unsigned).collect();
     let tape = Tape::new(graph);
     let range = tape.evaluate(&whole, 0.0).range;
     let floor = options.floor.unwrap_or_else(|| default_floor(graph.format(), &range));
@@ -92,6 +92,11 @@ pub fn analyze(graph: &RoundedGraph, sides: &[(f64, f64)], options: &Options) ->
     }
 }
 
+/// A side; a zero at its end has either sign.
+fn unsigned(&(lo, hi): &(f64, f64)) -> Enclosure<f64> {
+    Enclosure::new(if lo == 0.0 { -0.0 } else { lo }, if hi == 0.0 { 0.0 } else { hi })
+}
+
 fn default_floor(format: Format, range: &Enclosure<f64>) -> f64 {
     let magnitude = range.lo.abs().max(range.hi.abs());
     let least = format.min_normal();
@@ -115,10 +120,12 @@ struct Maximum {
     boxes: usize,
 }
 
-/// A box yet to be split, in the order of its bound; of equal ones the first made is the greater.
+/// A box yet to be split, in the order of its bound; of equal ones the last made is the greater, so that plateaus are searched
+/// in depth.
 struct Open {
     bound: f64,
     made: usize,
+    depth: usize,
     sides: Vec<Enclosure<f64>>,
     influence: Vec<f64>,
 }
@@ -130,17 +137,20 @@ impl Search<'_> {
         // Boxes that cannot be split any more.
         let mut closed: f64 = 0.0;
         let mut open = BinaryHeap::new();
-        let enter =
-            |sides: Vec<Enclosure<f64>>, above: f64, boxes: &mut usize, open: &mut BinaryHeap<Open>| {
-                *boxes += 1;
-                if self.feasible(&sides) == Some(false) {
-                    return;
-                }
-                let outcome = self.tape.evaluate(&sides, self.floor);
-                let bound = figure(&outcome).min(above);
-                open.push(Open { bound, made: *boxes, sides, influence: outcome.influence });
-            };
-        enter(whole.to_vec(), f64::INFINITY, &mut boxes, &mut open);
+        let enter = |sides: Vec<Enclosure<f64>>,
+                     above: f64,
+                     depth,
+                     boxes: &mut usize,
+                     open: &mut BinaryHeap<Open>| {
+            *boxes += 1;
+            if self.feasible(&sides) == Some(false) {
+                return;
+            }
+            let outcome = self.tape.evaluate(&sides, self.floor);
+            let bound = figure(&outcome).min(above);
+            open.push(Open { bound, made: *boxes, depth, sides, influence: outcome.influence });
+        };
+        enter(whole.to_vec(), f64::INFINITY, 0, &mut boxes, &mut open);
         while boxes < budget {
             let Some(widest) = open.peek() else { break };
             if widest.bound <= attained.max(closed) * (1.0 + self.tolerance) {
@@ -156,14 +166,14 @@ impl Search<'_> {
                     attained = attained.max(here);
                 }
             }
-            let Some((k, at)) = choose(&top) else {
+            let Some((k, at)) = choose(&top, whole) else {
                 closed = closed.max(top.bound);
                 continue;
             };
             for half in [Enclosure::new(top.sides[k].lo, at), Enclosure::new(at, top.sides[k].hi)] {
                 let mut sides = top.sides.clone();
                 sides[k] = half;
-                enter(sides, top.bound, &mut boxes, &mut open);
+                enter(sides, top.bound, top.depth + 1, &mut boxes, &mut open);
             }
         }
         let bound = open.peek().map_or(closed, |widest| widest.bound.max(closed));
@@ -190,20 +200,24 @@ fn split_point(side: &Enclosure<f64>) -> Option<f64> {
     (side.lo < middle && middle < side.hi).then_some(middle)
 }
 
-/// The side to split, and where: that of the greatest influence, or the widest where none has any.
-fn choose(open: &Open) -> Option<(usize, f64)> {
-    let width = |side: &Enclosure<f64>| side.hi - side.lo;
+/// The side to split, and where: that of the greatest influence; at every third level, and as long as there is no finite
+/// bound, the widest for its original width, so that no side is forgotten whose influence does not show.
+fn choose(open: &Open, whole: &[Enclosure<f64>]) -> Option<(usize, f64)> {
+    let width = |sides: &[Enclosure<f64>], k: usize| sides[k].hi / 2.0 - sides[k].lo / 2.0;
+    let share = |k: usize| width(&open.sides, k) / width(whole, k);
+    let by_share = open.depth % 3 == 2 || !open.bound.is_finite();
     open.sides.iter().enumerate().filter_map(|(k, side)| Some((k, split_point(side)?))).max_by(
-        |(i, _), (j, _)| {
-            let by_influence = open.influence[*i].total_cmp(&open.influence[*j]);
-            by_influence.then_with(|| width(&open.sides[*i]).total_cmp(&width(&open.sides[*j])))
+        |&(i, _), &(j, _)| {
+            let by_influence = open.influence[i].total_cmp(&open.influence[j]);
+            let by_width = share(i).total_cmp(&share(j));
+            if by_share { by_width.then(by_influence) } else { by_influence.then(by_width) }
         },
     )
 }
 
 impl Ord for Open {
     fn cmp(&self, other: &Open) -> Ordering {
-        self.bound.total_cmp(&other.bound).then(other.made.cmp(&self.made))
+        self.bound.total_cmp(&other.bound).then(self.made.cmp(&other.made))
     }
 }
 

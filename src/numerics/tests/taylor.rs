@@ -6,9 +6,10 @@ mod fpcore;
 use std::time::Instant;
 
 use fpcore::Kernel;
+use ngc_numerics::expr::{exp, log, max, sqrt, square};
 use ngc_numerics::program::Program;
 use ngc_numerics::taylor::{ErrorBound, Options, RoundedGraph, analyze};
-use ngc_numerics::{Big, Domain, Enclosure, Expr, Format};
+use ngc_numerics::{Big, Cmp, Domain, Enclosure, Expr, Format, Prim};
 use rug::Float;
 
 /// A formula evaluated at 300 bits.
@@ -24,10 +25,14 @@ impl Reference {
         Reference { program, constants }
     }
 
-    fn at(&self, inputs: &[f64]) -> Float {
+    fn enclose(&self, inputs: &[f64]) -> Enclosure<Float> {
         let d = Big::new(300);
         let inputs: Vec<_> = inputs.iter().map(|&x| Enclosure::point(d.embed(x))).collect();
-        self.program.enclose(&d, &self.constants, &[], &inputs).lo
+        self.program.enclose(&d, &self.constants, &[], &inputs)
+    }
+
+    fn at(&self, inputs: &[f64]) -> Float {
+        self.enclose(inputs).lo
     }
 }
 
@@ -184,4 +189,153 @@ fn published_kernels_in_f64() {
 fn published_kernels_in_f32() {
     let (mean, worst) = published(Format::F32);
     assert!(mean <= 1.2 && worst <= 2.0, "{mean} {worst}");
+}
+
+/// Kernels of machine learning, `count` logits at a time.
+fn softmax(count: usize) -> Expr {
+    let logits: Vec<Expr> = (0..count).map(Expr::var).collect();
+    let greatest = logits.iter().cloned().reduce(max).unwrap();
+    let weights: Vec<Expr> = logits.iter().map(|x| exp(x - &greatest)).collect();
+    &weights[0] / weights.iter().cloned().reduce(|a, b| a + b).unwrap()
+}
+
+fn log_sum_exp(count: usize) -> Expr {
+    let logits: Vec<Expr> = (0..count).map(Expr::var).collect();
+    let greatest = logits.iter().cloned().reduce(max).unwrap();
+    let weights = logits.iter().map(|x| exp(x - &greatest));
+    &greatest + log(weights.reduce(|a, b| a + b).unwrap())
+}
+
+#[test]
+fn kernels_of_machine_learning_are_within_ten_times_of_the_observed_error() {
+    let x = Expr::var(0);
+    let y = Expr::var(1);
+    let sigmoid = 1 / (1 + exp(-&x));
+    let mean = (&x + &y) / 2;
+    let centred = [&x - &mean, &y - &mean];
+    let variance = (square(&centred[0]) + square(&centred[1])) / 2;
+    let layer_norm = &centred[0] / sqrt(variance + Expr::ratio(1, 1000));
+    let rms_norm = &x / sqrt((square(&x) + square(&y)) / 2 + Expr::ratio(1, 1000));
+    let kernels = [
+        ("sigmoid", sigmoid.clone(), 1),
+        ("silu", &x * &sigmoid, 1),
+        ("softmax2", softmax(2), 2),
+        ("softmax3", softmax(3), 3),
+        ("logsoftmax2", &x - log_sum_exp(2), 2),
+        ("logsoftmax3", &x - log_sum_exp(3), 3),
+        ("logsumexp2", log_sum_exp(2), 2),
+        ("logsumexp3", log_sum_exp(3), 3),
+        ("rms norm", rms_norm, 2),
+        ("layer norm", layer_norm, 2),
+    ];
+    println!("{:22} {:>10} {:>10} {:>7} {:>7} {:>6}", "", "bound", "observed", "ratio", "boxes", "s");
+    for (name, formula, inputs) in kernels {
+        for reach in [8.0, 80.0] {
+            for format in [Format::F32, Format::F16, Format::Bf16] {
+                let graph = RoundedGraph::from_expr(&formula, format);
+                let sides = vec![(-reach, reach); inputs];
+                let (bound, observed, seconds) = check(name, &graph, &sides, &[], format);
+                let ratio = bound.absolute / observed.0;
+                let label = format!("{name} {reach} {}", format.name());
+                println!(
+                    "{label:22} {:10.3e} {:10.3e} {ratio:7.2} {:7} {seconds:6.3}",
+                    bound.absolute, observed.0, bound.boxes
+                );
+            }
+        }
+    }
+}
+
+/// A formula of random primitives over three inputs.
+fn random_formula(random: &mut Random) -> Expr {
+    let mut terms: Vec<Expr> = (0..3).map(Expr::var).collect();
+    terms.push(Expr::ratio(random.next() as i64 % 50, 1 + random.next() as i64 % 9 * 5));
+    for _ in 0..2 + random.next() % 6 {
+        let pick = |random: &mut Random| {
+            let recent = terms.len().min(4);
+            let from = if random.next() % 2 == 0 { terms.len() - recent } else { 0 };
+            terms[from + random.next() as usize % (terms.len() - from)].clone()
+        };
+        let term = if random.next() % 16 == 0 {
+            let cmp = [Cmp::Lt, Cmp::Ge, Cmp::Eq][random.next() as usize % 3];
+            Expr::select(cmp, pick(random), pick(random), pick(random), pick(random))
+        } else {
+            // Arithmetic makes half of the operations.
+            let among = if random.next() % 2 == 0 { 4 } else { Prim::ALL.len() };
+            let prim = Prim::ALL[random.next() as usize % among];
+            Expr::apply(prim, (0..prim.arity()).map(|_| pick(random)).collect())
+        };
+        terms.push(term);
+    }
+    terms.pop().unwrap()
+}
+
+fn random_side(random: &mut Random, format: Format) -> (f64, f64) {
+    let scale = 2f64.powi(random.next() as i32 % 12 - 4);
+    let scale = match random.next() % 12 {
+        0 => format.min_normal() * scale,
+        1 => format.max_finite() / scale.max(1.0),
+        _ => scale,
+    };
+    let (a, b) = (2.0 * random.unit() - 1.0, random.unit());
+    let (lo, hi) = match random.next() % 4 {
+        0 => (a, a),
+        1 => (a, a + b / 64.0),
+        2 => (0.0, b),
+        _ => (a, a + b),
+    };
+    (format.round(lo * scale), format.round(hi * scale))
+}
+
+#[test]
+fn no_sample_of_a_random_formula_exceeds_its_bounds() {
+    let mut random = Random(3);
+    let formulas = if cfg!(debug_assertions) { 4000 } else { 40_000 };
+    let (mut finite, mut compared) = (0, 0);
+    for case in 0..formulas {
+        let format = Format::ALL[case % Format::ALL.len()];
+        let formula = random_formula(&mut random);
+        let sides: Vec<_> = (0..3).map(|_| random_side(&mut random, format)).collect();
+        if sides.iter().any(|(lo, hi)| !lo.is_finite() || !hi.is_finite()) {
+            continue;
+        }
+        let graph = RoundedGraph::from_expr(&formula, format);
+        let effort = [1, 1000, 10_000][random.next() as usize % 3];
+        let bound = analyze(&graph, &sides, &Options { effort, ..Options::default() });
+        if !bound.absolute.is_finite() {
+            continue;
+        }
+        finite += 1;
+        let reference = Reference::new(&graph.formula());
+        for _ in 0..20 {
+            let inputs: Vec<f64> = sides.iter().map(|&side| random.within(side, format)).collect();
+            if inputs.iter().zip(&sides).any(|(&x, &(lo, hi))| x < lo || x > hi) {
+                continue;
+            }
+            let Enclosure { lo: exact, hi, may_be_nan } = reference.enclose(&inputs);
+            let slack = Float::with_val(300, &hi - &exact);
+            if may_be_nan
+                || Float::with_val(300, slack.abs_ref()) > Float::with_val(300, exact.abs_ref()) >> 64
+            {
+                // The reference decides a jump at a number that is not a float of 300 bits.
+                continue;
+            }
+            let computed = graph.evaluate(&inputs);
+            let error = Float::with_val(300, &exact - computed).abs();
+            let slack = slack << 4;
+            let size = Float::with_val(300, exact.abs_ref()).max(&Float::with_val(300, bound.floor));
+            let context = || {
+                format!(
+                    "{formula} {} at {inputs:?} in {sides:?}: {computed} for {exact}, {bound:?}",
+                    format.name()
+                )
+            };
+            assert!(error <= Float::with_val(300, &slack + bound.absolute), "{}", context());
+            assert!(error <= slack + size * bound.relative, "{}", context());
+            assert!(bound.range.0 <= computed && computed <= bound.range.1, "{}", context());
+            compared += 1;
+        }
+    }
+    println!("{finite} finite bounds of {formulas}, {compared} values compared");
+    assert!(finite * 4 > formulas, "{finite} finite bounds of {formulas}");
 }
