@@ -1,5 +1,6 @@
 //! Messages about a place in the source: errors, warnings, remarks, notes.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use crate::location::{Loc, LocKind};
@@ -162,5 +163,13 @@ impl Sources {
                 LocKind::Fused(_, parts) => parts.iter().find_map(|p| self.resolve(p)),
             },
         }
+    }
+}
+
+/// A name or number of the input as messages quote it: cut after 80 characters.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+        None => text.into(),
     }
 }

@@ -33,6 +33,44 @@ fn check(texts: &[&str]) -> String {
     texts.iter().map(|text| format!("{text}\n    {}\n", errors(text).replace('\n', "\n    "))).collect()
 }
 
+#[test]
+fn long_names_and_numbers_are_cut() {
+    let (name, number) = ("x".repeat(1000), "9".repeat(1000));
+    for text in [
+        format!("#y = #{name}"),
+        format!("func.func @f() {{ %0 = ng.{name} }}"),
+        format!("func.func @f() {{ %0 = ng.constant {number} : i32 }}"),
+        format!("func.func @f() {{ %0 = ng.exp %{name} : f32 }}"),
+        format!("func.func @f(%x: !{name}) {{ return }}"),
+    ] {
+        let found = errors(&text);
+        assert!(found.contains("...") && found.len() < 200, "{found}");
+    }
+}
+
+#[test]
+fn an_exponent_needs_a_decimal_point() {
+    for (text, message) in [
+        (
+            "%0 = ng.constant 1e-05 : f32",
+            "2:18: a number with an exponent has a decimal point: write 1.0e-05\n",
+        ),
+        ("%0 = ng.constant dense<[-12E5]> : tensor<1xf32>", "write 12.0E5\n"),
+        ("%0 = ng.constant 1en : f32", "expected ':', found 'en'\n"),
+    ] {
+        let found = errors(&format!("func.func @f(%x: f32) {{\n{text}\nreturn }}"));
+        assert!(found.contains(message), "{text}: {found}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_text() {
+    let text = decode_source("f", b"\xef\xbb\xbffunc.func".to_vec()).expect("text");
+    assert_eq!(text, "func.func");
+    let error = decode_source("f", b"\xef\xbb\xbfab\xff".to_vec()).expect_err("no text");
+    assert!(format!("{:?}", error.loc).contains("column: 3"), "{:?}", error.loc);
+}
+
 /// As [`check`], for texts inside a function of `%x: f32`, on its second line.
 fn check_ops(texts: &[&str]) -> String {
     let in_function = |text: &str| errors(&format!("func.func @f(%x: f32) {{\n{text}\nreturn }}"));

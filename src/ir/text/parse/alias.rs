@@ -9,6 +9,7 @@ use super::Read;
 use super::grammar::{self, Rule};
 use super::reader::{Reader, Unit};
 use crate::attributes::Attr;
+use crate::diagnostics::excerpt;
 use crate::text::scanner::Outline;
 
 /// The deepest chain of aliases in aliases, and the largest size of one that is written out.
@@ -63,12 +64,14 @@ pub(super) fn read_all(unit: &Unit<'_>) -> Read<()> {
         let name = name_at(unit.text, offset);
         let mut reader = Reader::new(unit);
         if let Some(first) = unit.aliases.0.get(name).filter(|first| first.offset != offset) {
-            let message = format!("alias '{name}' is defined twice");
+            let message = format!("alias '{}' is defined twice", excerpt(name));
             let error = reader.error_at(offset, message);
             return Err(error.note(reader.source(first.offset), "first defined here"));
         }
         if name.contains('.') {
-            return Err(reader.error_at(offset, format!("the name of alias '{name}' contains a dot")));
+            return Err(
+                reader.error_at(offset, format!("the name of alias '{}' contains a dot", excerpt(name)))
+            );
         }
         reader.alias(name, offset)?;
     }
@@ -80,7 +83,7 @@ impl<'a> Reader<'a> {
     pub fn alias(&mut self, name: &'a str, at: usize) -> Read<Attr> {
         let unit = self.unit;
         let Some(alias) = unit.aliases.0.get(name) else {
-            return Err(self.error_at(at, format!("alias '{name}' is not defined")));
+            return Err(self.error_at(at, format!("alias '{}' is not defined", excerpt(name))));
         };
         if alias.value.get().is_none() {
             let resolved = self.resolve(name, alias.offset, at)?;
@@ -88,7 +91,7 @@ impl<'a> Reader<'a> {
             let _ = alias.value.set(resolved);
         }
         let Some(resolved) = alias.value.get() else {
-            return Err(self.error_at(at, format!("alias '{name}' has no value")));
+            return Err(self.error_at(at, format!("alias '{}' has no value", excerpt(name))));
         };
         self.alias_depth = self.alias_depth.max(resolved.depth);
         self.expansion = self.expansion.saturating_add(resolved.expansion);
@@ -97,7 +100,7 @@ impl<'a> Reader<'a> {
 
     fn resolve(&self, name: &'a str, offset: usize, at: usize) -> Read<Resolved> {
         if self.resolving.contains(&name) {
-            return Err(self.error_at(at, format!("alias '{name}' is defined by itself")));
+            return Err(self.error_at(at, format!("alias '{}' is defined by itself", excerpt(name))));
         }
         let too_deep = || self.error_at(at, format!("aliases are nested more than {MAX_DEPTH} levels deep"));
         // Each alias that is read on behalf of another takes stack.
@@ -124,7 +127,7 @@ impl<'a> Reader<'a> {
             return Err(too_deep());
         }
         if resolved.expansion > MAX_EXPANSION.max(size) {
-            return Err(self.error_at(at, format!("alias '{name}' is too large when written out")));
+            return Err(self.error_at(at, format!("alias '{}' is too large when written out", excerpt(name))));
         }
         Ok(resolved)
     }

@@ -3,7 +3,7 @@
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
 
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, excerpt};
 use crate::location::Loc;
 
 #[derive(pest_derive::Parser)]
@@ -47,6 +47,9 @@ fn explain(rule: Rule, text: &str, pos: usize, file: u16) -> Diagnostic {
             }
         }
     }
+    if let Some((start, message)) = exponent_without_point(text, at) {
+        return Diagnostic::error(Loc::Source { file, offset: start as u32 }, message);
+    }
     for (whole, parts) in WHOLES {
         if parts.iter().all(|part| expected.iter().any(|word| word == part)) {
             expected.retain(|word| !parts.contains(&word.as_str()));
@@ -64,6 +67,22 @@ fn explain(rule: Rule, text: &str, pos: usize, file: u16) -> Diagnostic {
         Loc::Source { file, offset: at as u32 },
         format!("{expected}, found {}", found(&text[at..])),
     )
+}
+
+/// Where `1e-05` starts, if `at` is its `e`, and how to write it.
+fn exponent_without_point(text: &str, at: usize) -> Option<(usize, String)> {
+    let start = text[..at].trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let in_a_name = |c: char| c.is_alphanumeric() || "_$.%^@#!".contains(c);
+    if start == at || text[..start].ends_with(in_a_name) {
+        return None;
+    }
+    let power = text[at..].strip_prefix(['e', 'E'])?;
+    let unsigned = power.strip_prefix(['+', '-']).unwrap_or(power);
+    let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+    let end = text.len() - unsigned.len() + digits;
+    let (whole, power) = (excerpt(&text[start..at]), excerpt(&text[at..end]));
+    let message = format!("a number with an exponent has a decimal point: write {whole}.0{power}");
+    (digits > 0).then_some((start, message))
 }
 
 /// The first word of a text, for a message.

@@ -4,6 +4,7 @@ use ngc_numerics::{DType, Format};
 
 use super::Read;
 use super::reader::Reader;
+use crate::diagnostics::excerpt;
 
 /// A number literal, taken as a value of an element type.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,14 +27,14 @@ impl<'a> Reader<'a> {
         if let Some(digits) = text.strip_prefix("0x") {
             return match u64::from_str_radix(digits, 16) {
                 Ok(bits) if format.width() == 64 || bits >> format.width() == 0 => Ok(format.from_bits(bits)),
-                _ => Err(self.error_at(at, format!("{text} has more bits than {format}"))),
+                _ => Err(self.error_at(at, format!("{} has more bits than {format}", excerpt(text)))),
             };
         }
         if !text.contains('.') {
             let message = if text.starts_with("-0x") {
                 "the bits of a floating-point number have no sign in front".to_string()
             } else {
-                format!("{text} is an integer; write {text}.0 for a value of type {format}")
+                format!("{0} is an integer; write {0}.0 for a value of type {format}", excerpt(text))
             };
             return Err(self.error_at(at, message));
         }
@@ -45,7 +46,7 @@ impl<'a> Reader<'a> {
     fn integer(&self, text: &'a str, elem: DType) -> Read<i64> {
         let at = self.offset_of(text);
         if text.contains('.') {
-            return Err(self.error_at(at, format!("{text} is no integer, but the type is {elem}")));
+            return Err(self.error_at(at, format!("{} is no integer, but the type is {elem}", excerpt(text))));
         }
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
         let magnitude = match digits.strip_prefix("0x") {
@@ -62,13 +63,14 @@ impl<'a> Reader<'a> {
             Ok(m) if !negative && (m < half || (m - half < half && elem != DType::Index)) => {
                 Ok(elem.wrap(m as i64))
             }
-            _ => Err(self.error_at(at, format!("{text} does not fit in {elem}"))),
+            _ => Err(self.error_at(at, format!("{} does not fit in {elem}", excerpt(text)))),
         }
     }
 
     /// A count, line or column.
     pub fn small(&self, text: &'a str) -> Read<u32> {
-        text.parse()
-            .map_err(|_| self.error_at(self.offset_of(text), format!("{text} does not fit in 32 bits")))
+        text.parse().map_err(|_| {
+            self.error_at(self.offset_of(text), format!("{} does not fit in 32 bits", excerpt(text)))
+        })
     }
 }

@@ -8,7 +8,7 @@ use super::alias::Aliases;
 use super::grammar::{self, Rule};
 use crate::attributes::AttrDict;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Sources};
+use crate::diagnostics::{Diagnostic, Sources, excerpt};
 use crate::ident::Ident;
 use crate::location::Loc;
 use crate::op_def::OpDef;
@@ -179,12 +179,14 @@ impl<'a> Reader<'a> {
         let Some((dialect, _)) =
             name.split_once('.').filter(|(dialect, op)| !dialect.is_empty() && !op.is_empty())
         else {
-            return Err(
-                self.error_at(at, format!("'{name}' is not an operation; names have the form dialect.op"))
-            );
+            return Err(self.error_at(
+                at,
+                format!("'{}' is not an operation; names have the form dialect.op", excerpt(name)),
+            ));
         };
+        let shown = excerpt(name);
         if ctx.has_dialect(dialect) {
-            let mut message = format!("dialect '{dialect}' has no operation '{name}'");
+            let mut message = format!("dialect '{dialect}' has no operation '{shown}'");
             if let Some(near) = nearest(name, ctx.ops().iter().map(|def| def.name)) {
                 message += &format!("; did you mean '{near}'?");
             }
@@ -193,7 +195,7 @@ impl<'a> Reader<'a> {
         if !generic {
             return Err(self.error_at(
                 at,
-                format!("operation '{name}' is not registered; operations of unregistered dialects are read in generic form only, \"{name}\"(...)"),
+                format!("operation '{shown}' is not registered; operations of unregistered dialects are read in generic form only, \"{shown}\"(...)"),
             ));
         }
         self.check_dialect(dialect, at)
@@ -206,7 +208,10 @@ impl<'a> Reader<'a> {
         }
         Err(self.error_at(
             at,
-            format!("dialect '{dialect}' is not registered; --allow-unregistered-dialect keeps what it holds as it is"),
+            format!(
+                "dialect '{}' is not registered; --allow-unregistered-dialect keeps what it holds as it is",
+                excerpt(dialect)
+            ),
         ))
     }
 }

@@ -7,6 +7,7 @@ use super::grammar::{self, Rule};
 use super::reader::Reader;
 use super::scope::Scope;
 use crate::body::{Block, Body, Op, Region, Value};
+use crate::diagnostics::excerpt;
 
 /// Where a body stands in the file: at the places where functions lie, large ones are put off to be read in parallel,
 /// and an error does not end the reading.
@@ -127,7 +128,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
         if let Some((name, label)) = undefined {
             return Err(self
                 .reader
-                .error_at(label.offset, format!("block {name} is not defined in this region")));
+                .error_at(label.offset, format!("block {} is not defined in this region", excerpt(name))));
         }
         self.body.set_block_order(region, order);
         self.scope.leave(mark);
@@ -178,7 +179,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
                 let first = label.offset;
                 return Err(self
                     .reader
-                    .error_at(at, format!("block {name} is defined twice"))
+                    .error_at(at, format!("block {} is defined twice", excerpt(name)))
                     .note(self.reader.source(first), "first defined here"));
             }
             Some(label) => {

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::Read;
 use super::reader::Reader;
 use crate::body::{Body, Op, Value};
+use crate::diagnostics::excerpt;
 use crate::types::Type;
 
 /// Values by name, and uses that come before the definition.
@@ -74,7 +75,7 @@ impl<'a> Scope<'a> {
         let named = Named { first, count, offset: offset as u32 };
         if let Some(old) = self.names.insert(name, named) {
             return Err(reader
-                .error_at(offset, format!("value {name} is defined twice"))
+                .error_at(offset, format!("value {} is defined twice", excerpt(name)))
                 .note(reader.source(old.offset as usize), "first defined here"));
         }
         if in_region {
@@ -129,7 +130,8 @@ impl<'a> Scope<'a> {
     pub fn finish(self, reader: &mut Reader<'a>) {
         for (name, uses) in self.pending {
             for u in uses {
-                let error = reader.error_at(u.offset as usize, format!("value {name} is not defined"));
+                let error =
+                    reader.error_at(u.offset as usize, format!("value {} is not defined", excerpt(name)));
                 reader.errors.push(error);
             }
         }
@@ -142,7 +144,10 @@ impl Named {
             return Ok(Value::from_index(self.first.index() + number as usize));
         }
         Err(reader
-            .error_at(at, format!("{name} has {} values, so there is no {name}#{number}", self.count))
+            .error_at(
+                at,
+                format!("{0} has {1} values, so there is no {0}#{number}", excerpt(name), self.count),
+            )
             .note(reader.source(self.offset as usize), "defined here"))
     }
 }
@@ -161,6 +166,9 @@ fn check_type(
         return Ok(());
     }
     Err(reader
-        .error_at(at, format!("value {name} has type {defined}, but type {ty} is written for this use"))
+        .error_at(
+            at,
+            format!("value {} has type {defined}, but type {ty} is written for this use", excerpt(name)),
+        )
         .note(reader.source(named.offset as usize), "defined here"))
 }

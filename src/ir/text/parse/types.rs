@@ -7,6 +7,7 @@ use super::Read;
 use super::grammar::{self, Rule};
 use super::reader::Reader;
 use crate::attributes::Attr;
+use crate::diagnostics::excerpt;
 use crate::types::{Dim, Type, TypeKind};
 
 impl<'a> Reader<'a> {
@@ -64,7 +65,7 @@ impl<'a> Reader<'a> {
         } else if let Some(elem) = DType::from_name(text) {
             Type::scalar(elem)
         } else {
-            return Err(self.error_at(at, format!("type '{text}' is not known")));
+            return Err(self.error_at(at, format!("type '{}' is not known", excerpt(text))));
         };
         self.types.insert(text, ty);
         Ok(ty)
@@ -76,7 +77,7 @@ impl<'a> Reader<'a> {
         let Some(dialect) = dialect else {
             return match self.alias(text, at)? {
                 Attr::Type(ty) => Ok(ty),
-                _ => Err(self.error_at(at, format!("'{text}' is no type"))),
+                _ => Err(self.error_at(at, format!("'{}' is no type", excerpt(text)))),
             };
         };
         self.check_dialect(dialect, at)?;
@@ -103,12 +104,15 @@ impl<'a> Reader<'a> {
                 shape.push(Dim::Dynamic);
             } else {
                 let n: usize = extent.parse().map_err(|_| {
-                    self.error_at(self.offset_of(rest), format!("dimension {extent} does not fit in 64 bits"))
+                    self.error_at(
+                        self.offset_of(rest),
+                        format!("dimension {} does not fit in 64 bits", excerpt(extent)),
+                    )
                 })?;
-                count = count
-                    .checked_mul(n.max(1))
-                    .filter(|&c| c <= isize::MAX as usize)
-                    .ok_or_else(|| self.error_at(at, format!("'tensor<{inside}>' has too many elements")))?;
+                count =
+                    count.checked_mul(n.max(1)).filter(|&c| c <= isize::MAX as usize).ok_or_else(|| {
+                        self.error_at(at, format!("'tensor<{}>' has too many elements", excerpt(inside)))
+                    })?;
                 shape.push(Dim::Static(n));
             }
             rest = tail.trim_start();
@@ -125,7 +129,7 @@ impl<'a> Reader<'a> {
                 }
             }
             None => {
-                let message = format!("element type '{elem}' is not known");
+                let message = format!("element type '{}' is not known", excerpt(elem));
                 return Err(self.error_at(self.offset_of(elem), message));
             }
         };
