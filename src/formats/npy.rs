@@ -1,5 +1,6 @@
 //! NumPy's `.npy` files: one array (NEP 1, format versions 1 to 3).
 
+use ngc_ir::diagnostics::excerpt;
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Format, Tensor};
 
@@ -7,40 +8,27 @@ use crate::error::{FormatError, Result, invalid, unsupported};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
+/// The longest header that is read; NumPy itself refuses more than 10000 characters.
+const MAX_HEADER: usize = 1 << 20;
+
 /// Reads an array. Unsigned integers become the next wider signed type, so that values are kept; `uint64` must fit
 /// `i64`. NumPy has no name for bfloat16 and the 8-bit formats and stores them as void (`<V2`, `|V1`): such elements
 /// are read as `void_as`, and refused without it.
 ///
 /// # Errors
-/// Names the byte or header field that is wrong; element types without numbers are unsupported.
+/// Names the byte or header field that is wrong; element types without numbers, and arrays that do not fit in memory,
+/// are unsupported.
 pub fn read(bytes: &[u8], void_as: Option<DType>) -> Result<Tensor> {
-    if !bytes.starts_with(MAGIC) {
-        return invalid("byte 0: not an .npy file (it does not start with \\x93NUMPY)");
-    }
-    let (start, length) = match bytes.get(6..) {
-        Some([1, _, a, b, ..]) => (10, u16::from_le_bytes([*a, *b]) as usize),
-        Some([2 | 3, _, a, b, c, d, ..]) => (12, u32::from_le_bytes([*a, *b, *c, *d]) as usize),
-        Some([1..=3, ..]) | Some([]) | None => return invalid("byte 6: the file ends within its header"),
-        Some([version, ..]) => return unsupported(format!("byte 6: .npy format version {version}")),
-    };
-    let Some(header) = bytes.get(start..).and_then(|rest| rest.get(..length)) else {
-        return invalid(format!("byte {start}: the header takes {length} bytes, but the file ends before"));
-    };
-    let header = std::str::from_utf8(header).map_err(|e| {
-        FormatError::Invalid(format!("byte {}: the header is no text", start + e.valid_up_to()))
-    })?;
-    let header = Header::parse(header).map_err(|e| e.within(format_args!("byte {start}")))?;
-    let element = Element::parse(&header.descr, void_as)?;
-    let data = &bytes[start + length..];
-    let count = element_count(&header.shape).map_err(FormatError::Invalid)?;
+    let Preamble { header, element, start, count } = Preamble::read(bytes, void_as)?;
+    let data = &bytes[start..];
     if count.checked_mul(element.size) != Some(data.len()) {
         return invalid(format!(
-            "byte {}: {count} elements of {} bytes were declared, but {} bytes follow",
-            start + length,
+            "byte {start}: {count} elements of {} bytes were declared, but {} bytes follow",
             element.size,
             data.len()
         ));
     }
+    fits_in_memory(count)?;
     let data = element.little_endian(data)?;
     if !header.fortran_order {
         return Tensor::from_bytes(element.dtype, header.shape, &data).map_err(FormatError::Invalid);
@@ -50,6 +38,74 @@ pub fn read(bytes: &[u8], void_as: Option<DType>) -> Result<Tensor> {
     Tensor::from_bytes(element.dtype, reversed, &data)
         .and_then(|t| t.transpose(&axes))
         .map_err(FormatError::Invalid)
+}
+
+/// Running out of memory would end the process, so it is asked for first: elements take eight bytes each, and as much
+/// again while they are brought in order.
+fn fits_in_memory(count: usize) -> Result<()> {
+    match Vec::<[u64; 2]>::new().try_reserve_exact(count) {
+        Ok(()) => Ok(()),
+        Err(_) => unsupported(format!("the {count} elements do not fit in memory")),
+    }
+}
+
+/// Where the header of a file ends and its data begin, from the first [`PREFIX`] bytes.
+pub(crate) fn data_start(bytes: &[u8]) -> Result<usize> {
+    header_place(bytes).map(|(start, length)| start + length)
+}
+
+/// The number of bytes that say where the header ends.
+pub(crate) const PREFIX: usize = 12;
+
+/// Start and length of the header.
+fn header_place(bytes: &[u8]) -> Result<(usize, usize)> {
+    if !bytes.starts_with(MAGIC) {
+        return invalid("byte 0: not an .npy file (it does not start with \\x93NUMPY)");
+    }
+    let (start, length) = match bytes.get(6..) {
+        Some([1, _, a, b, ..]) => (10, u16::from_le_bytes([*a, *b]) as usize),
+        Some([2 | 3, _, a, b, c, d, ..]) => (12, u32::from_le_bytes([*a, *b, *c, *d]) as usize),
+        Some([1..=3, ..]) | Some([]) | None => return invalid("byte 6: the file ends within its header"),
+        Some([version, ..]) => return unsupported(format!("byte 6: .npy format version {version}")),
+    };
+    if length > MAX_HEADER {
+        return unsupported(format!("byte 8: a header of {length} bytes; at most {MAX_HEADER} are read"));
+    }
+    Ok((start, length))
+}
+
+/// All that precedes the data.
+pub(crate) struct Preamble {
+    header: Header,
+    element: Element,
+    /// Where the data begin.
+    start: usize,
+    /// The number of elements.
+    pub(crate) count: usize,
+}
+
+impl Preamble {
+    /// Reads it from the start of a file, which need not be there beyond the header.
+    pub(crate) fn read(bytes: &[u8], void_as: Option<DType>) -> Result<Preamble> {
+        let (start, length) = header_place(bytes)?;
+        let Some(header) = bytes.get(start..).and_then(|rest| rest.get(..length)) else {
+            return invalid(format!(
+                "byte {start}: the header takes {length} bytes, but the file ends before"
+            ));
+        };
+        let header = std::str::from_utf8(header).map_err(|e| {
+            FormatError::Invalid(format!("byte {}: the header is no text", start + e.valid_up_to()))
+        })?;
+        let header = Header::parse(header).map_err(|e| e.within(format_args!("byte {start}")))?;
+        let element = Element::parse(&header.descr, void_as)?;
+        let count = element_count(&header.shape).map_err(FormatError::Invalid)?;
+        Ok(Preamble { header, element, start: start + length, count })
+    }
+
+    /// The length of the whole file, if it can be told.
+    pub(crate) fn file_length(&self) -> Option<u64> {
+        self.count.checked_mul(self.element.size)?.checked_add(self.start)?.try_into().ok()
+    }
 }
 
 /// Writes an array, little endian, in C order; big floats are rounded to the element type.
@@ -131,7 +187,7 @@ impl Element {
                     }
                 }
             }
-            _ => return unsupported(format!("'descr': element type '{descr}'")),
+            _ => return unsupported(format!("'descr': element type '{}'", excerpt(descr))),
         };
         Ok(Element { dtype, size, big_endian: order == b'>', unsigned: kind.starts_with('u') })
     }
@@ -178,10 +234,15 @@ impl Header {
                 "descr" => descr = Some(s.string()?.to_string()),
                 "fortran_order" => match s.word() {
                     word @ ("True" | "False") => fortran_order = Some(word == "True"),
-                    word => return invalid(format!("'fortran_order': '{word}' is neither True nor False")),
+                    word => {
+                        return invalid(format!(
+                            "'fortran_order': '{}' is neither True nor False",
+                            excerpt(word)
+                        ));
+                    }
                 },
                 "shape" => shape = Some(s.tuple()?),
-                _ => return invalid(format!("header: unknown key '{key}'")),
+                _ => return invalid(format!("header: unknown key '{}'", excerpt(key))),
             }
             if !s.eat(',') {
                 s.expect('}')?;
@@ -243,10 +304,13 @@ impl<'a> Scanner<'a> {
         let mut items = Vec::new();
         self.expect('(')?;
         while !self.eat(')') {
+            let sign = if self.eat('-') { "-" } else { "" };
             let word = self.word();
             // Python 2 wrote long integers with an L.
-            let Ok(extent) = word.trim_end_matches('L').parse() else {
-                return invalid(format!("'shape': '{}' is no extent", word.escape_debug()));
+            let extent = word.trim_end_matches('L').parse().ok().filter(|_| sign.is_empty());
+            let Some(extent) = extent else {
+                let item = excerpt(word);
+                return invalid(format!("'shape': '{sign}{item}' is no extent, a whole number from 0 on"));
             };
             items.push(extent);
             if !self.eat(',') {

@@ -7,10 +7,11 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use crate::error::{FormatError, Result, invalid, unsupported};
-use crate::npy;
+use crate::npy::{self, Preamble};
 
-/// The greatest size of all arrays of an archive together, in bytes: a small archive can unfold to terabytes.
-pub const MAX_BYTES: u64 = 4 << 30;
+/// The greatest size of all arrays of an archive together in memory, at eight bytes an element: a small archive can
+/// unfold to terabytes.
+pub const MAX_BYTES: u64 = 2 << 30;
 
 /// Deflate cannot shrink data by more than this factor (RFC 1951: 258 bytes in two bits); a greater declared size is
 /// a lie.
@@ -30,24 +31,51 @@ pub fn read(bytes: &[u8], void_as: Option<DType>) -> Result<Vec<(String, Tensor)
         let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
         let place = format!("entry '{}'", name.escape_debug());
         let declared = entry.size();
-        if declared > left {
-            return unsupported(format!("{place}: the arrays take more than {MAX_BYTES} bytes"));
-        }
         if declared > entry.compressed_size().saturating_mul(MAX_RATIO).saturating_add(MAX_RATIO) {
             return invalid(format!(
                 "{place}: {declared} bytes cannot be packed in {} bytes",
                 entry.compressed_size()
             ));
         }
-        left -= declared;
-        // The buffer grows with the data that really come, not with what the archive declares.
+        // The header says what the data will take, before they are unfolded.
         let mut data = Vec::new();
-        let mut limited = (&mut entry).take(declared + 1);
-        limited.read_to_end(&mut data).map_err(|e| FormatError::Invalid(format!("{place}: {e}")))?;
-        if data.len() as u64 != declared {
+        let mut unfold = |data: &mut Vec<u8>, length: u64| {
+            let missing = length.min(declared).saturating_sub(data.len() as u64);
+            (&mut entry)
+                .take(missing)
+                .read_to_end(data)
+                .map_err(|e| FormatError::Invalid(format!("{place}: {e}")))
+        };
+        unfold(&mut data, npy::PREFIX as u64)?;
+        let start = npy::data_start(&data).map_err(|e| e.within(&place))?;
+        unfold(&mut data, start as u64)?;
+        let preamble = Preamble::read(&data, void_as).map_err(|e| e.within(&place))?;
+        if preamble.file_length() != Some(declared) {
+            return invalid(format!(
+                "{place}: {declared} bytes were declared, but its header announces {} elements",
+                preamble.count
+            ));
+        }
+        left = match left.checked_sub((preamble.count as u64).saturating_mul(8)) {
+            Some(left) => left,
+            None => {
+                return unsupported(format!(
+                    "{place}: the arrays take more than {} GiB in memory; store large ones as .npy",
+                    MAX_BYTES >> 30
+                ));
+            }
+        };
+        let rest = declared - data.len() as u64;
+        if usize::try_from(rest).is_err() || data.try_reserve_exact(rest as usize).is_err() {
+            return unsupported(format!("{place}: {declared} bytes do not fit in memory"));
+        }
+        unfold(&mut data, declared)?;
+        // Whether more comes than was declared.
+        let more = entry.read(&mut [0]).map_err(|e| FormatError::Invalid(format!("{place}: {e}")))?;
+        if more > 0 || data.len() as u64 != declared {
             return invalid(format!(
                 "{place}: {declared} bytes were declared, but {} were found",
-                data.len()
+                if more > 0 { "more".to_string() } else { data.len().to_string() }
             ));
         }
         let array = npy::read(&data, void_as).map_err(|e| e.within(&place))?;

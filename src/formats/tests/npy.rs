@@ -117,7 +117,7 @@ fn hostile_headers_are_located_errors() {
             "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000,)}",
             "1000000000 elements of 4 bytes",
         ),
-        ("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "'shape': '' is no extent"),
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': (-4,)}", "'shape': '-4' is no extent"),
         ("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", "is no extent"),
         ("{'descr': '<f4', 'fortran_order': maybe, 'shape': ()}", "neither True nor False"),
         ("{'descr': '<f4', 'shape': ()}", "needs 'descr'"),
@@ -158,6 +158,37 @@ fn an_archive_that_lies_about_sizes_is_refused() {
     assert!(with_size(3).contains("entry"), "{}", with_size(3));
     let bomb = npz::read(&testdata("not_an_array.npz"), None).unwrap_err();
     assert!(bomb.to_string().contains("entry 'readme.txt': byte 0: not an .npy file"), "{bomb}");
+}
+
+/// An archive of one deflated entry: these bytes, then zeros up to `length`.
+fn bomb(head: &[u8], length: usize) -> Vec<u8> {
+    use std::io::{Read, Write};
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    archive.start_file("x.npy", zip::write::SimpleFileOptions::default()).unwrap();
+    archive.write_all(head).unwrap();
+    let mut zeros = std::io::repeat(0).take((length - head.len()) as u64);
+    std::io::copy(&mut zeros, &mut archive).unwrap();
+    archive.finish().unwrap().into_inner()
+}
+
+#[test]
+fn an_archive_is_not_unfolded_before_its_header_is_believed() {
+    let head = |count: usize| {
+        with_header(&format!("{{'descr': '|b1', 'fortran_order': False, 'shape': ({count},) }}"), &[])
+    };
+    // One byte an element in the file, eight in memory.
+    let count = (npz::MAX_BYTES / 8 + 1) as usize;
+    let large = npz::read(&bomb(&head(count), head(count).len() + count), None).unwrap_err();
+    assert!(
+        matches!(&large, FormatError::Unsupported(m) if m.contains("more than 2 GiB in memory")),
+        "{large}"
+    );
+    let other = npz::read(&bomb(&head(5), 1 << 20), None).unwrap_err();
+    assert_eq!(
+        other.to_string(),
+        "entry 'x.npy': 1048576 bytes were declared, but its header announces 5 elements"
+    );
+    assert!(npz::read(&bomb(&head(5), head(5).len() + 5), None).is_ok());
 }
 
 fn tensors() -> impl Strategy<Value = Tensor> {
