@@ -3,7 +3,7 @@
 //! MLIR's concept: an ODS record. Syntax, verification, type inference, documentation, evaluation and (later)
 //! lowering all read the same [`OpDef`].
 
-use ngc_numerics::{DType, Evaluator, Format, ScalarFn, SumMethod, Tensor};
+use ngc_numerics::{DType, Evaluator, Figures, Format, Range, ScalarFn, SumMethod, Tensor};
 
 use crate::attributes::{Attr, AttrDict};
 use crate::builder::Builder;
@@ -38,6 +38,8 @@ pub struct OpDef {
     pub semantics: Semantics,
     /// Simplification that is exact in the format of the result, in canonicalize.
     pub fold: Option<FoldFn>,
+    /// Analysis sharper than that of its formula or decomposition; a primitive has no other.
+    pub transfer: Option<TransferFn>,
 }
 
 impl OpDef {
@@ -56,6 +58,7 @@ impl OpDef {
         verify: None,
         semantics: Semantics::None,
         fold: None,
+        transfer: None,
     };
 
     /// The name without its dialect.
@@ -91,6 +94,10 @@ pub type EvalFn = fn(&Evaluator, &Signature<'_>, &[&Tensor]) -> Result<Vec<Tenso
 pub type DecomposeFn = fn(&mut Builder<'_>, &Signature<'_>, &[Value]) -> Result<Vec<Value>, String>;
 /// Simplifies an op: the operands that are constants are given as attributes.
 pub type FoldFn = fn(&Signature<'_>, &[Option<&Attr>]) -> Option<Fold>;
+
+/// Bounds ranges, sensitivities and rounding errors of the results, from the ranges of the operands and the types of
+/// the results; nothing where the types do not say enough.
+pub type TransferFn = fn(&Signature<'_>, &[Range], &[Type]) -> Option<Vec<Figures>>;
 
 /// The outcome of a fold of an op with one result.
 pub enum Fold {

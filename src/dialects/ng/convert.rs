@@ -4,6 +4,7 @@ use ngc_ir::op_def::{AttrKind, ValueKind, operand, required, result};
 use ngc_ir::{OpDef, Semantics, Signature};
 use ngc_numerics::DType;
 
+use crate::bounds;
 use crate::fold;
 
 /// Ops of this family.
@@ -24,6 +25,7 @@ pub static CONVERT: OpDef = OpDef {
     results: &[result("result", ValueKind::Any)],
     infer: |s| Ok(vec![s.operand(0)?.with_elem(target(s)?)]),
     semantics: Semantics::Primitive(|evaluator, s, x| Ok(vec![evaluator.convert(x[0], target(s)?)])),
+    transfer: Some(|s, x, _| bounds::conversion(x, s.operand(0).ok()?.elem()?, target(s).ok()?)),
     fold: Some(fold::convert),
     ..OpDef::BASE
 };

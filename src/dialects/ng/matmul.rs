@@ -5,6 +5,7 @@ use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::{self, broadcast_index};
 use ngc_numerics::{Evaluator, Format, Tensor};
 
+use crate::bounds;
 use super::infer::{broadcast_shapes, same_elem, shaped, show, unify};
 use super::shape::result_shape;
 use super::steps::Steps;
@@ -38,6 +39,10 @@ Integers wrap around.",
         Ok(vec![Type::tensor(shape, elem)])
     },
     semantics: Semantics::Primitive(evaluate),
+    transfer: Some(|s, x, results| {
+        let inner = s.operand(0).ok()?.shape()?.last()?.known().map(|n| n as f64);
+        bounds::contraction(s, x, results, inner, false)
+    }),
     ..OpDef::BASE
 };
 

@@ -4,8 +4,9 @@ use ngc_ir::op_def::{AttrDef, AttrKind, OperandDef, ResultDef};
 use ngc_ir::op_def::{Default, Fold, ValueKind, attribute, operand, required, result};
 use ngc_ir::{Attr, Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::tensor::element_count;
-use ngc_numerics::{DType, Evaluator, Tensor};
+use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Sensitivity, Tensor};
 
+use crate::bounds;
 use super::constant::tensor_to_attr_of;
 use super::infer::{normalize_axis, shaped, show};
 use crate::fold::constants;
@@ -39,6 +40,7 @@ Reference: ONNX Reshape (`allowzero` is the inverse of `copy_zeros`), NumPy `res
     results: Y,
     infer: infer_reshape,
     semantics: Semantics::Primitive(eval_reshape),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     ..OpDef::BASE
 };
@@ -118,6 +120,7 @@ Reference: ONNX Transpose (whose default, the reversal, is to be written out), N
         let permutation = permutation(s, from.len())?;
         one(s, permutation.into_iter().map(|axis| from[axis]).collect(), elem)
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         result_shape(s)?;
         Ok(vec![args[0].transpose(&permutation(s, args[0].rank())?)?])
@@ -158,6 +161,7 @@ write -1 there), StableHLO `broadcast_in_dim`.",
     results: Y,
     infer: infer_broadcast_to,
     semantics: Semantics::Primitive(|_, s, args| Ok(vec![args[0].broadcast_to(&result_shape(s)?)?])),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     ..OpDef::BASE
 };
@@ -210,6 +214,7 @@ Reference: ONNX Squeeze, NumPy `squeeze`, both with axes given.",
         one(s, kept.map(|axis| from[axis]).collect(), elem)
     },
     semantics: Semantics::Primitive(eval_reshape),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     ..OpDef::BASE
 };
@@ -237,6 +242,7 @@ Reference: ONNX Unsqueeze, NumPy `expand_dims`.",
         one(s, (0..rank).map(place).collect(), elem)
     },
     semantics: Semantics::Primitive(eval_reshape),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     ..OpDef::BASE
 };
@@ -265,6 +271,7 @@ Reference: ONNX Flatten.",
         one(s, vec![joined(&from[..cut])?, joined(&from[cut..])?], elem)
     },
     semantics: Semantics::Primitive(eval_reshape),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     ..OpDef::BASE
 };
@@ -282,6 +289,11 @@ Reference: ONNX Shape without `start` and `end`, NumPy `shape`.",
     results: &[result("shape", ValueKind::Int)],
     infer: |s| Ok(vec![Type::tensor([Dim::Static(parts(s, 0)?.0.len())], DType::Int(64))]),
     semantics: Semantics::Primitive(|_, _, args| Ok(vec![extents(&args[0].shape)?])),
+    transfer: Some(|_, x, _| {
+        let mut figures = Figures::constant(Enclosure::new(0.0, (1u64 << 53) as f64));
+        figures.sensitivity = x.iter().map(|_| Sensitivity::NONE).collect();
+        Some(vec![figures])
+    }),
     fold: Some(|s, _| {
         let shape = s.operands.first()?.static_shape()?;
         let ty = s.infer().ok()?.pop()?;

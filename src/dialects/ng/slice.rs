@@ -5,6 +5,7 @@ use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::tensor::strides;
 use ngc_numerics::{DType, Data, Evaluator, Tensor};
 
+use crate::bounds;
 use super::infer::{axis, same_elem, unify};
 use super::shape::{
     X, Y, distinct_axes, extent, fold_if, ints, one, parts, result_shape, result_shapes, sized,
@@ -28,6 +29,7 @@ Reference: ONNX Concat, NumPy and StableHLO `concatenate`.",
     results: Y,
     infer: infer_concat,
     semantics: Semantics::Primitive(eval_concat),
+    transfer: bounds::JOINING,
     fold: Some(|s, c| fold_if(s.operands.len() == 1, s, c)),
     ..OpDef::BASE
 };
@@ -132,6 +134,7 @@ Reference: ONNX Split, NumPy `split` (which takes positions instead).",
             _ => Ok(types),
         }
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         let shapes = result_shapes(s)?;
         let axis = axis(s, args[0].rank())?;
@@ -181,6 +184,7 @@ Reference: ONNX Slice, NumPy indexing `x[start:stop:step]`, StableHLO `slice`.",
         }
         one(s, shape, elem)
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         let shape = result_shape(s)?;
         let mut maps = identity(&shape);
@@ -269,6 +273,12 @@ Reference: ONNX Pad, NumPy `pad`, StableHLO `pad` (without interior padding).",
     results: Y,
     infer: infer_pad,
     semantics: Semantics::Primitive(eval_pad),
+    transfer: Some(|s, x, results| {
+        if s.string("mode") != Some("constant") {
+            return bounds::SELECTION?(s, x, results);
+        }
+        bounds::filling(x, number(s.float("value").unwrap_or(0.0), results[0].elem()?).ok()?.to_f64s()[0])
+    }),
     fold: Some(|s, c| {
         let still = |name| s.ints(name).is_some_and(|v| v.iter().all(|&n| n == 0));
         fold_if(still("low") && still("high"), s, c)
@@ -369,6 +379,7 @@ Reference: StableHLO `reverse`, NumPy `flip`.",
         distinct_axes(&ints(s, "axes")?, parts(s, 0)?.0.len())?;
         super::infer::same_as_first(s)
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         let shape = result_shape(s)?;
         let mut maps = identity(&shape);
@@ -418,6 +429,7 @@ Reference: ONNX Tile, NumPy `tile` with as many repetitions as dimensions.",
         }
         one(s, shape, elem)
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         let shape = result_shape(s)?;
         let from = &args[0].shape;
@@ -446,6 +458,7 @@ Reference: ONNX Trilu, NumPy `tril` and `triu`."),
             results: Y,
             infer: infer_triangle,
             semantics: Semantics::Primitive(|_, s, args| eval_triangle(s, args[0], $keep)),
+    transfer: bounds::MASKING,
             fold: Some(constants),
             ..OpDef::BASE
         };
