@@ -4,12 +4,14 @@
 //! Invariants: an op is declared once; composite ops are defined by their decomposition into simpler ones; nothing
 //! here does IO or knows of passes.
 
+mod bounds;
 pub mod builtin;
 pub mod docs;
 pub mod fold;
 pub mod func;
 pub mod ng;
 mod simplify;
+pub mod transfer;
 
 use ngc_ir::{Context, OpDef};
 

@@ -3,7 +3,7 @@
 //! MLIR's concept: an ODS record. Syntax, verification, type inference, documentation, evaluation and (later)
 //! lowering all read the same [`OpDef`].
 
-use ngc_numerics::{DType, Evaluator, Format, ScalarFn, SumMethod, Tensor};
+use ngc_numerics::{DType, Evaluator, Figures, Format, Range, ScalarFn, SumMethod, Tensor};
 
 use crate::attributes::{Attr, AttrDict};
 use crate::body::{Body, Op, Value};
@@ -43,6 +43,8 @@ pub struct OpDef {
     pub simplify: Option<SimplifyFn>,
     /// Its kernel, for lowering; absent: it is lowered through its meaning (the formula or the decomposition).
     pub lower: Option<LowerFn>,
+    /// Analysis sharper than that of its formula or decomposition; a primitive has no other.
+    pub transfer: Option<TransferFn>,
 }
 
 impl OpDef {
@@ -63,6 +65,7 @@ impl OpDef {
         fold: None,
         simplify: None,
         lower: None,
+        transfer: None,
     };
 
     /// The name without its dialect.
@@ -105,6 +108,10 @@ pub type SimplifyFn = fn(&Body, Op) -> Option<Value>;
 
 /// Emits the op in the kernel dialect, at the builder's place, from values that are lowered already.
 pub type LowerFn = fn(&mut Builder<'_>, &Signature<'_>, &[Value]) -> Result<Vec<Value>, String>;
+
+/// Bounds ranges, sensitivities and rounding errors of the results, from the ranges of the operands and the types of
+/// the results; nothing where the types do not say enough.
+pub type TransferFn = fn(&Signature<'_>, &[Range], &[Type]) -> Option<Vec<Figures>>;
 
 /// The outcome of a fold of an op with one result.
 pub enum Fold {

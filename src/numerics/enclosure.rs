@@ -341,14 +341,21 @@ fn binary<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, y: &Interval<D>) -> Int
 /// A function that is monotone along each axis takes its extrema at the corners. A corner that is NaN (0·∞, ∞/∞) is left
 /// out, for the values around it are between the others, and flagged.
 fn corners<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, y: &Interval<D>) -> Interval<D> {
-    x.ends()
+    let value = x
+        .ends()
         .flat_map(|x| y.ends().map(move |y| (x, y)))
         .map(|(x, y)| {
             let (lo, hi) = d.binary(prim, x, y);
             Enclosure::new(lo, hi)
         })
         .reduce(Enclosure::hull)
-        .unwrap_or_else(|| undefined(d))
+        .unwrap_or_else(|| undefined(d));
+    // Zero times everything: each corner is 0·∞, all between them is 0.
+    if prim == Prim::Mul && value.is_undefined() && !(x.is_point() && y.is_point()) {
+        return between(d, 0.0, 0.0).flagged(true);
+    }
+    let meets = (x.is_unbounded() && y.has_zero()) || (y.is_unbounded() && x.has_zero());
+    value.flagged(prim == Prim::Mul && meets)
 }
 
 fn add<D: Domain>(d: &D, x: &Interval<D>, y: &Interval<D>) -> Interval<D> {

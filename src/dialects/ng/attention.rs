@@ -2,12 +2,13 @@
 
 use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::DType;
+use ngc_numerics::{DType, Enclosure, Interval, Range, figures};
 
 use super::infer::{broadcast_shapes, same_elem, show, unify};
 use super::matmul::fits;
 use super::softmax::MASKED_ROWS;
 use super::steps::Steps;
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&ATTENTION];
@@ -50,6 +51,12 @@ ONNX Attention, PyTorch `scaled_dot_product_attention`.",
     ],
     results: &[result("result", ValueKind::Float)],
     infer,
+    transfer: Some(|s, x, results| {
+        // A mean of the values, or 0 where all is masked.
+        let mean = |v: Interval| v.hull(Enclosure::point(0.0));
+        let v = *x.get(2)?;
+        bounds::sharpened(s, x, results, |_| Some(Range { exact: Enclosure { may_be_nan: true, ..mean(v.exact) }, computed: figures::WHOLE }))
+    }),
     semantics: Semantics::Decomposition(decompose),
     ..OpDef::BASE
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ngc_ir::op_def::{AttrKind, Syntax, Traits, ValueKind, required, result};
 use ngc_ir::{Attr, Dense, Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::tensor::element_count;
-use ngc_numerics::{DType, Tensor};
+use ngc_numerics::{DType, Enclosure, Figures, Tensor};
 
 use super::shape::fits_in_memory;
 
@@ -33,6 +33,11 @@ pub static CONSTANT: OpDef = OpDef {
         scalar => attr_to_tensor(scalar).map(|_| ()),
     }),
     semantics: Semantics::Primitive(|evaluator, s, _| Ok(vec![evaluator.lift(&attr_to_tensor(value(s)?)?)])),
+    transfer: Some(|s, _, _| {
+        let values = constant_elements(s.attr("value")?).ok()?.to_f64s();
+        let all = values.into_iter().map(Enclosure::point).reduce(Enclosure::hull);
+        Some(vec![Figures::constant(all.unwrap_or(Enclosure::point(0.0)))])
+    }),
     ..OpDef::BASE
 };
 

@@ -7,6 +7,7 @@ use ngc_numerics::{DType, Evaluator, Tensor, primitives};
 use super::infer::{same_elem, show, unify};
 use super::shape::result_shape;
 use super::windows::{DILATIONS, PADS, STRIDES, Window, all_reads, index_for};
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONV];
@@ -41,6 +42,11 @@ compensation that `sum` names; the bias is added in that format, and the total i
     results: &[result("y", ValueKind::Float)],
     infer,
     semantics: Semantics::Primitive(evaluate),
+    transfer: Some(|s, x, results| {
+        let kernel = &s.operand(1).ok()?.shape()?[1..];
+        let terms = kernel.iter().map(|d| d.known().map(|n| n as f64)).product();
+        bounds::contraction(s, x, results, terms, true)
+    }),
     ..OpDef::BASE
 };
 

@@ -4,7 +4,7 @@ use ngc_ir::op_def::{AttrKind, ValueKind, operand, required, result};
 use ngc_ir::{Body, Op, OpDef, Semantics, Signature, Value};
 use ngc_numerics::DType;
 
-use crate::{fold, simplify};
+use crate::{bounds, fold, simplify};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONVERT];
@@ -24,6 +24,7 @@ pub static CONVERT: OpDef = OpDef {
     results: &[result("result", ValueKind::Any)],
     infer: |s| Ok(vec![s.operand(0)?.with_elem(target(s)?)]),
     semantics: Semantics::Primitive(|evaluator, s, x| Ok(vec![evaluator.convert(x[0], target(s)?)])),
+    transfer: Some(|s, x, _| bounds::conversion(x, s.operand(0).ok()?.elem()?, target(s).ok()?)),
     fold: Some(fold::convert),
     simplify: Some(there_and_back),
     ..OpDef::BASE

@@ -3,11 +3,12 @@
 use ngc_ir::op_def::{AttrKind, Default, OperandDef, ValueKind, attribute, operand, required, result};
 use ngc_ir::{Dim, OpDef, Semantics, Signature};
 use ngc_numerics::tensor::{strided_index, strides};
-use ngc_numerics::{Evaluator, Tensor};
+use ngc_numerics::{Enclosure, Evaluator, Figures, Sensitivity, Tensor};
 
 use super::infer::{axis, normalize_axis, show, unify};
 use super::shape::{Y, extent, one, parts, result_shape};
 use super::slice::{chained, number};
+use crate::bounds;
 use crate::fold::constants;
 
 /// Ops of this family.
@@ -35,6 +36,7 @@ Reference: ONNX Gather, NumPy `take`.",
         one(s, [&data[..axis], indices, &data[axis + 1..]].concat(), elem)
     },
     semantics: Semantics::Primitive(eval_gather),
+    transfer: bounds::SELECTION,
     fold: Some(constants),
     ..OpDef::BASE
 };
@@ -85,6 +87,7 @@ Reference: ONNX GatherElements, PyTorch `gather`, NumPy `take_along_axis` (witho
         let index = element_positions(&args[0].shape, args[1], axis(s, shape.len())?)?;
         Ok(vec![args[0].select(shape, &index)])
     }),
+    transfer: bounds::SELECTION,
     fold: Some(constants),
     ..OpDef::BASE
 };
@@ -146,6 +149,7 @@ Reference: ONNX GatherND, TensorFlow `gather_nd`.",
         let index = slice_positions(&args[0].shape, args[1], batch_dims)?;
         Ok(vec![args[0].select(shape, &index)])
     }),
+    transfer: bounds::SELECTION,
     fold: Some(constants),
     ..OpDef::BASE
 };
@@ -248,6 +252,13 @@ Reference: ONNX OneHot (with constant depth and values), PyTorch `one_hot`, whic
         one(s, [&indices[..axis], &[depth], &indices[axis..]].concat(), elem)
     },
     semantics: Semantics::Primitive(eval_one_hot),
+    transfer: Some(|s, x, results| {
+        let values = off_on(s, results[0].elem()?).ok()?.to_f64s();
+        let all = Enclosure::new(values[0], values[1]);
+        let mut figures = Figures::constant(all);
+        figures.sensitivity = x.iter().map(|_| Sensitivity { lipschitz: 0.0, jump: all.hi - all.lo }).collect();
+        Some(vec![figures])
+    }),
     fold: Some(constants),
     ..OpDef::BASE
 };

@@ -8,6 +8,7 @@ use ngc_numerics::{Evaluator, Format, Tensor};
 use super::infer::{broadcast_shapes, same_elem, shaped, show, unify};
 use super::shape::result_shape;
 use super::steps::Steps;
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&MATMUL, &AFFINE];
@@ -38,6 +39,10 @@ Integers wrap around.",
         Ok(vec![Type::tensor(shape, elem)])
     },
     semantics: Semantics::Primitive(evaluate),
+    transfer: Some(|s, x, results| {
+        let inner = s.operand(0).ok()?.shape()?.last()?.known().map(|n| n as f64);
+        bounds::contraction(s, x, results, inner, false)
+    }),
     ..OpDef::BASE
 };
 

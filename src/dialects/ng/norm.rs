@@ -3,10 +3,12 @@
 use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind};
 use ngc_ir::op_def::{attribute, operand, optional, required, result};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
+use ngc_numerics::{Binary64, Enclosure, Figures, Interval, Prim, Range, enclosure, figures};
 
 use super::infer::{self, normalize_axis, same_elem, show, unify};
 use super::matmul::fits;
 use super::steps::{Steps, ints};
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&LAYER_NORM, &RMS_NORM, &GROUP_NORM, &BATCH_NORM, &NORMALIZE];
@@ -39,6 +41,7 @@ Reference: J. Ba, J. Kiros, G. Hinton, Layer Normalization, 2016; ONNX LayerNorm
     attributes: &[FIRST_AXIS, EPSILON, ACCUMULATE, SUM],
     results: &[result("y", ValueKind::Float)],
     infer: infer_trailing,
+    transfer: Some(|s, x, results| normalised(s, x, results, true)),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -67,6 +70,7 @@ where |x| > 255. Reference: B. Zhang, R. Sennrich, Root Mean Square Layer Normal
     attributes: &[FIRST_AXIS, EPSILON, ACCUMULATE, SUM],
     results: &[result("y", ValueKind::Float)],
     infer: infer_trailing,
+    transfer: Some(|s, x, results| normalised(s, x, results, false)),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -323,4 +327,19 @@ fn decompose_group_norm(b: &mut Builder<'_>, s: &Signature<'_>, x: &[Value]) -> 
         parameters.push(g.along(vector, 1, rank)?);
     }
     scale_and_shift(&mut g, normalised, &parameters)
+}
+
+/// Centred, the greatest of n numbers is at most √(n - 1) times their root mean square; else √n times.
+fn normalised(s: &Signature<'_>, x: &[Range], results: &[Type], centred: bool) -> Option<Vec<Figures>> {
+    let shape = s.operand(0).ok()?.shape()?;
+    let axes = trailing(s, shape.len()).ok()?;
+    let n = axes.iter().map(|&a| shape[a].known().map(|n| n as f64)).product::<Option<f64>>()?;
+    let most = bounds::sqrt_up((n - if centred { 1.0 } else { 0.0 }).max(0.0));
+    let bound = |side: fn(&Range) -> Interval| {
+        let y = Enclosure::new(-most, most);
+        let scaled = x.get(1).map_or(y, |scale| bounds::times(y, side(scale)));
+        x.get(2).map_or(scaled, |bias| enclosure::apply(&Binary64, Prim::Add, &[&scaled, &side(bias)]))
+    };
+    let exact = Enclosure { may_be_nan: true, ..bound(Range::hull) };
+    bounds::sharpened(s, x, results, |_| Some(Range { exact, computed: figures::WHOLE }))
 }

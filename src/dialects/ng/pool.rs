@@ -10,6 +10,7 @@ use super::infer::show;
 use super::shape::result_shape;
 use super::steps::Steps;
 use super::windows::{DILATIONS, PADS, Reads, STRIDES, Window, all_reads, counts, index_for, product};
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] =
@@ -39,6 +40,13 @@ NaN. Padding does not count: a window that lies in it wholly gives -inf, or the 
     attributes: &[KERNEL, STRIDES, PADS, DILATIONS, CEIL_MODE],
     results: &[result("y", ValueKind::Number)],
     infer: infer_sliding,
+    transfer: Some(|s, x, _| {
+        if may_be_empty(s) {
+            bounds::filling(x, f64::NEG_INFINITY).filter(|_| x.len() == 1 && s.operands[0].format().is_some())
+        } else {
+            bounds::SELECTION?(s, x, &s.infer().ok()?)
+        }
+    }),
     semantics: Semantics::Primitive(|e, s, x| {
         let (_, reads) = sliding(s, x[0])?;
         Ok(vec![maximum(e, x[0], reads, result_shape(s)?)?])
@@ -71,6 +79,11 @@ is the quotient, which is then rounded to the element type.",
     ],
     results: &[result("y", ValueKind::Float)],
     infer: infer_sliding,
+    transfer: Some(|s, x, results| {
+        let terms = kernel(s).ok()?.iter().product::<usize>() as f64;
+        let padded = s.flag("count_include_pad");
+        bounds::window_mean(s, x, results, terms, padded, !padded && may_be_empty(s))
+    }),
     semantics: Semantics::Primitive(|e, s, x| {
         let (windows, reads) = sliding(s, x[0])?;
         let result = result_shape(s)?;
@@ -99,6 +112,7 @@ is NaN. Window i of m over n elements runs from floor(i n / m) to ceil((i + 1) n
     attributes: &[OUTPUT_SIZE],
     results: &[result("y", ValueKind::Number)],
     infer: infer_adaptive,
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|e, s, x| {
         let result = result_shape(s)?;
         Ok(vec![maximum(e, x[0], adaptive(s, &x[0].shape)?, result)?])
@@ -119,6 +133,17 @@ runs from floor(i n / m) to ceil((i + 1) n / m), exclusive. Rounded as `ng.avg_p
     attributes: &[OUTPUT_SIZE, ACCUMULATE, SUM],
     results: &[result("y", ValueKind::Float)],
     infer: infer_adaptive,
+    transfer: Some(|s, x, results| {
+        let sizes = output_size(s).ok()?;
+        let (_, spatial) = cut(s, sizes.len()).ok()?;
+        // Window i of m over n elements has ⌈n / m⌉ + 1 of them at most.
+        let terms = spatial
+            .iter()
+            .zip(&sizes)
+            .map(|(n, &m)| Some((n.known()?.div_ceil(m) + 1) as f64))
+            .product::<Option<f64>>()?;
+        bounds::window_mean(s, x, results, terms, false, false)
+    }),
     semantics: Semantics::Primitive(|e, s, x| {
         let result = result_shape(s)?;
         Ok(vec![mean(e, s, x[0], adaptive(s, &x[0].shape)?, None, result)?])
@@ -299,4 +324,19 @@ fn mean(
     let sums = e.reduce(Reduce::Sum, &elements, &[2], false, wide, s.sum_method())?;
     let means = e.map(&primitives::DIV, &[], &[&sums, &sizes], DType::Float(wide))?;
     e.convert(&means, x.dtype).reshape(result)
+}
+
+/// Whether a window may read nothing but padding.
+fn may_be_empty(s: &Signature<'_>) -> bool {
+    let pads: Vec<i64> = s
+        .attr("pads")
+        .and_then(|a| a.as_array())
+        .map(|rows| rows.iter().flat_map(|r| r.as_ints().unwrap_or_default()).collect())
+        .unwrap_or_default();
+    if pads.iter().all(|&n| n == 0) && !s.flag("ceil_mode") {
+        return false;
+    }
+    let dense = s.ints("dilations").is_none_or(|d| d.iter().all(|&n| n == 1));
+    let least = s.ints("kernel").and_then(|k| k.into_iter().min()).unwrap_or(0);
+    !dense || pads.iter().any(|&n| n >= least)
 }

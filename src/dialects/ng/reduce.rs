@@ -2,10 +2,15 @@
 
 use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, attribute, operand, result};
 use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::{DType, Data, Evaluator, Format, Reduce, Tensor};
+use ngc_numerics::summation::roundings;
+use ngc_numerics::{
+    DType, Data, Enclosure, Evaluator, Figures, Format, Interval, Range, Reduce, Sensitivity, Tensor, figures,
+};
 
 use super::infer::{self, reduced, shaped};
+use super::softmax::Exponentials;
 use super::steps::Steps;
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[
@@ -41,6 +46,7 @@ The running sum is rounded to the format `accumulate` after each addition, in th
     results: &[result("sum", ValueKind::Number)],
     infer: infer_reduce,
     semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Sum)),
+    transfer: bounds::SUM,
     ..OpDef::BASE
 };
 
@@ -59,6 +65,9 @@ A number `n` beyond the range of the format divides in two steps, the first by a
     attributes: &[AXES, KEEPDIMS, ACCUMULATE, SUM],
     results: &[result("mean", ValueKind::Float)],
     infer: infer_reduce,
+    transfer: Some(|s, x, results| {
+        bounds::sharpened(s, x, results, |x| Some(Range { computed: figures::WHOLE, ..*x }))
+    }),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -84,6 +93,7 @@ the format `accumulate` after each multiplication. Integers wrap around.",
     results: &[result("product", ValueKind::Number)],
     infer: infer_reduce,
     semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Prod)),
+    transfer: bounds::PRODUCT,
     ..OpDef::BASE
 };
 
@@ -100,6 +110,7 @@ the least integer.",
     results: &[result("max", ValueKind::Number)],
     infer: infer_reduce,
     semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Max)),
+    transfer: bounds::EXTREME,
     ..OpDef::BASE
 };
 
@@ -116,6 +127,7 @@ greatest integer.",
     results: &[result("min", ValueKind::Number)],
     infer: infer_reduce,
     semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Min)),
+    transfer: bounds::EXTREME,
     ..OpDef::BASE
 };
 
@@ -141,6 +153,7 @@ NumPy and PyTorch. The axis must not be empty.",
     results: &[result("index", ValueKind::Int)],
     infer: infer_arg,
     semantics: Semantics::Primitive(|e, s, x| arg(e, s, x[0])),
+    transfer: Some(|s, x, _| Some(vec![bounds::counting(x, crate::transfer::extent_along(s)? - 1.0)])),
     ..OpDef::BASE
 };
 
@@ -157,6 +170,7 @@ and PyTorch. The axis must not be empty.",
     results: &[result("index", ValueKind::Int)],
     infer: infer_arg,
     semantics: Semantics::Primitive(|e, s, x| arg(e, s, &reversed(x[0]))),
+    transfer: Some(|s, x, _| Some(vec![bounds::counting(x, crate::transfer::extent_along(s)? - 1.0)])),
     ..OpDef::BASE
 };
 
@@ -177,6 +191,7 @@ to the format `accumulate`.",
     attributes: &[AXES, KEEPDIMS, ACCUMULATE, SUM],
     results: &[result("result", ValueKind::Float)],
     infer: infer_reduce,
+    transfer: Some(bounded_logsumexp),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -218,6 +233,7 @@ the format `accumulate`. Reference: T. Chan, G. Golub, R. LeVeque, Algorithms fo
     ],
     results: &[result("variance", ValueKind::Float)],
     infer: infer_reduce,
+    transfer: Some(spread),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -262,6 +278,7 @@ Every step is rounded to the format `accumulate`.",
         order(s)?;
         infer_reduce(s)
     },
+    transfer: Some(bounded_norm),
     semantics: Semantics::Decomposition(decompose_norm),
     ..OpDef::BASE
 };
@@ -381,4 +398,92 @@ fn reversed(x: &Tensor) -> Tensor {
         Data::Int(v) => Data::Int(v.iter().map(|x| !x).collect()),
     };
     Tensor { data, ..x.clone() }
+}
+
+/// A quarter of the squared extent bounds the variance (Popoviciu's inequality), and it is never negative.
+fn spread(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+    let n = crate::transfer::count(s)?;
+    let divisor = n - s.int("correction").unwrap_or(0) as f64;
+    bounds::sharpened(s, x, results, |x| {
+        let extent = figures::add(x.exact.hi, -x.exact.lo);
+        let quarter = figures::mul(figures::mul(extent, extent), 0.25);
+        let most =
+            if divisor > 0.0 { figures::mul(quarter, figures::div(n, divisor)) } else { f64::INFINITY };
+        let positive = |hi: f64| Enclosure { lo: 0.0, hi, may_be_nan: true };
+        Some(Range { exact: positive(most), computed: positive(f64::INFINITY) })
+    })
+}
+
+/// Between the greatest element and that plus the logarithm of the number of elements.
+fn bounded_logsumexp(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+    let n = crate::transfer::count(s).filter(|&n| n >= 1.0)?;
+    let format = results[0].format()?;
+    let log = bounds::log_up(n);
+    let image = |x: &Interval| Enclosure { hi: figures::add(x.hi, log), ..*x };
+    let exact = image(&x[0].exact);
+    let (lo, hi) = (exact.lo, exact.hi);
+    let least = if lo.is_finite() { (lo + bounds::log_down(n)).next_down().max(lo) } else { lo };
+    let exact = Enclosure { lo: least, hi, may_be_nan: exact.may_be_nan };
+    let x0 = &x[0].computed;
+    let e = Exponentials::new(s, x0, format, n);
+    let acc = e.format;
+    let logged = e.logarithm();
+    let error = figures::add(logged, figures::half_ulp(acc, figures::add(log, logged)));
+    let size = figures::add(figures::magnitude(x0), log);
+    let error = figures::add(error, figures::half_ulp(acc, figures::add(size, error)));
+    let unbounded = x0.may_be_nan || x0.lo.is_infinite() || x0.hi.is_infinite();
+    let delta = if unbounded {
+        f64::INFINITY
+    } else {
+        bounds::ended(acc, format, size, figures::add(error, e.narrowing))
+    };
+    let range = Range { exact, computed: image(x0) };
+    let condition = figures::div(figures::magnitude(&x[0].hull()), figures::mignitude(&exact));
+    Some(vec![bounds::settled(
+        format,
+        range,
+        delta,
+        [Sensitivity::ONE].into_iter().collect(),
+        condition,
+        1.0,
+    )])
+}
+
+/// The 2-norm by its own bound, other orders by their steps.
+fn bounded_norm(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+    let n = crate::transfer::count(s)?;
+    if order(s).ok()? != 2.0 || n == 0.0 {
+        return bounds::sharpened(s, x, results, |_| {
+            let positive = Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: true };
+            Some(Range::both(positive))
+        });
+    }
+    let format = results[0].format()?;
+    let root = bounds::sqrt_up(n);
+    let least = |x: &Interval| figures::mignitude(x);
+    let image = |x: &Interval| Enclosure {
+        lo: (least(x) * root.next_down().next_down()).next_down().max(0.0),
+        hi: figures::mul(figures::magnitude(x), root),
+        may_be_nan: x.may_be_nan || x.lo.is_infinite() || x.hi.is_infinite(),
+    };
+    let range = Range { exact: image(&x[0].exact), computed: image(&x[0].computed) };
+    let sum = bounds::summation(s, format, n);
+    let (u, tiny) = (sum.format.unit_roundoff(), sum.format.min_subnormal());
+    let size = figures::magnitude(&x[0].computed);
+    let narrowing = ngc_numerics::summation::narrowing(format, sum.format, size);
+    // Quotients by the greatest, squares and their sum, which is at least 1; then root and product.
+    let squares = figures::add(roundings(3.0, u), figures::mul(n, 3.0 * tiny));
+    let limited = sum.error(figures::mul(n, figures::add(1.0, squares))).is_finite();
+    let total = figures::add(squares, figures::mul(sum.relative(), figures::add(1.0, squares)));
+    let rooted =
+        if total < 0.5 { figures::div(figures::mul(total, 0.5), 1.0 - total) } else { f64::INFINITY };
+    let relative =
+        figures::add(figures::mul(rooted, figures::add(1.0, roundings(2.0, u))), roundings(2.0, u));
+    let value = figures::mul(figures::add(size, narrowing), root);
+    let error =
+        figures::add(figures::mul(value, relative), figures::add(tiny, figures::mul(root, narrowing)));
+    let delta = if limited { bounds::ended(sum.format, format, value, error) } else { f64::INFINITY };
+    let delta = if figures::add(value, error) > sum.format.max_finite() { f64::INFINITY } else { delta };
+    let ways = [Sensitivity::lipschitz(root)].into_iter().collect();
+    Some(vec![bounds::settled(format, range, delta, ways, 1.0, f64::INFINITY)])
 }

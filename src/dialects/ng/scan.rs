@@ -5,11 +5,12 @@ use ngc_ir::op_def::{
 };
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::primitives::{ADD, FMA, MUL};
-use ngc_numerics::{DType, Evaluator, Format, ScalarFn, Tensor};
+use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Format, ScalarFn, Tensor, figures};
 
 use super::infer::axis;
 use super::shape::{Y, extent, parts, result_shape};
 use super::slice::{chained, number};
+use crate::bounds;
 use crate::fold::constants;
 
 /// Ops of this family.
@@ -28,7 +29,7 @@ const SCAN: &[AttrDef] = &[
 ];
 
 macro_rules! scan {
-    ($(#[$doc:meta])* $OP:ident $name:literal $what:literal $identity:literal $reference:literal $f:expr) => {
+    ($(#[$doc:meta])* $OP:ident $name:literal $what:literal $identity:literal $reference:literal $f:expr, $transfer:expr) => {
         $(#[$doc])*
         pub static $OP: OpDef = OpDef {
             name: $name,
@@ -46,6 +47,7 @@ Reference: ", $reference, "."),
             results: Y,
             infer: infer_scan,
             semantics: Semantics::Primitive(|e, s, args| eval_scan(e, s, args[0], $f, $identity)),
+    transfer: $transfer,
             fold: Some(constants),
             ..OpDef::BASE
         };
@@ -54,11 +56,11 @@ Reference: ", $reference, "."),
 
 scan! {
     /// `ng.cumsum`
-    CUMSUM "ng.cumsum" "sum" 0 "ONNX CumSum, NumPy `cumsum`" &ADD
+    CUMSUM "ng.cumsum" "sum" 0 "ONNX CumSum, NumPy `cumsum`" &ADD, bounds::RUNNING_SUM
 }
 scan! {
     /// `ng.cumprod`
-    CUMPROD "ng.cumprod" "product" 1 "NumPy `cumprod`, ONNX CumProd" &MUL
+    CUMPROD "ng.cumprod" "product" 1 "NumPy `cumprod`, ONNX CumProd" &MUL, bounds::RUNNING_PRODUCT
 }
 
 fn infer_scan(s: &Signature<'_>) -> Result<Vec<Type>, String> {
@@ -151,6 +153,11 @@ Reference: StableHLO `iota`; NumPy `arange` for one dimension.",
         let values = (0..count).map(|i| (i / inner % shape[axis]) as i64).collect();
         Ok(vec![e.convert(&Tensor::ints(DType::Int(64), shape, values)?, elem)])
     }),
+    transfer: Some(|s, _, results| {
+        let shape = results[0].static_shape()?;
+        let n = shape[axis(s, shape.len()).ok()?];
+        Some(vec![sequence(0.0, n.saturating_sub(1) as f64, results[0], true)])
+    }),
     ..OpDef::BASE
 };
 
@@ -176,6 +183,11 @@ Reference: ONNX Range with constant inputs, NumPy `arange`.",
         Ok(vec![Type::tensor([range.count], range.elem)])
     },
     semantics: Semantics::Primitive(eval_range),
+    transfer: Some(|s, _, results| {
+        let Range { start, delta, count, .. } = Range::of(s).ok()?;
+        let last = (count.known()? as f64 - 1.0).max(0.0) * delta + start;
+        Some(vec![sequence(start, last, results[0], false)])
+    }),
     ..OpDef::BASE
 };
 
@@ -225,4 +237,18 @@ fn eval_range(e: &Evaluator, s: &Signature<'_>, _: &[&Tensor]) -> Result<Vec<Ten
     let positions = Tensor::floats(Format::F64, shape, (0..count).map(|i| i as f64).collect())?;
     let (delta, start) = (Tensor::scalar(Format::F64, delta), Tensor::scalar(Format::F64, start));
     Ok(vec![e.map(&FMA, &[], &[&positions, &delta, &start], elem)?])
+}
+
+/// Numbers between two, which may be rounded a little, each rounded once to the type.
+fn sequence(first: f64, last: f64, ty: Type, whole: bool) -> Figures {
+    let slack = (first.abs() + last.abs()) * 1e-14;
+    let all = Enclosure::new(first, last);
+    let mut figures = Figures::constant(all);
+    if let Some(format) = ty.format() {
+        let exact = Enclosure { lo: all.lo - slack, hi: all.hi + slack, ..all };
+        let whole = whole && figures::magnitude(&all) < 1.0 / format.unit_roundoff();
+        figures.range = ngc_numerics::Range { exact, computed: figures::round(format, &exact) };
+        figures.delta = if whole { 0.0 } else { figures::half_ulp(format, figures::magnitude(&exact)) };
+    }
+    figures
 }

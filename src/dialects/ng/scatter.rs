@@ -5,12 +5,17 @@ use std::collections::BTreeMap;
 use ngc_ir::op_def::{AttrDef, AttrKind, Default, OperandDef, ValueKind, attribute, operand};
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::primitives::{ADD, MAX, MIN, MUL};
-use ngc_numerics::{DType, Evaluator, ScalarFn, Tensor};
+use ngc_numerics::summation::Summation;
+use ngc_numerics::{
+    Binary64, DType, Enclosure, Evaluator, Figures, Interval, Prim, Range, ScalarFn, Sensitivity, SumMethod,
+    Tensor, enclosure, figures,
+};
 
 use super::index::{along_axis, element_positions, index_vectors, slice_positions};
 use super::infer::{axis, show, unify};
 use super::shape::{Y, parts, result_shape};
 use super::slice::chained;
+use crate::bounds;
 use crate::fold::constants;
 
 /// Ops of this family.
@@ -54,6 +59,7 @@ Reference: ONNX ScatterElements, PyTorch `scatter` and `scatter_reduce`.",
         let (indices, _) = parts(s, 1)?;
         scattered(s, indices)
     },
+    transfer: Some(joined),
     semantics: Semantics::Primitive(|e, s, args| {
         let shape = result_shape(s)?;
         let targets = element_positions(&shape, args[1], axis(s, shape.len())?)?;
@@ -86,6 +92,7 @@ Reference: ONNX ScatterND, TensorFlow `tensor_scatter_nd_update`.",
         let (outer, slice) = index_vectors(s)?;
         scattered(s, &[outer, slice].concat())
     },
+    transfer: Some(joined),
     semantics: Semantics::Primitive(|e, s, args| {
         let targets = slice_positions(&result_shape(s)?, args[1], 0)?;
         Ok(vec![scatter(e, s, args, &targets)?])
@@ -170,4 +177,39 @@ fn scatter(e: &Evaluator, s: &Signature<'_>, args: &[&Tensor], targets: &[usize]
     }
     let tensors: Vec<&Tensor> = std::iter::once(data).chain(&finished).collect();
     Ok(chained(&tensors)?.select(data.shape.clone(), &index))
+}
+
+/// Elements of the data and the updates, or the one combined with any number of the others.
+fn joined(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+    let [data, _, updates] = x else { return None };
+    let hull = |a: Interval, b: Interval| a.hull(b);
+    let range =
+        Range { exact: hull(data.exact, updates.exact), computed: hull(data.computed, updates.computed) };
+    let all = range.hull();
+    let jump = |extent: f64| Sensitivity { lipschitz: 0.0, jump: extent };
+    let extent = if all.may_be_nan { f64::INFINITY } else { figures::add(all.hi, -all.lo) };
+    match s.string("reduction") {
+        Some("add") => {
+            let n: f64 = s.operand(2).ok()?.static_shape()?.into_iter().map(|n| n as f64).product();
+            let format = results[0].format()?;
+            let sum = |data: Interval, update: Interval| {
+                let many = bounds::repeated(update.hull(Enclosure::point(0.0)), Some(n));
+                enclosure::apply(&Binary64, Prim::Add, &[&data, &many])
+            };
+            let image = Range {
+                exact: sum(data.exact, updates.exact),
+                computed: sum(data.computed, updates.computed),
+            };
+            let size = |x: &Interval| figures::magnitude(x);
+            let total = figures::add(size(&data.computed), figures::mul(n, size(&updates.computed)));
+            let naive = Summation { format, method: SumMethod::Naive, terms: n + 1.0 };
+            let whole = image.hull();
+            let extent = if whole.may_be_nan { f64::INFINITY } else { figures::add(whole.hi, -whole.lo) };
+            let ways = [Sensitivity::ONE, jump(extent), Sensitivity::lipschitz(n)];
+            let ways = ways.into_iter().collect();
+            Some(vec![bounds::settled(format, image, naive.error(total), ways, f64::INFINITY, 0.0)])
+        }
+        Some("mul") => None,
+        _ => Some(vec![Figures::selection(range, [Sensitivity::ONE, jump(extent), Sensitivity::ONE])]),
+    }
 }

@@ -4,10 +4,11 @@ use ngc_ir::op_def::{AttrDef, AttrKind, OperandDef, ResultDef};
 use ngc_ir::op_def::{Default, Fold, ValueKind, attribute, operand, required, result};
 use ngc_ir::{Attr, Body, Dim, Op, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::element_count;
-use ngc_numerics::{DType, Evaluator, Tensor};
+use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Sensitivity, Tensor};
 
 use super::constant::tensor_to_attr_of;
 use super::infer::{normalize_axis, shaped, show};
+use crate::bounds;
 use crate::fold::constants;
 use crate::simplify::producer;
 
@@ -40,6 +41,7 @@ Reference: ONNX Reshape (`allowzero` is the inverse of `copy_zeros`), NumPy `res
     results: Y,
     infer: infer_reshape,
     semantics: Semantics::Primitive(eval_reshape),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     simplify: Some(reshaped_back),
     ..OpDef::BASE
@@ -120,6 +122,7 @@ Reference: ONNX Transpose (whose default, the reversal, is to be written out), N
         let permutation = permutation(s, from.len())?;
         one(s, permutation.into_iter().map(|axis| from[axis]).collect(), elem)
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         result_shape(s)?;
         Ok(vec![args[0].transpose(&permutation(s, args[0].rank())?)?])
@@ -171,6 +174,7 @@ write -1 there), StableHLO `broadcast_in_dim`.",
     results: Y,
     infer: infer_broadcast_to,
     semantics: Semantics::Primitive(|_, s, args| Ok(vec![args[0].broadcast_to(&result_shape(s)?)?])),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     ..OpDef::BASE
 };
@@ -223,6 +227,7 @@ Reference: ONNX Squeeze, NumPy `squeeze`, both with axes given.",
         one(s, kept.map(|axis| from[axis]).collect(), elem)
     },
     semantics: Semantics::Primitive(eval_reshape),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     simplify: Some(|body, op| same_axes_back(body, op, &UNSQUEEZE).or_else(|| reshaped_back(body, op))),
     ..OpDef::BASE
@@ -251,6 +256,7 @@ Reference: ONNX Unsqueeze, NumPy `expand_dims`.",
         one(s, (0..rank).map(place).collect(), elem)
     },
     semantics: Semantics::Primitive(eval_reshape),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     simplify: Some(|body, op| same_axes_back(body, op, &SQUEEZE).or_else(|| reshaped_back(body, op))),
     ..OpDef::BASE
@@ -280,6 +286,7 @@ Reference: ONNX Flatten.",
         one(s, vec![joined(&from[..cut])?, joined(&from[cut..])?], elem)
     },
     semantics: Semantics::Primitive(eval_reshape),
+    transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     simplify: Some(reshaped_back),
     ..OpDef::BASE
@@ -298,6 +305,11 @@ Reference: ONNX Shape without `start` and `end`, NumPy `shape`.",
     results: &[result("shape", ValueKind::Int)],
     infer: |s| Ok(vec![Type::tensor([Dim::Static(parts(s, 0)?.0.len())], DType::Int(64))]),
     semantics: Semantics::Primitive(|_, _, args| Ok(vec![extents(&args[0].shape)?])),
+    transfer: Some(|_, x, _| {
+        let mut figures = Figures::constant(Enclosure::new(0.0, (1u64 << 53) as f64));
+        figures.sensitivity = x.iter().map(|_| Sensitivity::NONE).collect();
+        Some(vec![figures])
+    }),
     fold: Some(|s, _| {
         let shape = s.operands.first()?.static_shape()?;
         let ty = s.infer().ok()?.pop()?;

@@ -9,6 +9,7 @@ use super::infer::{axis, same_elem, unify};
 use super::shape::{
     X, Y, axis_set, distinct_axes, extent, fold_if, ints, one, parts, result_shape, result_shapes, sized,
 };
+use crate::bounds;
 use crate::fold::constants;
 use crate::simplify::producer;
 
@@ -29,6 +30,7 @@ Reference: ONNX Concat, NumPy and StableHLO `concatenate`.",
     results: Y,
     infer: infer_concat,
     semantics: Semantics::Primitive(eval_concat),
+    transfer: bounds::JOINING,
     fold: Some(|s, c| fold_if(s.operands.len() == 1, s, c)),
     ..OpDef::BASE
 };
@@ -133,6 +135,7 @@ Reference: ONNX Split, NumPy `split` (which takes positions instead).",
             _ => Ok(types),
         }
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         let shapes = result_shapes(s)?;
         let axis = axis(s, args[0].rank())?;
@@ -182,6 +185,7 @@ Reference: ONNX Slice, NumPy indexing `x[start:stop:step]`, StableHLO `slice`.",
         }
         one(s, shape, elem)
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         let shape = result_shape(s)?;
         let mut maps = identity(&shape);
@@ -270,6 +274,12 @@ Reference: ONNX Pad, NumPy `pad`, StableHLO `pad` (without interior padding).",
     results: Y,
     infer: infer_pad,
     semantics: Semantics::Primitive(eval_pad),
+    transfer: Some(|s, x, results| {
+        if s.string("mode") != Some("constant") {
+            return bounds::SELECTION?(s, x, results);
+        }
+        bounds::filling(x, number(s.float("value").unwrap_or(0.0), results[0].elem()?).ok()?.to_f64s()[0])
+    }),
     fold: Some(|s, c| {
         let still = |name| s.ints(name).is_some_and(|v| v.iter().all(|&n| n == 0));
         fold_if(still("low") && still("high"), s, c)
@@ -370,6 +380,7 @@ Reference: StableHLO `reverse`, NumPy `flip`.",
         distinct_axes(&ints(s, "axes")?, parts(s, 0)?.0.len())?;
         super::infer::same_as_first(s)
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         let shape = result_shape(s)?;
         let mut maps = identity(&shape);
@@ -429,6 +440,7 @@ Reference: ONNX Tile, NumPy `tile` with as many repetitions as dimensions.",
         }
         one(s, shape, elem)
     },
+    transfer: bounds::SELECTION,
     semantics: Semantics::Primitive(|_, s, args| {
         let shape = result_shape(s)?;
         let from = &args[0].shape;
@@ -457,6 +469,7 @@ Reference: ONNX Trilu, NumPy `tril` and `triu`."),
             results: Y,
             infer: infer_triangle,
             semantics: Semantics::Primitive(|_, s, args| eval_triangle(s, args[0], $keep)),
+    transfer: bounds::MASKING,
             fold: Some(constants),
             ..OpDef::BASE
         };

@@ -4,10 +4,14 @@ use ngc_ir::op_def::{
     ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result,
 };
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::DType;
+use ngc_numerics::figures::{self, add, div, magnitude, mul};
+use ngc_numerics::{
+    Binary64, DType, Enclosure, Figures, Format, Interval, Prim, Range, Sensitivity, enclosure,
+};
 
 use super::infer::{self, normalize_axis, reduced, show, unify};
 use super::steps::Steps;
+use crate::bounds::{self, log_up};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&SOFTMAX, &LOG_SOFTMAX, &CROSS_ENTROPY, &NLL];
@@ -40,6 +44,7 @@ An element of -inf has probability 0. A row that is -inf throughout is NaN, unle
     attributes: &[AXIS, MASKED_ROWS, ACCUMULATE, SUM],
     results: &[result("probabilities", ValueKind::Float)],
     infer: infer_along_axis,
+    transfer: Some(bounded_softmax),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -70,6 +75,7 @@ the logarithm of probability 0. A row with +inf or NaN is NaN. Every step is rou
     attributes: &[AXIS, MASKED_ROWS, ACCUMULATE, SUM],
     results: &[result("log_probabilities", ValueKind::Float)],
     infer: infer_along_axis,
+    transfer: Some(bounded_log_softmax),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -355,4 +361,136 @@ fn likelihood(
         }
     };
     Ok(vec![g.narrow(loss)?])
+}
+
+/// Rounding errors of `exp(x - max(x))` and of their sum, relative to the sum, which is at least 1.
+pub(super) struct Exponentials {
+    /// The format of every step.
+    pub format: Format,
+    /// Error of the operand in that format.
+    pub narrowing: f64,
+    /// The farthest that an element is below the greatest.
+    depth: f64,
+    /// Relative error of the sum.
+    sum: f64,
+    /// Absolute error of an exponential that comes of the rounded difference.
+    shift: f64,
+}
+
+impl Exponentials {
+    /// Of `n` numbers of the range `x`; -inf counts as a masked element.
+    pub fn new(s: &Signature<'_>, x: &Interval, storage: Format, n: f64) -> Exponentials {
+        let sum = bounds::summation(s, storage, n);
+        let format = sum.format;
+        let (u, tiny) = (format.unit_roundoff(), format.min_subnormal());
+        let narrowing = if crate::ng::convert::is_exact(DType::Float(storage), DType::Float(format)) {
+            0.0
+        } else {
+            ngc_numerics::summation::narrowing(storage, format, magnitude(x))
+        };
+        let depth = add(add(x.hi, -x.lo), mul(2.0, narrowing));
+        let bad =
+            x.may_be_nan || x.hi == f64::INFINITY || (!format.has_infinity() && depth > format.max_finite());
+        // A difference d is off by u d, so its exponential e^-d by the factor e^(u d) at most.
+        let steepest = exp_less_one(mul(u, depth));
+        let spread = log_up(n);
+        // The share of all that in the sum Σ e^-d (the greatest has d = 0) is t if (n - 1) e^-d (e^(ud) - 1 - t) ≤ t for
+        // every d; the left side is greatest where e^(ud) = (1 + t) / (1 - u).
+        let fits = |t: f64| {
+            let log = (t.ln_1p() - (-u).ln_1p()) / u;
+            (n - 1.0) * (1.0 + t) * u / (1.0 - u) * (-log * (1.0 - 1e-9)).exp() * (1.0 + 1e-9) <= t
+        };
+        let shares = [0.5, 1.0, 1.5, 2.0, 3.0].map(|k| u * (k * spread + 1e-3));
+        let share = shares.into_iter().filter(|&t| fits(t)).fold(steepest, f64::min);
+        // sup e^-d (e^(ud) - 1) < u / (e (1 - u))
+        let shift = steepest.min(mul(div(u, (1.0 - u).next_down()), 0.367_879_45));
+        let each = add(add(mul(share, add(1.0, u)), u), mul(n, tiny));
+        let overflow = !sum.error(mul(n, add(1.0, each))).is_finite();
+        let total = add(each, mul(sum.relative(), add(1.0, each)));
+        let total = if bad || overflow || total >= 0.5 { f64::INFINITY } else { total };
+        Exponentials { format, narrowing, depth, sum: total, shift }
+    }
+
+    /// The error of the logarithm of the sum, before it is rounded.
+    pub fn logarithm(&self) -> f64 {
+        if self.sum < 0.5 { div(self.sum, 1.0 - self.sum) } else { f64::INFINITY }
+    }
+
+    /// The error of a share of the sum in the format of the steps.
+    fn quotient(&self) -> f64 {
+        if self.sum >= 0.5 {
+            return f64::INFINITY;
+        }
+        let u = self.format.unit_roundoff();
+        let own = add(add(mul(self.shift, add(1.0, u)), u), self.format.min_subnormal());
+        let before = div(add(own, self.sum), (1.0 - self.sum).next_down());
+        add(before, figures::half_ulp(self.format, add(1.0, before)))
+    }
+}
+
+/// Upper bound of `e^x - 1`.
+fn exp_less_one(x: f64) -> f64 {
+    enclosure::apply(&Binary64, Prim::Expm1, &[&Enclosure::point(x)]).hi
+}
+
+fn bounded_softmax(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+    let n = crate::transfer::extent_along(s)?;
+    let format = results[0].format()?;
+    let nan = |x: &Interval| {
+        x.may_be_nan
+            || x.hi == f64::INFINITY
+            || (x.lo == f64::NEG_INFINITY && s.string("masked_rows") != Some("zero"))
+    };
+    // Least where all others are greatest, and the reverse.
+    let image = |x: &Interval| {
+        let exp = |d: f64| enclosure::apply(&Binary64, Prim::Exp, &[&Enclosure::point(d)]);
+        let least = exp(-add(x.hi, -x.lo)).lo;
+        if !least.is_finite() || least == 0.0 || x.lo.is_infinite() {
+            return Enclosure { lo: 0.0, hi: 1.0, may_be_nan: nan(x) };
+        }
+        let lo = (least / add(n, 0.0)).next_down().max(0.0);
+        let hi = div(1.0, (1.0 + (n - 1.0) * least).next_down().next_down()).min(1.0);
+        Enclosure { lo, hi: hi.max(lo), may_be_nan: nan(x) }
+    };
+    let image = Range { exact: image(&x[0].exact), computed: image(&x[0].computed) };
+    let e = Exponentials::new(s, &x[0].computed, format, n);
+    let delta = bounds::ended(e.format, format, 1.0, add(e.quotient(), mul(0.5, e.narrowing)));
+    let condition = mul(2.0, magnitude(&x[0].hull()));
+    let ways = [Sensitivity::lipschitz(0.5)].into_iter().collect();
+    let mut figures = bounds::settled(format, image, delta, ways, condition, 1.0);
+    let shares = Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: true };
+    figures.range.computed = figures::intersect(&figures.range.computed, &shares);
+    if delta.is_infinite() {
+        figures.range.computed = figures::WHOLE;
+    }
+    Some(vec![figures])
+}
+
+fn bounded_log_softmax(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+    let n = crate::transfer::extent_along(s)?;
+    let format = results[0].format()?;
+    let log = log_up(n);
+    let image = |x: &Interval| {
+        let depth = add(x.hi, -x.lo);
+        Enclosure {
+            lo: -add(depth, log),
+            hi: 0.0,
+            may_be_nan: x.may_be_nan || x.lo.is_infinite() || x.hi.is_infinite(),
+        }
+    };
+    let image = Range { exact: image(&x[0].exact), computed: image(&x[0].computed) };
+    let e = Exponentials::new(s, &x[0].computed, format, n);
+    let acc = e.format;
+    let logged = e.logarithm();
+    let logged = add(logged, figures::half_ulp(acc, add(log, logged)));
+    let error = add(figures::half_ulp(acc, e.depth), logged);
+    let size = add(e.depth, log);
+    let error = add(add(error, figures::half_ulp(acc, add(size, error))), mul(2.0, e.narrowing));
+    let delta = if e.depth.is_finite() { bounds::ended(acc, format, size, error) } else { f64::INFINITY };
+    let ways = [Sensitivity::lipschitz(2.0)].into_iter().collect();
+    let mut figures = bounds::settled(format, image, delta, ways, f64::INFINITY, 1.0);
+    if delta.is_infinite() {
+        figures.range.computed = figures::WHOLE;
+    }
+    Some(vec![figures])
 }

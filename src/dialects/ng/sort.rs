@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 
 use ngc_ir::op_def::{AttrKind, Default, ResultDef, ValueKind, attribute, operand, required, result};
 use ngc_ir::{Dim, OpDef, Semantics, Signature};
-use ngc_numerics::{DType, Data, Tensor};
+use ngc_numerics::{DType, Data, Figures, Range, Sensitivity, Tensor};
 
 use super::infer::axis;
 use super::shape::{extent, parts, result_shapes, sized};
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&TOPK, &SORT];
@@ -48,6 +49,7 @@ Reference: ONNX TopK with constant k, PyTorch `topk`.",
         Ok(vec![sized(s, shape.clone(), elem)?, sized(s, shape, DType::Int(64))?])
     },
     semantics: Semantics::Primitive(|_, s, args| ranked(s, args[0], s.flag("largest"), s.flag("sorted"))),
+    transfer: Some(|s, x, _| ordered(s, x, s.flag("sorted"))),
     ..OpDef::BASE
 };
 
@@ -73,6 +75,7 @@ Reference: PyTorch `sort` (stable), NumPy `sort` and `argsort`.",
         Ok(vec![ty, ty.with_elem(DType::Int(64))])
     },
     semantics: Semantics::Primitive(|_, s, args| ranked(s, args[0], s.flag("descending"), true)),
+    transfer: Some(|s, x, _| ordered(s, x, true)),
     ..OpDef::BASE
 };
 
@@ -113,4 +116,13 @@ fn compare(data: &Data, i: usize, j: usize) -> Ordering {
         Data::Real(v) => (v[i].partial_cmp(&v[j]), v[i].is_nan(), v[j].is_nan()),
     };
     order.unwrap_or_else(|| nan_i.cmp(&nan_j))
+}
+
+/// In the order of their size elements move no farther than the largest of their errors; in another they may jump.
+fn ordered(s: &Signature<'_>, x: &[Range], sorted: bool) -> Option<Vec<Figures>> {
+    let n = crate::transfer::extent_along(s)?;
+    let all = x.first()?.hull();
+    let jump = if all.may_be_nan { f64::INFINITY } else { all.hi - all.lo };
+    let way = if sorted { Sensitivity::ONE } else { Sensitivity { lipschitz: 1.0, jump } };
+    Some(vec![Figures::selection(x[0], [way]), bounds::counting(x, (n - 1.0).max(0.0))])
 }

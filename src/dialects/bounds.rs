@@ -1,0 +1,456 @@
+//! Transfer functions that op families share: selections, reductions, contractions, decisions.
+
+use ngc_ir::op_def::TransferFn;
+use ngc_ir::{Signature, Type};
+use ngc_numerics::figures::{self, add, div, half_ulp, intersect, magnitude, mul};
+use ngc_numerics::summation::{Summation, narrowing, roundings};
+use ngc_numerics::{
+    Binary64, DType, Enclosure, Figures, Format, Interval, Prim, Range, Sensitivity, enclosure,
+};
+use smallvec::{SmallVec, smallvec};
+
+use crate::transfer::{count, decomposed, extent_along};
+
+/// Both sides of ranges by one function of intervals.
+fn each(x: &[Range], f: impl Fn(&[Interval]) -> Interval) -> Range {
+    let side = |of: fn(&Range) -> Interval| f(&x.iter().map(of).collect::<SmallVec<[Interval; 4]>>());
+    Range { exact: side(|r| r.exact), computed: side(|r| r.computed) }
+}
+
+fn hull(x: &[Interval]) -> Interval {
+    x.iter().copied().reduce(Enclosure::hull).unwrap_or(figures::WHOLE)
+}
+
+/// The farthest that two values of a range are apart.
+fn extent(x: &Interval) -> f64 {
+    if x.may_be_nan { f64::INFINITY } else { add(x.hi, -x.lo) }
+}
+
+/// An operand that decides, by a range of results so wide.
+fn decision(extent: f64) -> Sensitivity {
+    Sensitivity { lipschitz: 0.0, jump: extent }
+}
+
+/// Elements of the first operand; others say which.
+pub(crate) const SELECTION: Option<TransferFn> = Some(|_, x, results| {
+    let jump = decision(extent(&x.first()?.hull()));
+    let sensitivity = || (0..x.len()).map(|i| if i == 0 { Sensitivity::ONE } else { jump });
+    Some(results.iter().map(|_| Figures::selection(x[0], sensitivity())).collect())
+});
+
+/// Elements of all operands.
+pub(crate) const JOINING: Option<TransferFn> =
+    Some(|_, x, _| Some(vec![Figures::selection(each(x, hull), x.iter().map(|_| Sensitivity::ONE))]));
+
+/// Elements of the first operand, and 0.
+pub(crate) const MASKING: Option<TransferFn> = Some(|_, x, _| {
+    let range = each(&x[..1], |x| x[0].hull(Enclosure::point(0.0)));
+    Some(vec![Figures::selection(range, [Sensitivity::ONE])])
+});
+
+/// Elements of the first operand, and a value.
+pub(crate) fn filling(x: &[Range], value: f64) -> Option<Vec<Figures>> {
+    let range = each(&x[..1], |x| x[0].hull(Enclosure::point(value)));
+    Some(vec![Figures::selection(range, [Sensitivity::ONE])])
+}
+
+/// Results that are one of a set of integers, whatever the operands.
+pub(crate) fn counting(x: &[Range], greatest: f64) -> Figures {
+    let mut figures = Figures::constant(Enclosure::new(0.0, greatest));
+    figures.sensitivity = x.iter().map(|_| decision(greatest)).collect();
+    figures
+}
+
+/// The second operand where the first holds, else the third.
+pub(crate) const CHOICE: Option<TransferFn> = Some(|_, x, _| {
+    let [c, a, b] = x else { return None };
+    let choose = |c: Interval, a: Interval, b: Interval| match (c.lo > 0.0, c.hi < 1.0) {
+        (true, _) => a,
+        (_, true) => b,
+        _ => a.hull(b),
+    };
+    let range = Range {
+        exact: choose(c.exact, a.exact, b.exact),
+        computed: choose(c.computed, a.computed, b.computed),
+    };
+    let c = c.hull();
+    let (yes, no) = (c.lo > 0.0, c.hi < 1.0);
+    let taken = |out: bool| if out { Sensitivity::NONE } else { Sensitivity::ONE };
+    let jump = if yes || no { Sensitivity::NONE } else { decision(extent(&a.hull().hull(b.hull()))) };
+    Some(vec![Figures { condition: 1.0, ..Figures::selection(range, [jump, taken(no), taken(yes)]) }])
+});
+
+/// A truth value: decided by `f` of the ranges, where it can be.
+pub(crate) fn truth(x: &[Range], f: impl Fn(&[Interval]) -> Option<bool>) -> Option<Vec<Figures>> {
+    let value = |verdict: Option<bool>| match verdict {
+        Some(v) => Enclosure::point(f64::from(u8::from(v))),
+        None => Enclosure::new(0.0, 1.0),
+    };
+    let range = each(x, |x| value(f(x)));
+    let hulls: SmallVec<[Interval; 3]> = x.iter().map(Range::hull).collect();
+    let decided = f(&hulls).is_some();
+    let mut figures = Figures::constant(range.exact);
+    figures.range = range;
+    figures.sensitivity = x.iter().map(|_| if decided { Sensitivity::NONE } else { decision(1.0) }).collect();
+    Some(vec![figures])
+}
+
+/// The truth of an interval of truth values.
+pub(crate) fn known(x: &Interval) -> Option<bool> {
+    if x.lo > 0.0 {
+        Some(true)
+    } else if x.hi < 1.0 {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// The greatest or least of many.
+pub(crate) const EXTREME: Option<TransferFn> = Some(|s, x, results| {
+    let format = results[0].format();
+    let empty = match s.def.short_name() {
+        "reduce_max" => f64::NEG_INFINITY,
+        _ => f64::INFINITY,
+    };
+    // Of no elements, which an unknown extent may mean, it is an infinity, or the end of an integer type.
+    let surely = count(s).is_some_and(|n| n > 0.0);
+    let range = each(&x[..1], |x| match (surely, format) {
+        (true, _) => x[0],
+        (_, Some(_)) => x[0].hull(Enclosure::point(empty)),
+        _ => figures::WHOLE,
+    });
+    Some(vec![Figures::selection(range, [Sensitivity::ONE])])
+});
+
+/// Integers are exact, but wrap; beyond 2^53 nothing is said.
+pub(crate) fn whole_numbers(x: &[Range], value: Interval, lipschitz: f64) -> Option<Vec<Figures>> {
+    let certain = magnitude(&value) <= (1u64 << 53) as f64;
+    let mut figures = Figures::unknown(x.len());
+    figures.delta = 0.0;
+    if certain {
+        figures.range = Range::both(value);
+        figures.sensitivity = x.iter().map(|_| Sensitivity::lipschitz(lipschitz)).collect();
+        figures.condition = f64::INFINITY;
+        figures.curvature = 0.0;
+    }
+    Some(vec![figures])
+}
+
+pub(crate) fn times(x: Interval, y: Interval) -> Interval {
+    enclosure::apply(&Binary64, Prim::Mul, &[&x, &y])
+}
+
+/// The sum of `n` values of a range.
+pub(crate) fn repeated(x: Interval, n: Option<f64>) -> Interval {
+    match n {
+        Some(n) => times(x, Enclosure::point(n)),
+        None => Enclosure {
+            lo: if x.lo < 0.0 { f64::NEG_INFINITY } else { 0.0 },
+            hi: if x.hi > 0.0 { f64::INFINITY } else { 0.0 },
+            may_be_nan: x.may_be_nan,
+        },
+    }
+}
+
+fn same_sign(x: &Interval) -> bool {
+    !x.may_be_nan && (x.lo >= 0.0 || x.hi <= 0.0)
+}
+
+/// The summation of an op on elements of `format`.
+pub(crate) fn summation(s: &Signature<'_>, format: Format, terms: f64) -> Summation {
+    Summation { format: s.accumulate(format), method: s.sum_method(), terms }
+}
+
+/// Rounding, at the end, of a value of `size` at most with `error` from the format of a sum to that of the result; the
+/// whole error, infinite if the value may overflow on the way.
+pub(crate) fn ended(acc: Format, format: Format, size: f64, error: f64) -> f64 {
+    add(error, narrowing(acc, format, add(size, error)))
+}
+
+/// Figures of a float result over the reals, with the error of its evaluation; `computed` follows from both.
+pub(crate) fn settled(
+    format: Format,
+    image: Range,
+    delta: f64,
+    sensitivity: SmallVec<[Sensitivity; 3]>,
+    condition: f64,
+    curvature: f64,
+) -> Figures {
+    let computed = figures::round(format, &figures::widen(&image.computed, delta));
+    // Rounding is monotone, and an error that is bounded leaves values finite.
+    let max = format.max_finite();
+    let computed = if delta.is_finite() {
+        intersect(&computed, &Enclosure { lo: -max, hi: max, may_be_nan: true })
+    } else {
+        computed
+    };
+    Figures { range: Range { exact: image.exact, computed }, sensitivity, delta, condition, curvature }
+}
+
+/// The sum over axes.
+pub(crate) const SUM: Option<TransferFn> = Some(|s, x, results| {
+    let n = count(s);
+    let [x0] = x else { return None };
+    let image = each(x, |x| repeated(x[0], n));
+    let terms = n.unwrap_or(f64::INFINITY);
+    let Some(format) = results[0].format() else {
+        return whole_numbers(x, image.exact.hull(image.computed), terms);
+    };
+    let sum = summation(s, format, terms);
+    let size = magnitude(&x0.computed);
+    let error = if terms == 0.0 { 0.0 } else { sum.of_terms(format, size) };
+    let delta = if terms <= 1.0 {
+        narrowed_twice(sum.format, format, size)
+    } else {
+        ended(sum.format, format, mul(terms, size), error)
+    };
+    let condition = if same_sign(&x0.hull()) { 1.0 } else { f64::INFINITY };
+    Some(vec![settled(format, image, delta, smallvec![Sensitivity::lipschitz(terms)], condition, 0.0)])
+});
+
+/// A value that passes through another format.
+fn narrowed_twice(acc: Format, format: Format, size: f64) -> f64 {
+    let first = narrowing(format, acc, size);
+    let second =
+        if size > format.max_finite() { f64::INFINITY } else { narrowing(acc, format, add(size, first)) };
+    // A value of the format that the accumulator holds comes back unchanged.
+    if first == 0.0 && size <= format.max_finite() { 0.0 } else { add(first, second) }
+}
+
+/// The product over axes.
+pub(crate) const PRODUCT: Option<TransferFn> = Some(|s, x, results| {
+    let n = count(s);
+    products(s, x, results, n, false)
+});
+
+/// Products of up to `n` elements.
+pub(crate) fn products(
+    s: &Signature<'_>,
+    x: &[Range],
+    results: &[Type],
+    n: Option<f64>,
+    running: bool,
+) -> Option<Vec<Figures>> {
+    let n = n?;
+    let power = |m: f64, k: f64| -> f64 {
+        let p = m.powf(k);
+        // `powf` is within a few units of the last place.
+        if p == 1.0 && (m == 1.0 || k == 0.0) { 1.0 } else { mul(p, 1.0 + 1e-12).max(f64::from_bits(1)) }
+    };
+    let bound = |m: f64| power(m, n).max(if running || n == 0.0 { 1.0f64.max(m) } else { 0.0 });
+    let image = each(x, |x| {
+        let most = bound(magnitude(&x[0]));
+        if n == 0.0 {
+            return Enclosure::point(1.0);
+        }
+        Enclosure {
+            lo: if x[0].lo >= 0.0 { 0.0 } else { -most },
+            hi: most,
+            may_be_nan: x[0].may_be_nan || most.is_infinite(),
+        }
+    });
+    let size = magnitude(&x[0].computed);
+    let Some(format) = results[0].format() else {
+        return whole_numbers(x, image.exact.hull(image.computed), mul(n, power(size.max(1.0), n)));
+    };
+    let acc = s.accumulate(format);
+    let u = acc.unit_roundoff();
+    let narrow = narrowing(format, acc, size);
+    let size = add(size, narrow);
+    let most = power(size.max(1.0), n);
+    // Each factor multiplies what came before, each product rounds relatively or by half the least number.
+    let relative = mul(roundings(n, u), power(size, n).max(if running { bound(size) } else { 0.0 }));
+    let tiny = mul(mul(n, acc.min_subnormal()), mul(most, add(1.0, roundings(n, u))));
+    let operands = mul(mul(n, narrow), most);
+    let error = add(add(relative, tiny), operands);
+    let room = mul(most, add(1.0, roundings(n, u)));
+    let error = if add(room, error) > acc.max_finite() { f64::INFINITY } else { error };
+    let delta = if n == 0.0 { 0.0 } else { ended(acc, format, bound(size), error) };
+    let wide = magnitude(&x[0].hull());
+    let lipschitz = mul(n, power(wide.max(1.0), n));
+    Some(vec![settled(format, image, delta, smallvec![Sensitivity::lipschitz(lipschitz)], n, f64::INFINITY)])
+}
+
+/// Running sums along an axis.
+pub(crate) const RUNNING_SUM: Option<TransferFn> = Some(|s, x, results| {
+    let n = extent_along(s)?;
+    let zero = Enclosure::point(0.0);
+    let image = each(x, |x| {
+        let all = x[0].hull(repeated(x[0], Some(n)));
+        if s.flag("exclusive") { all.hull(zero) } else { all }
+    });
+    let Some(format) = results[0].format() else {
+        return whole_numbers(x, image.exact.hull(image.computed), n);
+    };
+    let sum = Summation { format: s.accumulate(format), method: ngc_numerics::SumMethod::Naive, terms: n };
+    let size = magnitude(&x[0].computed);
+    let delta = ended(sum.format, format, mul(n, size), sum.of_terms(format, size));
+    let condition = if same_sign(&x[0].hull()) { 1.0 } else { f64::INFINITY };
+    Some(vec![settled(format, image, delta, smallvec![Sensitivity::lipschitz(n)], condition, 0.0)])
+});
+
+/// Running products along an axis.
+pub(crate) const RUNNING_PRODUCT: Option<TransferFn> =
+    Some(|s, x, results| products(s, x, results, extent_along(s), true));
+
+/// Inner products of `terms` pairs of elements of the first two operands, and the third operand added to them, all in
+/// the format of accumulation.
+pub(crate) fn contraction(
+    s: &Signature<'_>,
+    x: &[Range],
+    results: &[Type],
+    terms: Option<f64>,
+    padded: bool,
+) -> Option<Vec<Figures>> {
+    let zero = |x: Interval| if padded { x.hull(Enclosure::point(0.0)) } else { x };
+    let product = |a: Interval, b: Interval| repeated(times(zero(a), b), terms);
+    let n = terms.unwrap_or(f64::INFINITY);
+    let image = each(x, |x| {
+        let sum = product(x[0], x[1]);
+        x.get(2).map_or(sum, |b| enclosure::apply(&Binary64, Prim::Add, &[&sum, b]))
+    });
+    let side = |i: usize| (magnitude(&x[i].hull()), magnitude(&x[i].computed));
+    let ((a, ca), (b, cb)) = (side(0), side(1));
+    let Some(format) = results[0].format() else {
+        return whole_numbers(x, image.exact.hull(image.computed), mul(n, a.max(b)));
+    };
+    let sum = summation(s, format, n);
+    let mut error = sum.of_products(format, ca, cb);
+    let mut size = mul(n, mul(ca, cb));
+    let mut sensitivity: SmallVec<[Sensitivity; 3]> =
+        smallvec![Sensitivity::lipschitz(mul(n, b)), Sensitivity::lipschitz(mul(n, a))];
+    if let Some(bias) = x.get(2) {
+        let bias = magnitude(&bias.computed);
+        error = add(error, narrowing(format, sum.format, bias));
+        size = add(size, bias);
+        error = add(error, half_ulp(sum.format, add(size, error)));
+        sensitivity.push(Sensitivity::ONE);
+    }
+    let delta = ended(sum.format, format, size, error);
+    let condition =
+        if same_sign(&times(x[0].hull(), x[1].hull())) && x.len() == 2 { 2.0 } else { f64::INFINITY };
+    Some(vec![settled(format, image, delta, sensitivity, condition, mul(2.0, n))])
+}
+
+/// Means of windows of `terms` elements at most; `empty` if a window may have none.
+pub(crate) fn window_mean(
+    s: &Signature<'_>,
+    x: &[Range],
+    results: &[Type],
+    terms: f64,
+    padded: bool,
+    empty: bool,
+) -> Option<Vec<Figures>> {
+    let format = results[0].format()?;
+    let image = each(x, |x| {
+        let all = if padded { x[0].hull(Enclosure::point(0.0)) } else { x[0] };
+        Enclosure { may_be_nan: all.may_be_nan || empty, ..all }
+    });
+    let sum = summation(s, format, terms);
+    let size = magnitude(&x[0].computed);
+    let narrow = narrowing(format, sum.format, size);
+    let wide = add(size, narrow);
+    // A window of k elements errs by the relative bound of k of them, divided by k; zeros beside them add nothing.
+    let relative = if sum.error(mul(terms, wide)).is_finite() { sum.relative() } else { f64::INFINITY };
+    let error = add(narrow, mul(relative, wide));
+    let error = add(error, half_ulp(sum.format, add(size, error)));
+    let delta = if empty { f64::INFINITY } else { ended(sum.format, format, size, error) };
+    let condition = if same_sign(&x[0].hull()) { 1.0 } else { f64::INFINITY };
+    Some(vec![settled(format, image, delta, smallvec![Sensitivity::ONE], condition, 0.0)])
+}
+
+/// The decomposition's figures, with what is known of the exact value beside.
+pub(crate) fn sharpened(
+    s: &Signature<'_>,
+    x: &[Range],
+    results: &[Type],
+    facts: impl Fn(&Range) -> Option<Range>,
+) -> Option<Vec<Figures>> {
+    let mut found = decomposed(s, x, results)?;
+    if let (Some(figures), Some(first)) = (found.first_mut(), x.first())
+        && let Some(fact) = facts(first)
+    {
+        let range = &mut figures.range;
+        range.exact = intersect(&range.exact, &fact.exact);
+        range.computed = intersect(&range.computed, &fact.computed);
+        if let (true, Some(format)) = (figures.delta.is_finite(), results[0].format()) {
+            let near = figures::round(format, &figures::widen(&range.exact.hull(fact.exact), figures.delta));
+            range.computed = intersect(&range.computed, &Enclosure { may_be_nan: true, ..near });
+        }
+    }
+    Some(found)
+}
+
+/// Converts between element types.
+pub(crate) fn conversion(x: &[Range], from: DType, to: DType) -> Option<Vec<Figures>> {
+    let x0 = *x.first()?;
+    let figures = match (from, to) {
+        (_, DType::Float(format)) => {
+            let size = magnitude(&x0.computed);
+            let delta = match from {
+                _ if crate::ng::convert::is_exact(from, to) => 0.0,
+                DType::Float(f) if size <= f.max_finite() => narrowing(f, format, size),
+                DType::Float(_) => f64::INFINITY,
+                _ if size <= (1u64 << 53) as f64 && format == Format::F64 => 0.0,
+                _ => half_ulp(format, size),
+            };
+            let computed = figures::round(format, &x0.computed);
+            Figures {
+                range: Range { exact: x0.exact, computed },
+                sensitivity: smallvec![Sensitivity::ONE],
+                delta,
+                condition: 1.0,
+                curvature: 0.0,
+            }
+        }
+        (_, DType::Int(1)) => {
+            let verdict = |x: &[Interval]| match x[0] {
+                x if x.is_undefined() || x.may_be_nan => None,
+                x if x.lo > 0.0 || x.hi < 0.0 => Some(true),
+                x if x.lo == 0.0 && x.hi == 0.0 => Some(false),
+                _ => None,
+            };
+            return truth(x, verdict);
+        }
+        _ => {
+            let (lo, hi) = to.int_range();
+            let (lo, hi) = (lo as f64, hi as f64);
+            let cut = |x: Interval| {
+                let inside = !x.may_be_nan && x.lo >= lo && x.hi <= hi;
+                match (from.is_float(), inside) {
+                    (true, _) if x.may_be_nan || x.is_undefined() => {
+                        Enclosure::new(lo, hi).hull(Enclosure::point(0.0))
+                    }
+                    (true, _) => Enclosure::new(x.lo.trunc().clamp(lo, hi), x.hi.trunc().clamp(lo, hi)),
+                    (false, true) => x,
+                    _ => Enclosure::new(lo, hi),
+                }
+            };
+            let range = Range { exact: cut(x0.exact), computed: cut(x0.computed) };
+            let wraps = !from.is_float() && cut(x0.hull()) != x0.hull();
+            let way = match (from.is_float(), wraps) {
+                (_, true) => decision(add(hi, -lo)),
+                (true, _) => Sensitivity { lipschitz: 1.0, jump: 1.0 },
+                _ => Sensitivity::ONE,
+            };
+            Figures { condition: f64::INFINITY, ..Figures::selection(range, [way]) }
+        }
+    };
+    Some(vec![figures])
+}
+
+/// Upper bound of `log n`.
+pub(crate) fn log_up(n: f64) -> f64 {
+    enclosure::apply(&Binary64, Prim::Log, &[&Enclosure::point(n)]).hi
+}
+
+/// Lower bound of `log n`.
+pub(crate) fn log_down(n: f64) -> f64 {
+    enclosure::apply(&Binary64, Prim::Log, &[&Enclosure::point(n)]).lo
+}
+
+/// Upper bound of `√x`.
+pub(crate) fn sqrt_up(x: f64) -> f64 {
+    div(x.sqrt().next_up(), 1.0).max(0.0)
+}

@@ -1,0 +1,237 @@
+//! What an analysis knows of an operation: ranges, Lipschitz constants, rounding errors, conditions and curvature.
+//!
+//! Every figure here is a bound: it is rounded upward, and infinite where nothing is known.
+
+use smallvec::SmallVec;
+
+use crate::{Enclosure, Format};
+
+/// The values a quantity may take.
+pub type Interval = Enclosure<f64>;
+
+/// What is known of one value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Encloses the value over the reals.
+    pub exact: Interval,
+    /// Encloses the value that is computed.
+    pub computed: Interval,
+}
+
+/// Anything at all.
+pub const WHOLE: Interval = Enclosure { lo: f64::NEG_INFINITY, hi: f64::INFINITY, may_be_nan: true };
+
+impl Range {
+    /// Nothing known.
+    pub const WHOLE: Range = Range { exact: WHOLE, computed: WHOLE };
+
+    /// A value that is computed exactly.
+    pub const fn both(interval: Interval) -> Range {
+        Range { exact: interval, computed: interval }
+    }
+
+    /// Exact and computed values together.
+    pub fn hull(&self) -> Interval {
+        self.exact.hull(self.computed)
+    }
+
+    /// Whether the value over the reals may lie beyond the finite range of `format`.
+    pub fn may_overflow(&self, format: Format) -> bool {
+        let max = format.max_finite();
+        !(self.exact.lo >= -max && self.exact.hi <= max)
+    }
+}
+
+/// How an error `ε > 0` of one operand passes: as `lipschitz · ε + jump`. No error passes as none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// Lipschitz constant in the infinity norm, on the hull of exact and computed operands.
+    pub lipschitz: f64,
+    /// The largest jump that an error can cause, where the operation is not continuous.
+    pub jump: f64,
+}
+
+impl Sensitivity {
+    /// Without influence.
+    pub const NONE: Sensitivity = Sensitivity { lipschitz: 0.0, jump: 0.0 };
+    /// Errors pass unchanged.
+    pub const ONE: Sensitivity = Sensitivity { lipschitz: 1.0, jump: 0.0 };
+    /// Nothing known.
+    pub const UNBOUNDED: Sensitivity = Sensitivity { lipschitz: f64::INFINITY, jump: f64::INFINITY };
+
+    /// A continuous operation.
+    pub const fn lipschitz(lipschitz: f64) -> Sensitivity {
+        Sensitivity { lipschitz, jump: 0.0 }
+    }
+
+    /// What becomes of an error.
+    pub fn pass(&self, error: f64) -> f64 {
+        if error == 0.0 { 0.0 } else { add(mul(self.lipschitz, error), self.jump) }
+    }
+
+    /// First `inner`, then this.
+    pub fn after(&self, inner: &Sensitivity) -> Sensitivity {
+        if *inner == Sensitivity::NONE {
+            return Sensitivity::NONE;
+        }
+        Sensitivity {
+            lipschitz: mul(self.lipschitz, inner.lipschitz),
+            jump: add(mul(self.lipschitz, inner.jump), self.jump),
+        }
+    }
+
+    /// Both ways at once.
+    pub fn and(&self, other: &Sensitivity) -> Sensitivity {
+        Sensitivity { lipschitz: add(self.lipschitz, other.lipschitz), jump: add(self.jump, other.jump) }
+    }
+}
+
+/// The figures of one result of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// The values of the result.
+    pub range: Range,
+    /// How an error of each operand passes.
+    pub sensitivity: SmallVec<[Sensitivity; 3]>,
+    /// The absolute rounding error that the operation itself adds, in units of the value: the largest distance of the
+    /// computed result from the exact function of the computed operands. Infinite where an overflow or NaN is possible.
+    pub delta: f64,
+    /// The relative condition number: sup over the range of `Σ |x_i ∂f/∂x_i| / |f|`.
+    pub condition: f64,
+    /// The curvature: `e^(2 max x)` for exp, `1/min²` for log, `1/|d|³` for a division by `d`, else the sum of the
+    /// absolute second derivatives almost everywhere; 0 for linear operations.
+    pub curvature: f64,
+}
+
+impl Figures {
+    /// Nothing known, for `operands` operands.
+    pub fn unknown(operands: usize) -> Figures {
+        Figures {
+            range: Range::WHOLE,
+            sensitivity: SmallVec::from_elem(Sensitivity::UNBOUNDED, operands),
+            delta: f64::INFINITY,
+            condition: f64::INFINITY,
+            curvature: f64::INFINITY,
+        }
+    }
+
+    /// A value that the operation makes of no operand, without rounding.
+    pub fn constant(range: Interval) -> Figures {
+        Figures {
+            range: Range::both(range),
+            sensitivity: SmallVec::new(),
+            delta: 0.0,
+            condition: 0.0,
+            curvature: 0.0,
+        }
+    }
+
+    /// Elements of the operands, each passed unchanged or not at all.
+    pub fn selection(range: Range, sensitivity: impl IntoIterator<Item = Sensitivity>) -> Figures {
+        Figures {
+            range,
+            sensitivity: sensitivity.into_iter().collect(),
+            delta: 0.0,
+            condition: 1.0,
+            curvature: 0.0,
+        }
+    }
+
+    /// The error functional `Φ(ε) = Σ L_i ε_i + Δ`: a bound of the error of the result, absolute, from those of the
+    /// operands.
+    pub fn error(&self, operands: &[f64]) -> f64 {
+        self.sensitivity.iter().zip(operands).fold(self.delta, |sum, (s, &e)| add(sum, s.pass(e)))
+    }
+}
+
+/// `x + y` for bounds, rounded up.
+pub fn add(x: f64, y: f64) -> f64 {
+    if x == 0.0 {
+        y
+    } else if y == 0.0 {
+        x
+    } else {
+        (x + y).next_up()
+    }
+}
+
+/// `x y` for bounds, rounded up. No error times any constant is no error.
+pub fn mul(x: f64, y: f64) -> f64 {
+    if x == 0.0 || y == 0.0 {
+        0.0
+    } else if x == 1.0 {
+        y
+    } else if y == 1.0 {
+        x
+    } else {
+        (x * y).next_up()
+    }
+}
+
+/// `x / y` for bounds, `y > 0`, rounded up.
+pub fn div(x: f64, y: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { (x / y).next_up() }
+}
+
+/// The greatest absolute value; infinite where the value may be undefined.
+pub fn magnitude(x: &Interval) -> f64 {
+    if x.may_be_nan || x.is_undefined() { f64::INFINITY } else { x.lo.abs().max(x.hi.abs()) }
+}
+
+/// The least absolute value.
+pub fn mignitude(x: &Interval) -> f64 {
+    if x.is_undefined() || (x.lo <= 0.0 && x.hi >= 0.0) { 0.0 } else { x.lo.abs().min(x.hi.abs()) }
+}
+
+/// The values common to two enclosures of one quantity.
+pub fn intersect(x: &Interval, y: &Interval) -> Interval {
+    if x.is_undefined() || y.is_undefined() {
+        return if x.is_undefined() { *x } else { *y };
+    }
+    let (lo, hi) = (x.lo.max(y.lo), x.hi.min(y.hi));
+    // Two sound enclosures meet; if they do not, nothing is certain, and neither is narrowed.
+    if lo > hi { *x } else { Enclosure { lo, hi, may_be_nan: x.may_be_nan && y.may_be_nan } }
+}
+
+/// `x` widened by an absolute error to both sides; NaN may come only where the error is not bounded.
+pub fn widen(x: &Interval, error: f64) -> Interval {
+    if error == 0.0 || x.is_undefined() {
+        return *x;
+    }
+    if error == f64::INFINITY {
+        return WHOLE;
+    }
+    Enclosure { lo: (x.lo - error).next_down(), hi: (x.hi + error).next_up(), may_be_nan: x.may_be_nan }
+}
+
+/// The largest error of rounding a real number of at most this magnitude to nearest; infinite where it may overflow.
+pub fn half_ulp(format: Format, magnitude: f64) -> f64 {
+    if magnitude == 0.0 {
+        0.0
+    } else if magnitude <= format.max_finite() {
+        // Numbers below a power of two lie in the binade below it.
+        (format.ulp(magnitude.next_down()) * 0.5).max(f64::from_bits(1))
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// The values of `format` that numbers of `x` round to, to nearest; in a format without infinities an overflow is NaN.
+pub fn round(format: Format, x: &Interval) -> Interval {
+    if x.is_undefined() {
+        return *x;
+    }
+    let max = format.max_finite();
+    let (lo, hi) = (format.round(x.lo), format.round(x.hi));
+    if format.has_infinity() {
+        // Infinite ends come from outside or from an overflow; both stay.
+        return Enclosure { lo, hi, may_be_nan: x.may_be_nan };
+    }
+    let lost = lo.is_nan() || hi.is_nan() || x.lo < -max || x.hi > max;
+    let end = |rounded: f64, bound: f64| if rounded.is_nan() { bound } else { rounded };
+    Enclosure {
+        lo: end(lo, if x.lo < 0.0 { -max } else { max }),
+        hi: end(hi, if x.hi < 0.0 { -max } else { max }),
+        may_be_nan: x.may_be_nan || lost,
+    }
+}
