@@ -311,6 +311,8 @@ impl Check<'_> {
 
 fn computes(pattern: &Pattern) -> bool {
     match pattern {
+        // A constant taken over as it is.
+        Pattern::Computed(Expr::Call(name, ..), _) if name.as_str() == "value" => false,
         Pattern::Computed(..) => true,
         Pattern::Op(op) => op.args.iter().any(computes),
         _ => false,

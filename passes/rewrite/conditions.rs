@@ -282,6 +282,13 @@ pub const FUNCTIONS: &[Function] = &[
         },
     },
     Function {
+        name: "same",
+        arity: 2,
+        doc: "the two are one term",
+        terms: 2,
+        eval: |e, _| Ok(Val::Bool(e.terms[0] == e.terms[1])),
+    },
+    Function {
         name: "same_type",
         arity: 2,
         doc: "the two terms have one type",

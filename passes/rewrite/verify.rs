@@ -6,7 +6,7 @@
 
 use ngc_dialects::ng::constant::tensor_to_attr;
 use ngc_interp::Interpreter;
-use ngc_ir::op_def::AttrKind;
+use ngc_ir::op_def::{AttrKind, ValueKind};
 use ngc_ir::{
     Attr, AttrDict, Body, Builder, Context, Dim, Ident, InsertPoint, Loc, Module, OpState, Type, Value,
 };
@@ -42,7 +42,7 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Effort {
-        Effort { points: 1000, shapes: 5, trials: 20_000 }
+        Effort { points: 1000, shapes: 5, trials: 160_000 }
     }
 }
 
@@ -136,9 +136,14 @@ impl Instance {
         let block = body.add_block(root);
         let mut m = Match::default();
         let (mut arguments, mut inputs) = (Vec::new(), Vec::new());
-        for &(name, integer) in &variables.terms {
+        for &(name, kind) in &variables.terms {
             let shape = random.shape(&base);
-            let input = random.tensor(if integer { DType::Int(64) } else { DType::Float(format) }, shape)?;
+            let dtype = match kind {
+                ValueKind::Int => DType::Int(64),
+                ValueKind::Bool => DType::Int(1),
+                _ => DType::Float(format),
+            };
+            let input = random.tensor(dtype, shape)?;
             let ty = tensor_type(&input);
             let value = body.add_argument(block, ty, Loc::Unknown);
             m.bindings.bind(name, Bound::Term(Term::Value(value)));
@@ -277,8 +282,8 @@ fn agree(a: &Float, b: &Float) -> bool {
 /// What must be chosen for an instance.
 #[derive(Default)]
 struct Variables {
-    /// Term variables, and whether they are integers.
-    terms: Vec<(Ident, bool)>,
+    /// Term variables with the kind of their elements.
+    terms: Vec<(Ident, ValueKind)>,
     constants: Vec<Ident>,
     /// Attribute variables with their kind and the attribute's name; an item of a list is an integer.
     attrs: Vec<(Ident, AttrKind, Ident)>,
@@ -292,10 +297,9 @@ impl Variables {
             match arg {
                 Pattern::Var(name, _) if self.subterm(pattern, *name) => {}
                 Pattern::Var(name, _) => {
-                    let integer =
-                        def.operands.get(i).is_some_and(|o| o.kind == ngc_ir::op_def::ValueKind::Int);
+                    let kind = def.operands.get(i).map_or(ValueKind::Float, |o| o.kind);
                     if !self.terms.iter().any(|(n, _)| n == name) {
-                        self.terms.push((*name, integer));
+                        self.terms.push((*name, kind));
                     }
                 }
                 Pattern::Const(name, _) if !self.constants.contains(name) => self.constants.push(*name),
@@ -359,7 +363,8 @@ impl Random {
         lo + (hi - lo) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The base shape most often; else one that broadcasts with it, or lacks a dimension, or has the last two swapped.
+    /// The base shape most often; else one that broadcasts with it, or lacks a dimension, or has the last two swapped,
+    /// or a column that a matrix of the base shape may be multiplied by.
     fn shape(&mut self, base: &[usize]) -> Vec<usize> {
         let mut shape = base.to_vec();
         match self.below(10) {
@@ -383,6 +388,7 @@ impl Random {
                 shape[n - 1] = *self.pick(&[1, 2, 3]);
             }
             5 => shape.clear(),
+            6 => shape = base.last().map_or_else(Vec::new, |&n| vec![n, 1]),
             _ => {}
         }
         shape
@@ -401,11 +407,12 @@ impl Random {
         Tensor::floats(format, shape, values).ok()
     }
 
-    /// A constant that conditions may ask for: a number of elements, one less, a power of two, a small number.
+    /// A constant that conditions may ask for: a number of elements, one less, one, a power of two, a small
+    /// number.
     fn constant(&mut self, base: &[usize], format: Format) -> f64 {
         let count: usize = base.iter().filter(|_| self.below(2) == 0).product();
         let count = count as f64;
-        format.round(*self.pick(&[count, count, count - 1.0, 0.125, 0.5, 2.0, 4.0, -2.0, 1e-3]))
+        format.round(*self.pick(&[count, count, count - 1.0, 1.0, 0.125, 0.5, 2.0, 4.0, -2.0, 1e-3]))
     }
 
     fn attribute(&mut self, kind: AttrKind, name: &str, base: &[usize], format: Format) -> Attr {

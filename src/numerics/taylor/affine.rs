@@ -174,8 +174,13 @@ impl Form {
     }
 
     /// The product with a number known exactly.
-    pub fn scale(&self, factor: f64) -> Form {
-        self.mul(&Form::interval(Enclosure::point(factor), self.slopes.len()))
+    pub fn scale(mut self, factor: f64) -> Form {
+        self.range = enclosure::apply(&Binary64, Prim::Mul, &[&self.range, &Enclosure::point(factor)]);
+        self.center *= factor;
+        self.slopes.iter_mut().for_each(|slope| *slope *= factor);
+        let rounded = ROUNDOFF * (self.center.abs() + factor.abs() * self.spread);
+        self.rest = upward(factor.abs() * self.rest + rounded);
+        self.finish()
     }
 
     /// A function of forms, by the mean value theorem about a point inside their ranges: `reference` gives an enclosure of
@@ -230,7 +235,7 @@ impl Form {
         }
         // The line with this slope that is not below |x| at either end is above it between them.
         let offset = upward((hi - slope * hi).max(-lo - slope * lo));
-        let mut chord = self.scale(slope);
+        let mut chord = self.clone().scale(slope);
         chord.range = Enclosure::new(f64::NEG_INFINITY, f64::INFINITY);
         chord.center += offset;
         chord.rest = upward(chord.rest + ROUNDOFF * (chord.center.abs() + offset));

@@ -19,8 +19,8 @@ use crate::derivative;
 use crate::enclosure::{self, Enclosure};
 use crate::expr::{self, Constant, Expr, Prim};
 use crate::format::Format;
-use crate::program::Program;
 
+use super::Formula;
 use super::affine::{Form, magnitude, mignitude};
 use super::fact::Fact;
 use super::graph::{Node, RoundedConstant, RoundedGraph};
@@ -58,7 +58,7 @@ pub struct Tape<'g> {
     steps: Vec<Step>,
     facts: Vec<Option<Fact>>,
     /// The derivatives of the primitives in use, by themselves: of the arguments, then the value.
-    partials: HashMap<Prim, Vec<(Program, Vec<Enclosure<f64>>)>>,
+    partials: HashMap<Prim, Vec<Formula>>,
 }
 
 /// What a box says of the error.
@@ -137,12 +137,8 @@ impl<'g> Tape<'g> {
     fn require_partials(&mut self, prim: Prim) {
         self.partials.entry(prim).or_insert_with(|| {
             let args: Vec<Expr> = (0..prim.arity()).map(Expr::var).collect();
-            let ready = |partial: Expr| {
-                let program = Program::new(&partial);
-                let constants = program.enclose_constants(&Binary64);
-                (program, constants)
-            };
-            derivative::partials(prim, &args, &Expr::var(prim.arity())).into_iter().map(ready).collect()
+            let partials = derivative::partials(prim, &args, &Expr::var(prim.arity()));
+            partials.iter().map(Formula::new).collect()
         });
     }
 
@@ -280,10 +276,8 @@ impl<'g> Tape<'g> {
                     return Form::interval(range, args[0].inputs());
                 }
                 ranges.push(range);
-                let partials: SmallVec<[Enclosure<f64>; 3]> = self.partials[&prim]
-                    .iter()
-                    .map(|(program, constants)| program.enclose(&Binary64, constants, &[], &ranges))
-                    .collect();
+                let partials: SmallVec<[Enclosure<f64>; 3]> =
+                    self.partials[&prim].iter().map(|partial| partial.enclose(&ranges)).collect();
                 Form::linearised(args, range, &partials, of)
             }
         }
@@ -304,7 +298,7 @@ impl<'g> Tape<'g> {
                     let term = match edge.factor {
                         Factor::Unit(1.0) => adjoint.clone(),
                         Factor::Unit(-1.0) => adjoint.clone().negate(),
-                        Factor::Unit(factor) => adjoint.scale(factor),
+                        Factor::Unit(factor) => adjoint.clone().scale(factor),
                         Factor::Place(i) if values[i].is_zero() => continue,
                         Factor::Place(i) => adjoint.mul(&values[i]),
                     };
@@ -326,8 +320,7 @@ impl<'g> Tape<'g> {
         let mut reaching: Vec<f64> = Vec::with_capacity(errors.len());
         let mut cut = Vec::with_capacity(errors.len());
         for (place, error) in errors.iter_mut().enumerate() {
-            let range = &values[place].range;
-            let width = if range.may_be_nan { f64::INFINITY } else { (range.hi - range.lo).next_up() };
+            let width = width(&values[place].range);
             let through = |edge: &Edge| match edge.factor {
                 _ if reaching[edge.operand] == 0.0 => 0.0,
                 Factor::Unit(factor) => factor.abs() * reaching[edge.operand],
@@ -404,9 +397,9 @@ impl<'g> Tape<'g> {
             }
             sum = sum.add(&adjoint.above_magnitude().scale(error), 1.0);
         }
-        let undefined = output.range.may_be_nan || sum.range.may_be_nan || sum.range.is_undefined();
+        let undefined = output.range.may_be_nan || sum.range.may_be_nan || sum.range.hi.is_nan();
         // Exact and computed output are in one range.
-        let width = (output.range.hi - output.range.lo).next_up();
+        let width = width(&output.range);
         let absolute = if undefined { f64::INFINITY } else { sum.range.hi.max(0.0).min(width) };
         let size = mignitude(&output.range);
         let relative = if undefined {
@@ -433,6 +426,12 @@ impl<'g> Tape<'g> {
         let quotient = Form::linearised(&[sum, output], range, &[reciprocal, slope], |at| of(&at[0], &at[1]));
         if quotient.range.may_be_nan { f64::INFINITY } else { magnitude(&quotient.range) }
     }
+}
+
+/// Not below the distance of any two values in a range.
+fn width(range: &Enclosure<f64>) -> f64 {
+    let width = (range.hi - range.lo).next_up();
+    if range.may_be_nan || width.is_nan() { f64::INFINITY } else { width }
 }
 
 /// Whether the primitive is not continuous.

@@ -90,7 +90,7 @@ impl RoundedGraph {
             }
             expr::Node::Select(cmp, parts) => {
                 let parts = std::array::from_fn(|i| self.add_expr(&parts[i], format, known));
-                self.select(*cmp, parts, format)
+                self.select(*cmp, parts)
             }
         };
         known.insert(address, value);
@@ -130,9 +130,14 @@ impl RoundedGraph {
         self.add(Node::Apply(prim, operands), format)
     }
 
-    /// `if a cmp b then t else e` of `[a, b, t, e]`. Nothing is rounded; `format` is that of `t` and `e`.
-    pub fn select(&mut self, cmp: Cmp, parts: [Value; 4], format: Format) -> Value {
-        self.add(Node::Select(cmp, parts.map(|part| part.0)), format)
+    /// `if a cmp b then t else e` of `[a, b, t, e]`; nothing is rounded.
+    ///
+    /// # Panics
+    /// When `t` and `e` are not in one format.
+    pub fn select(&mut self, cmp: Cmp, parts: [Value; 4]) -> Value {
+        let [.., t, e] = parts.map(|part| self.nodes[part.0].1);
+        assert_eq!(t, e, "both branches of a selection have one format; cast the one that has not");
+        self.add(Node::Select(cmp, parts.map(|part| part.0)), t)
     }
 
     /// An earlier value rounded to another format.
@@ -234,7 +239,7 @@ impl RoundedConstant {
             _ if exact.is_point() && exact.lo == rounded => 0.0,
             Constant::Rational(value) if rounded.is_finite() => {
                 let rounded = rug::Rational::from_f64(rounded).unwrap_or_default();
-                let difference = rug::Rational::from(value - rounded).abs();
+                let difference = (value - rounded).abs();
                 Float::with_val_round(53, difference, Round::Up).0.to_f64_round(Round::Up)
             }
             _ => (rounded - exact.lo).abs().max((rounded - exact.hi).abs()).next_up(),

@@ -16,5 +16,28 @@ mod graph;
 mod rounding;
 mod search;
 
+use crate::binary64::Binary64;
+use crate::enclosure::Enclosure;
+use crate::expr::Expr;
+use crate::program::Program;
+
 pub use graph::{RoundedGraph, Value};
 pub use search::{ErrorBound, Options, analyze};
+
+/// A formula ready for evaluation over intervals.
+struct Formula {
+    program: Program,
+    constants: Vec<Enclosure<f64>>,
+}
+
+impl Formula {
+    fn new(formula: &Expr) -> Formula {
+        let program = Program::new(formula);
+        let constants = program.enclose_constants(&Binary64);
+        Formula { program, constants }
+    }
+
+    fn enclose(&self, args: &[Enclosure<f64>]) -> Enclosure<f64> {
+        self.program.enclose(&Binary64, &self.constants, &[], args)
+    }
+}

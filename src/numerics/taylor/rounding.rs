@@ -98,7 +98,11 @@ pub fn conversion_error(range: &Enclosure<f64>, lattice: i32, format: Format) ->
     }
     let step = half_spacing(format, m);
     let (least, greatest) = (format.round(range.lo), format.round(range.hi));
-    if least == greatest {
+    if step.is_infinite() {
+        step
+    } else if range.lo == range.hi && range.lo == least {
+        0.0
+    } else if least == greatest {
         // All of the range rounds to one value.
         step.min((range.hi - least).max(least - range.lo).next_up())
     } else {

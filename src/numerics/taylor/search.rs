@@ -3,12 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::binary64::Binary64;
 use crate::enclosure::Enclosure;
 use crate::expr::Expr;
 use crate::format::Format;
-use crate::program::Program;
 
+use super::Formula;
 use super::form::{Outcome, Tape};
 use super::graph::RoundedGraph;
 
@@ -32,7 +31,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { floor: None, tolerance: 0.01, effort: 1 << 20, constraints: Vec::new() }
+        Options { floor: None, tolerance: 0.01, effort: 3 << 18, constraints: Vec::new() }
     }
 }
 
@@ -68,14 +67,9 @@ pub fn analyze(graph: &RoundedGraph, sides: &[(f64, f64)], options: &Options) ->
     let tape = Tape::new(graph);
     let range = tape.evaluate(&whole, 0.0).range;
     let floor = options.floor.unwrap_or_else(|| default_floor(graph.format(), &range));
-    let ready = |constraint: &Expr| {
-        let program = Program::new(constraint);
-        let constants = program.enclose_constants(&Binary64);
-        (program, constants)
-    };
     let search = Search {
         tape,
-        constraints: options.constraints.iter().map(ready).collect(),
+        constraints: options.constraints.iter().map(Formula::new).collect(),
         floor,
         tolerance: options.tolerance,
     };
@@ -109,7 +103,7 @@ fn default_floor(format: Format, range: &Enclosure<f64>) -> f64 {
 
 struct Search<'g> {
     tape: Tape<'g>,
-    constraints: Vec<(Program, Vec<Enclosure<f64>>)>,
+    constraints: Vec<Formula>,
     floor: f64,
     tolerance: f64,
 }
@@ -120,8 +114,8 @@ struct Maximum {
     boxes: usize,
 }
 
-/// A box yet to be split, in the order of its bound; of equal ones the last made is the greater, so that plateaus are searched
-/// in depth.
+/// A box yet to be split, in the order of its bound; of equal ones the last made is the greater, so that plateaus are
+/// searched in depth.
 struct Open {
     bound: f64,
     made: usize,
@@ -133,7 +127,7 @@ struct Open {
 impl Search<'_> {
     fn maximum(&self, whole: &[Enclosure<f64>], budget: usize, figure: fn(&Outcome) -> f64) -> Maximum {
         let mut attained: f64 = 0.0;
-        let mut boxes = 0;
+        let (mut boxes, mut probes) = (0, 0);
         // Boxes that cannot be split any more.
         let mut closed: f64 = 0.0;
         let mut open = BinaryHeap::new();
@@ -157,9 +151,11 @@ impl Search<'_> {
                 break;
             }
             let Some(top) = open.pop() else { break };
+            probes += 1;
             let center: Vec<Enclosure<f64>> =
                 top.sides.iter().map(|side| Enclosure::point(split_point(side).unwrap_or(side.lo))).collect();
-            if self.feasible(&center) == Some(true) {
+            // Every box is probed at first, when the largest errors are found, and every fourth later.
+            if (probes < 64 || probes % 4 == 0) && self.feasible(&center) == Some(true) {
                 let here = figure(&self.tape.evaluate(&center, self.floor));
                 boxes += 1;
                 if here.is_finite() {
@@ -183,8 +179,8 @@ impl Search<'_> {
     /// Whether all, none or some (unknown) of a box meets the constraints.
     fn feasible(&self, sides: &[Enclosure<f64>]) -> Option<bool> {
         let mut all = true;
-        for (constraint, constants) in &self.constraints {
-            let value = constraint.enclose(&Binary64, constants, &[], sides);
+        for constraint in &self.constraints {
+            let value = constraint.enclose(sides);
             if value.hi < 0.0 {
                 return Some(false);
             }

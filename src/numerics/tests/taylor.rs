@@ -1,5 +1,5 @@
 //! The round-off analysis against computations: the published kernels of testdata/error-bounds.tsv, kernels of machine
-//! learning, and random formulas. `cargo test --release -p ngc-numerics --test taylor -- --nocapture` prints the tables.
+//! learning, and random formulas (ten million values where NGC_NIGHTLY is set). `cargo test --release -p ngc-numerics --test taylor -- --nocapture` prints the tables.
 
 mod fpcore;
 
@@ -236,6 +236,9 @@ fn kernels_of_machine_learning_are_within_ten_times_of_the_observed_error() {
                 let sides = vec![(-reach, reach); inputs];
                 let (bound, observed, seconds) = check(name, &graph, &sides, &[], format);
                 let ratio = bound.absolute / observed.0;
+                // Over [-80, 80] the two-pass variance may cancel altogether in 8 and 11 bits.
+                let limit = if name == "layer norm" && reach == 80.0 { 40.0 } else { 10.0 };
+                assert!(ratio <= limit, "{name} over {reach} in {}: {bound:?}, {observed:?}", format.name());
                 let label = format!("{name} {reach} {}", format.name());
                 println!(
                     "{label:22} {:10.3e} {:10.3e} {ratio:7.2} {:7} {seconds:6.3}",
@@ -253,15 +256,15 @@ fn random_formula(random: &mut Random) -> Expr {
     for _ in 0..2 + random.next() % 6 {
         let pick = |random: &mut Random| {
             let recent = terms.len().min(4);
-            let from = if random.next() % 2 == 0 { terms.len() - recent } else { 0 };
+            let from = if random.next().is_multiple_of(2) { terms.len() - recent } else { 0 };
             terms[from + random.next() as usize % (terms.len() - from)].clone()
         };
-        let term = if random.next() % 16 == 0 {
+        let term = if random.next().is_multiple_of(16) {
             let cmp = [Cmp::Lt, Cmp::Ge, Cmp::Eq][random.next() as usize % 3];
             Expr::select(cmp, pick(random), pick(random), pick(random), pick(random))
         } else {
             // Arithmetic makes half of the operations.
-            let among = if random.next() % 2 == 0 { 4 } else { Prim::ALL.len() };
+            let among = if random.next().is_multiple_of(2) { 4 } else { Prim::ALL.len() };
             let prim = Prim::ALL[random.next() as usize % among];
             Expr::apply(prim, (0..prim.arity()).map(|_| pick(random)).collect())
         };
@@ -290,7 +293,11 @@ fn random_side(random: &mut Random, format: Format) -> (f64, f64) {
 #[test]
 fn no_sample_of_a_random_formula_exceeds_its_bounds() {
     let mut random = Random(3);
-    let formulas = if cfg!(debug_assertions) { 4000 } else { 40_000 };
+    let formulas = match std::env::var_os("NGC_NIGHTLY") {
+        Some(_) => 800_000,
+        None if cfg!(debug_assertions) => 4000,
+        None => 40_000,
+    };
     let (mut finite, mut compared) = (0, 0);
     for case in 0..formulas {
         let format = Format::ALL[case % Format::ALL.len()];
@@ -338,4 +345,45 @@ fn no_sample_of_a_random_formula_exceeds_its_bounds() {
     }
     println!("{finite} finite bounds of {formulas}, {compared} values compared");
     assert!(finite * 4 > formulas, "{finite} finite bounds of {formulas}");
+}
+
+fn absolute(formula: &Expr, sides: &[(f64, f64)], format: Format) -> f64 {
+    analyze(&RoundedGraph::from_expr(formula, format), sides, &Options::default()).absolute
+}
+
+#[test]
+fn what_cannot_be_bounded_is_infinite_and_what_is_exact_is_zero() {
+    let x = Expr::var(0);
+    assert_eq!(absolute(&(1 / &x), &[(-1.0, 1.0)], Format::F64), f64::INFINITY);
+    assert_eq!(absolute(&log(&x), &[(-1.0, 1.0)], Format::F64), f64::INFINITY);
+    assert_eq!(absolute(&(&x * &x), &[(0.0, 1000.0)], Format::F16), f64::INFINITY);
+    assert_eq!(absolute(&(2 * &x - 1), &[(0.5, 1.0)], Format::Bf16), 0.0);
+    assert_eq!(absolute(&max(&x, -&x), &[(-3.0, 5.0)], Format::F8E4M3FN), 0.0);
+    // The root's slope is unbounded at zero, its error is not.
+    let diagonal = absolute(&sqrt(square(&x)), &[(-1.0, 1.0)], Format::F64);
+    assert!(diagonal > 0.0 && diagonal < 3e-16, "{diagonal}");
+}
+
+#[test]
+fn a_cast_is_rounded_and_accumulates_in_its_own_format() {
+    let mut graph = RoundedGraph::new();
+    let (x, y) = (graph.input(0, Format::F16), graph.input(1, Format::F16));
+    // A product of two f16 is an f32, so only the cast rounds.
+    let product = graph.apply(Prim::Mul, &[x, y], Format::F32);
+    let sides = [(1.0, 2.0), (1.0, 2.0)];
+    let options = Options::default();
+    let wide = analyze(&graph, &sides, &options).absolute;
+    graph.cast(product, Format::F16);
+    let narrow = analyze(&graph, &sides, &options).absolute;
+    assert_eq!((wide, narrow), (0.0, 2f64.powi(-10)));
+}
+
+#[test]
+fn a_jump_that_rounding_may_cross_counts_in_full() {
+    let (x, y) = (Expr::var(0), Expr::var(1));
+    // The sum rounds up to 1 from below.
+    let step = absolute(&ngc_numerics::expr::floor(&x + &y), &[(0.25, 0.75), (0.0, 0.25)], Format::F32);
+    assert!(step >= 1.0, "{step}");
+    let steady = absolute(&ngc_numerics::expr::floor(&x + &y), &[(0.25, 0.5), (0.0, 0.25)], Format::F32);
+    assert_eq!(steady, 0.0);
 }
