@@ -40,7 +40,7 @@ NaN. Padding does not count: a window that lies in it wholly gives -inf, or the 
     attributes: &[KERNEL, STRIDES, PADS, DILATIONS, CEIL_MODE],
     results: &[result("y", ValueKind::Number)],
     infer: infer_sliding,
-    transfer: Some(|s, x, _| if may_be_empty(s) { bounds::filling(x, f64::NEG_INFINITY).filter(|_| x.len() == 1 && s.operands[0].format().is_some()) } else { bounds::SELECTION?(s, x, &s.infer().ok()?) }),
+    transfer: Some(|s, x, _| if may_be_empty(s) { bounds::filling(x, f64::NEG_INFINITY).filter(|_| x.len() == 1 && s.operands[0].format().is_some_and(Format::has_infinity)) } else { bounds::SELECTION?(s, x, &s.infer().ok()?) }),
     semantics: Semantics::Primitive(|e, s, x| {
         let (_, reads) = sliding(s, x[0])?;
         Ok(vec![maximum(e, x[0], reads, result_shape(s)?)?])
@@ -328,5 +328,7 @@ fn may_be_empty(s: &Signature<'_>) -> bool {
     }
     let dense = s.ints("dilations").is_none_or(|d| d.iter().all(|&n| n == 1));
     let least = s.ints("kernel").and_then(|k| k.into_iter().min()).unwrap_or(0);
-    !dense || pads.iter().any(|&n| n >= least)
+    // Of nothing there is padding only.
+    let filled = s.operands[0].shape().is_some_and(|d| d.iter().all(|d| d.known().is_some_and(|n| n > 0)));
+    !dense || !filled || pads.iter().any(|&n| n >= least)
 }
