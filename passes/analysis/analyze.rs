@@ -1,7 +1,8 @@
 //! `analyze`: ranges and error bounds of every op, as attributes and as remarks.
 
 use ngc_ir::pass::{
-    Anchor, Changed, Function, OptionDef, OptionKind, OptionValue, Pass, PassContext, RemarkKind, StatisticDef,
+    Anchor, Changed, Function, OptionDef, OptionKind, OptionValue, Pass, PassContext, RemarkKind,
+    StatisticDef,
 };
 use ngc_ir::{Attr, Diagnostics};
 use ngc_numerics::figures::{add, div, magnitude};
@@ -60,7 +61,11 @@ impl Pass for Analyze {
         ]
     }
 
-    fn run_on_function(&self, function: &mut Function, cx: &mut PassContext<'_>) -> Result<Changed, Diagnostics> {
+    fn run_on_function(
+        &self,
+        function: &mut Function,
+        cx: &mut PassContext<'_>,
+    ) -> Result<Changed, Diagnostics> {
         let attributes = cx.options.get("attributes") == OptionValue::Bool(true);
         let floor = match cx.options.get("floor") {
             OptionValue::Float(floor) => floor,
@@ -117,7 +122,11 @@ impl Pass for Analyze {
                     show(error),
                 );
                 let remark = cx.remark(RemarkKind::Analysis, "op", body.op(*op).loc.clone(), message);
-                remark.arg("op", body.name(*op)).arg("lo", lo).arg("hi", hi).arg("nan", range.exact.may_be_nan);
+                remark
+                    .arg("op", body.name(*op))
+                    .arg("lo", lo)
+                    .arg("hi", hi)
+                    .arg("nan", range.exact.may_be_nan);
                 if let Some(headroom) = headroom {
                     remark.arg("headroom", headroom);
                 }
@@ -130,7 +139,8 @@ impl Pass for Analyze {
                 }
             }
         }
-        let loc = errors.results().first().and_then(|&v| body.defining_op(v)).map(|op| body.op(op).loc.clone());
+        let loc =
+            errors.results().first().and_then(|&v| body.defining_op(v)).map(|op| body.op(op).loc.clone());
         let message = format!(
             "@{}: largest path {}, total curvature {}",
             function.name(),

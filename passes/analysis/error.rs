@@ -41,7 +41,9 @@ impl Errors {
                 }
             }
         }
-        let end = entry.and_then(|b| body.last_op(b)).filter(|&op| body.op(op).def.is_some_and(|d| d.traits.terminator));
+        let end = entry
+            .and_then(|b| body.last_op(b))
+            .filter(|&op| body.op(op).def.is_some_and(|d| d.traits.terminator));
         errors.results = end.map_or_else(Vec::new, |op| body.operands(op).to_vec());
         errors.backwards(body);
         errors.totals(body);

@@ -82,7 +82,9 @@ fn attribute(r: &mut Random, op: &OpDef, def: &AttrDef, ty: Type, format: Format
     Some(match (def.name, def.kind) {
         ("axes", _) => Attr::ints([axis]),
         ("permutation", _) => Attr::ints((0..rank as i64).rev()),
-        ("accumulate", _) => Attr::Type(Type::float(r.pick(&[Format::F32, Format::F64, Format::F16, Format::Bf16]))),
+        ("accumulate", _) => {
+            Attr::Type(Type::float(r.pick(&[Format::F32, Format::F64, Format::F16, Format::Bf16])))
+        }
         ("epsilon", _) => Attr::float(r.pick(&[1e-5, 1e-3, 1.0])),
         ("to" | "type", AttrKind::ElemType) => {
             let elem = r.pick(&[
@@ -109,7 +111,9 @@ fn attribute(r: &mut Random, op: &OpDef, def: &AttrDef, ty: Type, format: Format
         ("k" | "axis" | "depth", _) => Attr::int(if def.name == "depth" { 3 } else { axis }),
         ("num_groups" | "groups", _) => Attr::int(1),
         ("correction", _) => Attr::int(r.below(2) as i64),
-        ("ignore_index" | "weight" | "steps" | "copy_zeros" | "batch_dims" | "scale", _) if optional => return None,
+        ("ignore_index" | "weight" | "steps" | "copy_zeros" | "batch_dims" | "scale", _) if optional => {
+            return None;
+        }
         (_, AttrKind::Enum(names)) => Attr::from(r.pick(names)),
         (_, AttrKind::Bool) => Attr::Bool(r.chance(50)),
         (_, AttrKind::Float) if optional => Attr::float(r.pick(&[0.5, 1.0, -0.25, 2.0])),
@@ -147,7 +151,9 @@ fn grow(r: &mut Random, b: &mut Builder<'_>, pool: &[Value], ops: &[&'static OpD
                 continue;
             }
             let like: Vec<Value> = match operands.first() {
-                Some(&first) => fits.iter().copied().filter(|&v| b.ty(v).elem() == b.ty(first).elem()).collect(),
+                Some(&first) => {
+                    fits.iter().copied().filter(|&v| b.ty(v).elem() == b.ty(first).elem()).collect()
+                }
                 None => Vec::new(),
             };
             let from = if like.is_empty() || def.kind == ValueKind::Bool { &fits } else { &like };
@@ -298,17 +304,27 @@ fn check(r: &mut Random, ops: &[&'static OpDef], tally: &mut Tally) {
                 let slack = Float::with_val(64, &largest >> 240u32);
                 let context = || {
                     let op = body.defining_op(v);
-                    let inputs: Vec<String> = op.map_or(&[][..], |op| body.operands(op)).iter().map(|&v| {
-                        format!("{} {:?} ± {:e}", body.ty(v), flow.range(v), flow.error(v))
-                    }).collect();
+                    let inputs: Vec<String> = op
+                        .map_or(&[][..], |op| body.operands(op))
+                        .iter()
+                        .map(|&v| format!("{} {:?} ± {:e}", body.ty(v), flow.range(v), flow.error(v)))
+                        .collect();
                     let attrs = op.map(|op| format!("{:?}", body.op(op).attrs));
-                    format!("{name} {} of {inputs:#?}\n{attrs:?}: exact {e:.20} computed {c:.20}, {range:?} ± {error:e}", body.ty(v))
+                    format!(
+                        "{name} {} of {inputs:#?}\n{attrs:?}: exact {e:.20} computed {c:.20}, {range:?} ± {error:e}",
+                        body.ty(v)
+                    )
                 };
                 assert!(inside(e, &range.exact, &slack), "exact value outside: {}", context());
-                assert!(inside(&c, &range.computed, &Float::new(64)), "computed value outside: {}", context());
+                assert!(
+                    inside(&c, &range.computed, &Float::new(64)),
+                    "computed value outside: {}",
+                    context()
+                );
                 if error.is_finite() && !e.is_nan() {
                     let near = if e.is_finite() {
-                        c.is_finite() && Float::with_val(BITS, &c - e).abs() <= Float::with_val(BITS, error + &slack)
+                        c.is_finite()
+                            && Float::with_val(BITS, &c - e).abs() <= Float::with_val(BITS, error + &slack)
                     } else {
                         c == *e
                     };
@@ -342,11 +358,15 @@ fn no_bound_is_ever_exceeded() {
     while tally.values < wanted {
         check(&mut r, &ops, &mut tally);
     }
-    println!("{} values of {} graphs, {} with a finite bound, {} runs refused", tally.values, tally.graphs, tally.bounded, tally.failed);
+    println!(
+        "{} values of {} graphs, {} with a finite bound, {} runs refused",
+        tally.values, tally.graphs, tally.bounded, tally.failed
+    );
     for (name, [seen, bounded]) in &tally.ops {
         println!("{name:28} {seen:8} {bounded:8}");
     }
-    let missing: Vec<&str> = ops.iter().map(|op| op.name).filter(|name| !tally.ops.contains_key(name)).collect();
+    let missing: Vec<&str> =
+        ops.iter().map(|op| op.name).filter(|name| !tally.ops.contains_key(name)).collect();
     println!("never drawn: {missing:?}");
     assert!(tally.bounded * 4 > tally.values, "too few values have a bound to test it");
     assert!(tally.failed * 4 < tally.graphs * 3, "too many graphs cannot be evaluated");

@@ -4,7 +4,9 @@ use ngc_ir::op_def::TransferFn;
 use ngc_ir::{Signature, Type};
 use ngc_numerics::figures::{self, add, div, half_ulp, intersect, magnitude, mul};
 use ngc_numerics::summation::{Summation, narrowing, roundings};
-use ngc_numerics::{Binary64, DType, Enclosure, Figures, Format, Interval, Prim, Range, Sensitivity, enclosure};
+use ngc_numerics::{
+    Binary64, DType, Enclosure, Figures, Format, Interval, Prim, Range, Sensitivity, enclosure,
+};
 use smallvec::{SmallVec, smallvec};
 
 use crate::transfer::{count, decomposed, extent_along};
@@ -89,8 +91,7 @@ pub(crate) fn truth(x: &[Range], f: impl Fn(&[Interval]) -> Option<bool>) -> Opt
     let decided = f(&hulls).is_some();
     let mut figures = Figures::constant(range.exact);
     figures.range = range;
-    figures.sensitivity =
-        x.iter().map(|_| if decided { Sensitivity::NONE } else { decision(1.0) }).collect();
+    figures.sensitivity = x.iter().map(|_| if decided { Sensitivity::NONE } else { decision(1.0) }).collect();
     Some(vec![figures])
 }
 
@@ -185,8 +186,11 @@ pub(crate) fn settled(
     let computed = figures::round(format, &figures::widen(&image.computed, delta));
     // Rounding is monotone, and an error that is bounded leaves values finite.
     let max = format.max_finite();
-    let computed =
-        if delta.is_finite() { intersect(&computed, &Enclosure { lo: -max, hi: max, may_be_nan: true }) } else { computed };
+    let computed = if delta.is_finite() {
+        intersect(&computed, &Enclosure { lo: -max, hi: max, may_be_nan: true })
+    } else {
+        computed
+    };
     Figures { range: Range { exact: image.exact, computed }, sensitivity, delta, condition, curvature }
 }
 
@@ -196,11 +200,17 @@ pub(crate) const SUM: Option<TransferFn> = Some(|s, x, results| {
     let [x0] = x else { return None };
     let image = each(x, |x| repeated(x[0], n));
     let terms = n.unwrap_or(f64::INFINITY);
-    let Some(format) = results[0].format() else { return whole_numbers(x, image.exact.hull(image.computed), terms) };
+    let Some(format) = results[0].format() else {
+        return whole_numbers(x, image.exact.hull(image.computed), terms);
+    };
     let sum = summation(s, format, terms);
     let size = magnitude(&x0.computed);
     let error = if terms == 0.0 { 0.0 } else { sum.of_terms(format, size) };
-    let delta = if terms <= 1.0 { narrowed_twice(sum.format, format, size) } else { ended(sum.format, format, mul(terms, size), error) };
+    let delta = if terms <= 1.0 {
+        narrowed_twice(sum.format, format, size)
+    } else {
+        ended(sum.format, format, mul(terms, size), error)
+    };
     let condition = if same_sign(&x0.hull()) { 1.0 } else { f64::INFINITY };
     Some(vec![settled(format, image, delta, smallvec![Sensitivity::lipschitz(terms)], condition, 0.0)])
 });
@@ -208,7 +218,8 @@ pub(crate) const SUM: Option<TransferFn> = Some(|s, x, results| {
 /// A value that passes through another format.
 fn narrowed_twice(acc: Format, format: Format, size: f64) -> f64 {
     let first = narrowing(format, acc, size);
-    let second = if size > format.max_finite() { f64::INFINITY } else { narrowing(acc, format, add(size, first)) };
+    let second =
+        if size > format.max_finite() { f64::INFINITY } else { narrowing(acc, format, add(size, first)) };
     // A value of the format that the accumulator holds comes back unchanged.
     if first == 0.0 && size <= format.max_finite() { 0.0 } else { add(first, second) }
 }
@@ -239,7 +250,11 @@ pub(crate) fn products(
         if n == 0.0 {
             return Enclosure::point(1.0);
         }
-        Enclosure { lo: if x[0].lo >= 0.0 { 0.0 } else { -most }, hi: most, may_be_nan: x[0].may_be_nan || most.is_infinite() }
+        Enclosure {
+            lo: if x[0].lo >= 0.0 { 0.0 } else { -most },
+            hi: most,
+            may_be_nan: x[0].may_be_nan || most.is_infinite(),
+        }
     });
     let size = magnitude(&x[0].computed);
     let Some(format) = results[0].format() else {
@@ -271,7 +286,9 @@ pub(crate) const RUNNING_SUM: Option<TransferFn> = Some(|s, x, results| {
         let all = x[0].hull(repeated(x[0], Some(n)));
         if s.flag("exclusive") { all.hull(zero) } else { all }
     });
-    let Some(format) = results[0].format() else { return whole_numbers(x, image.exact.hull(image.computed), n) };
+    let Some(format) = results[0].format() else {
+        return whole_numbers(x, image.exact.hull(image.computed), n);
+    };
     let sum = Summation { format: s.accumulate(format), method: ngc_numerics::SumMethod::Naive, terms: n };
     let size = magnitude(&x[0].computed);
     let delta = ended(sum.format, format, mul(n, size), sum.of_terms(format, size));
@@ -319,7 +336,8 @@ pub(crate) fn contraction(
     // NaN times nothing is NaN.
     let undefined = image.computed.may_be_nan || x.iter().any(|r| r.hull().may_be_nan);
     let delta = if undefined { f64::INFINITY } else { ended(sum.format, format, size, error) };
-    let condition = if same_sign(&times(x[0].hull(), x[1].hull())) && x.len() == 2 { 2.0 } else { f64::INFINITY };
+    let condition =
+        if same_sign(&times(x[0].hull(), x[1].hull())) && x.len() == 2 { 2.0 } else { f64::INFINITY };
     Some(vec![settled(format, image, delta, sensitivity, condition, mul(2.0, n))])
 }
 
@@ -363,7 +381,8 @@ pub(crate) fn sharpened(
     let unknown = || results.iter().map(|_| Figures::unknown(x.len())).collect();
     let mut found: Vec<Figures> = decomposed(s, x, results).unwrap_or_else(unknown);
     let flagged = |x: Interval| Enclosure { may_be_nan: true, ..x };
-    let side = |of: fn(&Range) -> Interval| flagged(fact(&x.iter().map(of).collect::<SmallVec<[Interval; 4]>>()));
+    let side =
+        |of: fn(&Range) -> Interval| flagged(fact(&x.iter().map(of).collect::<SmallVec<[Interval; 4]>>()));
     let figures = found.first_mut()?;
     // The steps were run on exact and computed operands alike.
     let all = intersect(&figures.range.exact, &side(Range::hull));
@@ -413,7 +432,9 @@ pub(crate) fn conversion(x: &[Range], from: DType, to: DType) -> Option<Vec<Figu
             let cut = |x: Interval| {
                 let inside = !x.may_be_nan && x.lo >= lo && x.hi <= hi;
                 match (from.is_float(), inside) {
-                    (true, _) if x.may_be_nan || x.is_undefined() => Enclosure::new(lo, hi).hull(Enclosure::point(0.0)),
+                    (true, _) if x.may_be_nan || x.is_undefined() => {
+                        Enclosure::new(lo, hi).hull(Enclosure::point(0.0))
+                    }
                     (true, _) => Enclosure::new(x.lo.trunc().clamp(lo, hi), x.hi.trunc().clamp(lo, hi)),
                     (false, true) => x,
                     _ => Enclosure::new(lo, hi),

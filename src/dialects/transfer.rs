@@ -55,7 +55,8 @@ fn within_type(figures: &mut Figures, ty: Type) {
     let Some(elem) = ty.elem() else { return };
     if !elem.is_float() {
         let (lo, hi) = elem.int_range();
-        let all = if elem == DType::BOOL { Enclosure::new(0.0, 1.0) } else { Enclosure::new(lo as f64, hi as f64) };
+        let all =
+            if elem == DType::BOOL { Enclosure::new(0.0, 1.0) } else { Enclosure::new(lo as f64, hi as f64) };
         let cut = |x: Interval| {
             if x.is_undefined() || x.may_be_nan || x.lo < all.lo || x.hi > all.hi { all } else { x }
         };
@@ -150,7 +151,10 @@ fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
             // Rounding is monotone, so no partial sum of an order without compensation is below a term of it.
             let plain = body.with_signature(reduction, |s| {
                 s.attr("accumulate").is_none()
-                    && matches!(s.sum_method(), ngc_numerics::SumMethod::Naive | ngc_numerics::SumMethod::Pairwise)
+                    && matches!(
+                        s.sum_method(),
+                        ngc_numerics::SumMethod::Naive | ngc_numerics::SumMethod::Pairwise
+                    )
             });
             // A quotient 0 / 0 keeps its flag; an infinite sum gives 0.
             (plain == Some(true)).then(|| Enclosure { lo: 0.0, hi: 1.0, may_be_nan: true })
@@ -170,7 +174,8 @@ pub fn decomposed(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Op
     let mut body = Body::new();
     let root = body.root();
     let block = body.add_block(root);
-    let arguments: Vec<Value> = s.operands.iter().map(|&ty| body.add_argument(block, ty, Loc::Unknown)).collect();
+    let arguments: Vec<Value> =
+        s.operands.iter().map(|&ty| body.add_argument(block, ty, Loc::Unknown)).collect();
     let mut builder = Builder::at_end(dialects(), &mut body, block, Loc::Unknown);
     let ends = decompose(&mut builder, s, &arguments).ok()?;
     if ends.len() != results.len() || arguments.len() != operands.len() {
@@ -224,11 +229,16 @@ fn elementwise(s: &Signature<'_>, e: &Elementwise, x: &[Range], alias: &[usize],
     let (exact, computed, hull) = (side(|r| r.exact), side(|r| r.computed), side(Range::hull));
     let at_hull = Analysed::new(e, &params, &hull, alias);
     let value = |args: &[Interval]| {
-        let value = if args == &hull[..] { at_hull.value } else { Analysed::new(e, &params, args, alias).value };
+        let value =
+            if args == &hull[..] { at_hull.value } else { Analysed::new(e, &params, args, alias).value };
         // NaN in, NaN out, even where the formula does not look at it.
         let value = Enclosure { may_be_nan: value.may_be_nan || args.iter().any(|x| x.may_be_nan), ..value };
         // At a pole the sign of a zero decides between the infinities, and an interval does not know it.
-        if value.is_undefined() || value.may_be_nan && (value.lo.is_infinite() || value.hi.is_infinite()) { WHOLE } else { value }
+        if value.is_undefined() || value.may_be_nan && (value.lo.is_infinite() || value.hi.is_infinite()) {
+            WHOLE
+        } else {
+            value
+        }
     };
     let image = Range { exact: value(&exact), computed: value(&computed) };
     let delta = rounding(s, e, &computed, alias, &image.computed, format);
@@ -257,7 +267,8 @@ struct Analysed {
 
 /// Ends of the pieces into which the argument of a formula is cut: where activations bend.
 const CUTS: [f64; 19] = [
-    -1e3, -100.0, -32.0, -16.0, -8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1e3,
+    -1e3, -100.0, -32.0, -16.0, -8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0,
+    100.0, 1e3,
 ];
 /// Equal pieces between two cuts at most this far apart.
 const PIECES: usize = 4;
@@ -266,7 +277,12 @@ impl Analysed {
     fn new(e: &Elementwise, params: &[Interval], args: &[Interval], alias: &[usize]) -> Analysed {
         let f = e.function;
         let simple = f.as_primitive().is_some() || args.len() > 1;
-        if simple || args[0].may_be_nan || args[0].lo == args[0].hi || args[0].lo.is_infinite() || args[0].hi.is_infinite() {
+        if simple
+            || args[0].may_be_nan
+            || args[0].lo == args[0].hi
+            || args[0].lo.is_infinite()
+            || args[0].hi.is_infinite()
+        {
             let jet = dual::differentiate(f, params, args, alias);
             let mut value = f.enclose(&Binary64, params, args);
             if alias.iter().enumerate().any(|(i, &a)| i != a) {
@@ -303,7 +319,8 @@ impl Analysed {
                 lo = hi;
             }
         }
-        total.unwrap_or_else(|| Analysed::of_jet(e, args, &dual::differentiate(f, params, args, alias), WHOLE))
+        total
+            .unwrap_or_else(|| Analysed::of_jet(e, args, &dual::differentiate(f, params, args, alias), WHOLE))
     }
 
     fn of_jet(e: &Elementwise, args: &[Interval], jet: &Jet, value: Interval) -> Analysed {

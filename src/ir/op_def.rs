@@ -6,8 +6,8 @@
 use ngc_numerics::{DType, Evaluator, Figures, Format, Range, ScalarFn, SumMethod, Tensor};
 
 use crate::attributes::{Attr, AttrDict};
-use crate::builder::Builder;
 use crate::body::Value;
+use crate::builder::Builder;
 use crate::types::Type;
 
 /// What is known of one kind of op.
@@ -490,8 +490,10 @@ impl<'a> Signature<'a> {
         }
         // A misspelt attribute would silently mean its default.
         if self.def.name.starts_with("ng.")
-            && let Some((name, _)) =
-                self.attrs.iter().find(|(n, _)| !n.as_str().contains('.') && self.def.attribute(n.as_str()).is_none())
+            && let Some((name, _)) = self
+                .attrs
+                .iter()
+                .find(|(n, _)| !n.as_str().contains('.') && self.def.attribute(n.as_str()).is_none())
         {
             let known: Vec<&str> = self.def.attributes.iter().map(|a| a.name).collect();
             let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
@@ -509,11 +511,17 @@ impl AttrKind {
             AttrKind::Float => value.as_float().is_some(),
             AttrKind::Bool => value.as_bool().is_some(),
             AttrKind::Ints => value.as_ints().is_some(),
-            AttrKind::IntPairs => value.as_array().is_some_and(|rows| rows.iter().all(|r| r.as_ints().is_some())),
+            AttrKind::IntPairs => {
+                value.as_array().is_some_and(|rows| rows.iter().all(|r| r.as_ints().is_some()))
+            }
             AttrKind::Str => value.as_str().is_some(),
             AttrKind::Enum(names) => value.as_str().is_some_and(|v| names.contains(&v)),
-            AttrKind::ElemType => value.as_type().is_some_and(|t| t.elem().is_some() && t.as_tensor().is_none()),
-            AttrKind::Format => value.as_type().is_some_and(|t| t.format().is_some() && t.as_tensor().is_none()),
+            AttrKind::ElemType => {
+                value.as_type().is_some_and(|t| t.elem().is_some() && t.as_tensor().is_none())
+            }
+            AttrKind::Format => {
+                value.as_type().is_some_and(|t| t.format().is_some() && t.as_tensor().is_none())
+            }
             AttrKind::Type => value.as_type().is_some_and(|t| t.elem().is_some()),
             AttrKind::FunctionType => value.as_type().is_some_and(|t| t.as_function().is_some()),
             AttrKind::Symbol => value.as_symbol().is_some(),

@@ -57,7 +57,11 @@ fn of(prim: Prim, x: Interval) -> Interval {
 
 impl Jet {
     fn constant(value: Interval, n: usize) -> Jet {
-        Jet { value, slope: SmallVec::from_elem(point(0.0), n), curve: SmallVec::from_elem(point(0.0), n * n) }
+        Jet {
+            value,
+            slope: SmallVec::from_elem(point(0.0), n),
+            curve: SmallVec::from_elem(point(0.0), n * n),
+        }
     }
 
     fn variable(value: Interval, i: usize, n: usize) -> Jet {
@@ -78,7 +82,12 @@ impl Jet {
         let n = self.slope.len();
         let slope = self.slope.iter().map(|&g| mul(d, g)).collect();
         let curve = (0..n * n)
-            .map(|k| add(mul(dd, product(self.slope[k / n], self.slope[k % n], k / n == k % n)), mul(d, self.curve[k])))
+            .map(|k| {
+                add(
+                    mul(dd, product(self.slope[k / n], self.slope[k % n], k / n == k % n)),
+                    mul(d, self.curve[k]),
+                )
+            })
             .collect();
         Jet { value, slope, curve }
     }
@@ -215,7 +224,11 @@ fn derivatives(prim: Prim, x: Interval, v: Interval) -> (Interval, Interval) {
             (d, point(0.0))
         }
         Prim::Sign | Prim::Floor | Prim::Ceil | Prim::RoundEven | Prim::Trunc => {
-            if is_flat(&v) { (point(0.0), point(0.0)) } else { (WHOLE, WHOLE) }
+            if is_flat(&v) {
+                (point(0.0), point(0.0))
+            } else {
+                (WHOLE, WHOLE)
+            }
         }
         Prim::Square => (mul(two, x), two),
         Prim::Sqrt => (div(point(0.5), v), div(point(-0.25), mul(x, v))),
@@ -316,8 +329,7 @@ fn binary(prim: Prim, x: &Jet, y: &Jet) -> Jet {
             // An integral power exists for negative bases too, but not as a function of the exponent.
             let by_y = if y.is_constant() { zero } else { mul(v, log) };
             let by_yy = if y.is_constant() { zero } else { mul(by_y, log) };
-            let by_xy =
-                if y.is_constant() { zero } else { mul(lower(1.0), add(one, mul(b, log))) };
+            let by_xy = if y.is_constant() { zero } else { mul(lower(1.0), add(one, mul(b, log))) };
             let by_x = mul(b, lower(1.0));
             let by_xx = mul(mul(b, sub(b, one)), lower(2.0));
             Jet::join(x, y, v, [by_x, by_y], [by_xx, by_xy, by_yy])

@@ -117,12 +117,24 @@ impl Figures {
 
     /// A value that the operation makes of no operand, without rounding.
     pub fn constant(range: Interval) -> Figures {
-        Figures { range: Range::both(range), sensitivity: SmallVec::new(), delta: 0.0, condition: 0.0, curvature: 0.0 }
+        Figures {
+            range: Range::both(range),
+            sensitivity: SmallVec::new(),
+            delta: 0.0,
+            condition: 0.0,
+            curvature: 0.0,
+        }
     }
 
     /// Elements of the operands, each passed unchanged or not at all.
     pub fn selection(range: Range, sensitivity: impl IntoIterator<Item = Sensitivity>) -> Figures {
-        Figures { range, sensitivity: sensitivity.into_iter().collect(), delta: 0.0, condition: 1.0, curvature: 0.0 }
+        Figures {
+            range,
+            sensitivity: sensitivity.into_iter().collect(),
+            delta: 0.0,
+            condition: 1.0,
+            curvature: 0.0,
+        }
     }
 
     /// The error functional `Φ(ε) = Σ L_i ε_i + Δ`: a bound of the error of the result, absolute, from those of the

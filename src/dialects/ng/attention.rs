@@ -4,11 +4,11 @@ use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, o
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::{DType, Enclosure, Interval, figures};
 
-use crate::bounds;
 use super::infer::{broadcast_shapes, same_elem, show, unify};
 use super::matmul::fits;
 use super::softmax::MASKED_ROWS;
 use super::steps::Steps;
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&ATTENTION];

@@ -5,8 +5,8 @@ use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::evaluator::{Class, Logical};
 use ngc_numerics::{Cmp, DType};
 
-use crate::bounds;
 use super::infer::{broadcast, elementwise, predicate, same_elem, shaped, show};
+use crate::bounds;
 use crate::fold;
 
 /// Ops of this family.
@@ -161,9 +161,7 @@ pub static XOR: OpDef = OpDef {
     description: "Logical inequality. Operands broadcast.",
     example: "%0 = ng.xor %x, %y : tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| e.logical(Logical::Xor, x[0], x[1]).map(|t| vec![t])),
-    transfer: Some(|_, x, _| {
-        bounds::truth(x, |x| Some(bounds::known(&x[0])? != bounds::known(&x[1])?))
-    }),
+    transfer: Some(|_, x, _| bounds::truth(x, |x| Some(bounds::known(&x[0])? != bounds::known(&x[1])?))),
     fold: Some(fold::xor),
     ..LOGICAL
 };
@@ -208,7 +206,9 @@ pub static IS_FINITE: OpDef = OpDef {
     description: "True for zeros, subnormal and normal numbers (IEEE 754-2019, 5.7.2).",
     example: "%0 = ng.is_finite %x : tensor<4xf32> -> tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| Ok(vec![e.classify(Class::Finite, x[0])])),
-    transfer: Some(|_, x, _| bounds::truth(x, |x| (!x[0].may_be_nan && x[0].lo.is_finite() && x[0].hi.is_finite()).then_some(true))),
+    transfer: Some(|_, x, _| {
+        bounds::truth(x, |x| (!x[0].may_be_nan && x[0].lo.is_finite() && x[0].hi.is_finite()).then_some(true))
+    }),
     ..CLASSIFY
 };
 
@@ -219,6 +219,10 @@ pub static IS_INF: OpDef = OpDef {
     description: "True for `inf` and `-inf` (IEEE 754-2019, 5.7.2).",
     example: "%0 = ng.is_inf %x : tensor<4xf32> -> tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| Ok(vec![e.classify(Class::Infinite, x[0])])),
-    transfer: Some(|_, x, _| bounds::truth(x, |x| (!x[0].may_be_nan && x[0].lo.is_finite() && x[0].hi.is_finite()).then_some(false))),
+    transfer: Some(|_, x, _| {
+        bounds::truth(x, |x| {
+            (!x[0].may_be_nan && x[0].lo.is_finite() && x[0].hi.is_finite()).then_some(false)
+        })
+    }),
     ..CLASSIFY
 };

@@ -4,10 +4,10 @@ use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, o
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::{DType, Evaluator, Tensor, primitives};
 
-use crate::bounds;
 use super::infer::{same_elem, show, unify};
 use super::shape::result_shape;
 use super::windows::{DILATIONS, PADS, STRIDES, Window, all_reads, index_for};
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONV];

@@ -5,10 +5,10 @@ use ngc_ir::{Dim, OpDef, Semantics, Signature};
 use ngc_numerics::tensor::{strided_index, strides};
 use ngc_numerics::{Enclosure, Evaluator, Figures, Sensitivity, Tensor};
 
-use crate::bounds;
 use super::infer::{axis, normalize_axis, show, unify};
 use super::shape::{Y, extent, one, parts, result_shape};
 use super::slice::{chained, number};
+use crate::bounds;
 use crate::fold::constants;
 
 /// Ops of this family.

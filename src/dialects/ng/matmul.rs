@@ -5,10 +5,10 @@ use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::{self, broadcast_index};
 use ngc_numerics::{Evaluator, Format, Tensor};
 
-use crate::bounds;
 use super::infer::{broadcast_shapes, same_elem, shaped, show, unify};
 use super::shape::result_shape;
 use super::steps::Steps;
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&MATMUL, &AFFINE];

@@ -5,10 +5,10 @@ use ngc_ir::op_def::{attribute, operand, optional, required, result};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::{Binary64, Enclosure, Figures, Interval, Prim, Range, enclosure, figures};
 
-use crate::bounds;
 use super::infer::{self, normalize_axis, same_elem, show, unify};
 use super::matmul::fits;
 use super::steps::{Steps, ints};
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&LAYER_NORM, &RMS_NORM, &GROUP_NORM, &BATCH_NORM, &NORMALIZE];

@@ -6,11 +6,11 @@ use ngc_ir::op_def::{
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::{DType, Evaluator, Format, Reduce, SumMethod, Tensor, primitives};
 
-use crate::bounds;
 use super::infer::show;
 use super::shape::result_shape;
 use super::steps::Steps;
 use super::windows::{DILATIONS, PADS, Reads, STRIDES, Window, all_reads, counts, index_for, product};
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] =
@@ -40,7 +40,14 @@ NaN. Padding does not count: a window that lies in it wholly gives -inf, or the 
     attributes: &[KERNEL, STRIDES, PADS, DILATIONS, CEIL_MODE],
     results: &[result("y", ValueKind::Number)],
     infer: infer_sliding,
-    transfer: Some(|s, x, _| if may_be_empty(s) { bounds::filling(x, f64::NEG_INFINITY).filter(|_| x.len() == 1 && s.operands[0].format().is_some_and(Format::has_infinity)) } else { bounds::SELECTION?(s, x, &s.infer().ok()?) }),
+    transfer: Some(|s, x, _| {
+        if may_be_empty(s) {
+            bounds::filling(x, f64::NEG_INFINITY)
+                .filter(|_| x.len() == 1 && s.operands[0].format().is_some_and(Format::has_infinity))
+        } else {
+            bounds::SELECTION?(s, x, &s.infer().ok()?)
+        }
+    }),
     semantics: Semantics::Primitive(|e, s, x| {
         let (_, reads) = sliding(s, x[0])?;
         Ok(vec![maximum(e, x[0], reads, result_shape(s)?)?])
@@ -131,7 +138,11 @@ runs from floor(i n / m) to ceil((i + 1) n / m), exclusive. Rounded as `ng.avg_p
         let sizes = output_size(s).ok()?;
         let (_, spatial) = cut(s, sizes.len()).ok()?;
         // Window i of m over n elements has ⌈n / m⌉ + 1 of them at most.
-        let terms = spatial.iter().zip(&sizes).map(|(n, &m)| Some((n.known()?.div_ceil(m) + 1) as f64)).product::<Option<f64>>()?;
+        let terms = spatial
+            .iter()
+            .zip(&sizes)
+            .map(|(n, &m)| Some((n.known()?.div_ceil(m) + 1) as f64))
+            .product::<Option<f64>>()?;
         bounds::window_mean(s, x, results, terms, false, false)
     }),
     semantics: Semantics::Primitive(|e, s, x| {

@@ -7,10 +7,10 @@ use ngc_numerics::{
     DType, Data, Enclosure, Evaluator, Figures, Format, Interval, Range, Reduce, Sensitivity, Tensor, figures,
 };
 
-use crate::bounds;
-use super::softmax::Exponentials;
 use super::infer::{self, reduced, shaped};
+use super::softmax::Exponentials;
 use super::steps::Steps;
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[
@@ -433,10 +433,21 @@ fn bounded_logsumexp(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option
     let size = figures::add(figures::magnitude(x0), log);
     let error = figures::add(error, figures::half_ulp(acc, figures::add(size, error)));
     let unbounded = x0.may_be_nan || x0.lo.is_infinite() || x0.hi.is_infinite();
-    let delta = if unbounded { f64::INFINITY } else { bounds::ended(acc, format, size, figures::add(error, e.narrowing)) };
+    let delta = if unbounded {
+        f64::INFINITY
+    } else {
+        bounds::ended(acc, format, size, figures::add(error, e.narrowing))
+    };
     let range = Range { exact, computed: image(x0) };
     let condition = figures::div(figures::magnitude(&x[0].hull()), figures::mignitude(&exact));
-    Some(vec![bounds::settled(format, range, delta, [Sensitivity::ONE].into_iter().collect(), condition, 1.0)])
+    Some(vec![bounds::settled(
+        format,
+        range,
+        delta,
+        [Sensitivity::ONE].into_iter().collect(),
+        condition,
+        1.0,
+    )])
 }
 
 /// The 2-norm by its own bound, other orders by their steps.
@@ -463,10 +474,13 @@ fn bounded_norm(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<
     let squares = figures::add(roundings(3.0, u), figures::mul(n, 3.0 * tiny));
     let limited = sum.error(figures::mul(n, figures::add(1.0, squares))).is_finite();
     let total = figures::add(squares, figures::mul(sum.relative(), figures::add(1.0, squares)));
-    let rooted = if total < 0.5 { figures::div(figures::mul(total, 0.5), 1.0 - total) } else { f64::INFINITY };
-    let relative = figures::add(figures::mul(rooted, figures::add(1.0, roundings(2.0, u))), roundings(2.0, u));
+    let rooted =
+        if total < 0.5 { figures::div(figures::mul(total, 0.5), 1.0 - total) } else { f64::INFINITY };
+    let relative =
+        figures::add(figures::mul(rooted, figures::add(1.0, roundings(2.0, u))), roundings(2.0, u));
     let value = figures::mul(figures::add(size, narrowing), root);
-    let error = figures::add(figures::mul(value, relative), figures::add(tiny, figures::mul(root, narrowing)));
+    let error =
+        figures::add(figures::mul(value, relative), figures::add(tiny, figures::mul(root, narrowing)));
     let delta = if limited { bounds::ended(sum.format, format, value, error) } else { f64::INFINITY };
     let delta = if figures::add(value, error) > sum.format.max_finite() { f64::INFINITY } else { delta };
     let ways = [Sensitivity::lipschitz(root)].into_iter().collect();

@@ -7,10 +7,10 @@ use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::primitives::{ADD, FMA, MUL};
 use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Format, ScalarFn, Tensor, figures};
 
-use crate::bounds;
 use super::infer::axis;
 use super::shape::{Y, extent, parts, result_shape};
 use super::slice::{chained, number};
+use crate::bounds;
 use crate::fold::constants;
 
 /// Ops of this family.

@@ -7,15 +7,15 @@ use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::primitives::{ADD, MAX, MIN, MUL};
 use ngc_numerics::summation::Summation;
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Evaluator, Figures, Interval, Prim, Range, ScalarFn, Sensitivity, SumMethod, Tensor,
-    enclosure, figures,
+    Binary64, DType, Enclosure, Evaluator, Figures, Interval, Prim, Range, ScalarFn, Sensitivity, SumMethod,
+    Tensor, enclosure, figures,
 };
 
-use crate::bounds;
 use super::index::{along_axis, element_positions, index_vectors, slice_positions};
 use super::infer::{axis, show, unify};
 use super::shape::{Y, parts, result_shape};
 use super::slice::chained;
+use crate::bounds;
 use crate::fold::constants;
 
 /// Ops of this family.
@@ -183,10 +183,8 @@ fn scatter(e: &Evaluator, s: &Signature<'_>, args: &[&Tensor], targets: &[usize]
 fn joined(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
     let [data, _, updates] = x else { return None };
     let hull = |a: Interval, b: Interval| a.hull(b);
-    let range = Range {
-        exact: hull(data.exact, updates.exact),
-        computed: hull(data.computed, updates.computed),
-    };
+    let range =
+        Range { exact: hull(data.exact, updates.exact), computed: hull(data.computed, updates.computed) };
     let all = range.hull();
     let jump = |extent: f64| Sensitivity { lipschitz: 0.0, jump: extent };
     let extent = if all.may_be_nan { f64::INFINITY } else { figures::add(all.hi, -all.lo) };
@@ -198,7 +196,10 @@ fn joined(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figure
                 let many = bounds::repeated(update.hull(Enclosure::point(0.0)), Some(n));
                 enclosure::apply(&Binary64, Prim::Add, &[&data, &many])
             };
-            let image = Range { exact: sum(data.exact, updates.exact), computed: sum(data.computed, updates.computed) };
+            let image = Range {
+                exact: sum(data.exact, updates.exact),
+                computed: sum(data.computed, updates.computed),
+            };
             let size = |x: &Interval| figures::magnitude(x);
             let total = figures::add(size(&data.computed), figures::mul(n, size(&updates.computed)));
             let naive = Summation { format, method: SumMethod::Naive, terms: n + 1.0 };

@@ -6,9 +6,9 @@ use ngc_ir::{Attr, Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Sensitivity, Tensor};
 
-use crate::bounds;
 use super::constant::tensor_to_attr_of;
 use super::infer::{normalize_axis, shaped, show};
+use crate::bounds;
 use crate::fold::constants;
 
 /// Ops of this family.

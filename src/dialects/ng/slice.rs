@@ -5,11 +5,11 @@ use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::tensor::strides;
 use ngc_numerics::{DType, Data, Evaluator, Tensor};
 
-use crate::bounds;
 use super::infer::{axis, same_elem, unify};
 use super::shape::{
     X, Y, distinct_axes, extent, fold_if, ints, one, parts, result_shape, result_shapes, sized,
 };
+use crate::bounds;
 use crate::fold::constants;
 
 /// Ops of this family.

@@ -5,11 +5,13 @@ use ngc_ir::op_def::{
 };
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{self, add, div, magnitude, mul};
-use ngc_numerics::{Binary64, DType, Enclosure, Figures, Format, Interval, Prim, Range, Sensitivity, enclosure};
+use ngc_numerics::{
+    Binary64, DType, Enclosure, Figures, Format, Interval, Prim, Range, Sensitivity, enclosure,
+};
 
-use crate::bounds::{self, log_up};
 use super::infer::{self, normalize_axis, reduced, show, unify};
 use super::steps::Steps;
+use crate::bounds::{self, log_up};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&SOFTMAX, &LOG_SOFTMAX, &CROSS_ENTROPY, &NLL];
@@ -387,7 +389,8 @@ impl Exponentials {
             ngc_numerics::summation::narrowing(storage, format, magnitude(x))
         };
         let depth = add(add(x.hi, -x.lo), mul(2.0, narrowing));
-        let bad = x.may_be_nan || x.hi == f64::INFINITY || (!format.has_infinity() && depth > format.max_finite());
+        let bad =
+            x.may_be_nan || x.hi == f64::INFINITY || (!format.has_infinity() && depth > format.max_finite());
         // A difference d is off by u d, so its exponential e^-d by the factor e^(u d) at most.
         let steepest = exp_less_one(mul(u, depth));
         let spread = log_up(n);
@@ -434,7 +437,9 @@ fn bounded_softmax(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<V
     let n = crate::transfer::extent_along(s)?;
     let format = results[0].format()?;
     let nan = |x: &Interval| {
-        x.may_be_nan || x.hi == f64::INFINITY || (x.lo == f64::NEG_INFINITY && s.string("masked_rows") != Some("zero"))
+        x.may_be_nan
+            || x.hi == f64::INFINITY
+            || (x.lo == f64::NEG_INFINITY && s.string("masked_rows") != Some("zero"))
     };
     // Least where all others are greatest, and the reverse.
     let image = |x: &Interval| {

@@ -6,9 +6,9 @@ use ngc_ir::op_def::{AttrKind, Default, ResultDef, ValueKind, attribute, operand
 use ngc_ir::{Dim, OpDef, Semantics, Signature};
 use ngc_numerics::{DType, Data, Figures, Range, Sensitivity, Tensor};
 
-use crate::bounds;
 use super::infer::axis;
 use super::shape::{extent, parts, result_shapes, sized};
+use crate::bounds;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&TOPK, &SORT];
