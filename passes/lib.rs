@@ -13,6 +13,7 @@ use ngc_ir::pass::{NamedPipeline, Registry};
 /// All passes and named pipelines.
 pub const REGISTRY: Registry = Registry {
     passes: &[
+        &analysis::analyze::Analyze,
         &transform::canonicalize::Canonicalize,
         &transform::cse::Cse,
         &transform::dce::Dce,

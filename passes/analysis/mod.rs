@@ -1,3 +1,5 @@
 //! Analyses: what is known of a function without running it.
 
+pub mod analyze;
+pub mod error;
 pub mod range;

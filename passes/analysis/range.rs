@@ -21,15 +21,7 @@ pub struct Ranges {
 impl Ranges {
     /// Ranges of a function's body; `arg_attrs` is the function's attribute of that name.
     pub fn of_function(body: &Body, arg_attrs: Option<&Attr>) -> Ranges {
-        let dicts = arg_attrs.and_then(Attr::as_array).unwrap_or_default();
-        let stated = |n: usize| match dicts.get(n) {
-            Some(Attr::Dict(dict)) => stated_range(dict.get("ng.range")?),
-            _ => None,
-        };
-        let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
-        let given =
-            arguments.iter().enumerate().map(|(n, &v)| stated(n).unwrap_or_else(|| finite(body.ty(v))));
-        Ranges::of_body(body, &given.collect::<Vec<_>>())
+        Ranges::of_body(body, &stated(body, arg_attrs))
     }
 
     /// Ranges of a body whose entry block has arguments of the given ranges.
@@ -66,6 +58,17 @@ impl Analysis for Ranges {
     fn compute(function: &Function, _: &Context) -> Ranges {
         Ranges::of_function(&function.body, function.attrs.get("arg_attrs"))
     }
+}
+
+/// The ranges of a function's arguments: as `ng.range` states them, else all that is finite.
+pub(super) fn stated(body: &Body, arg_attrs: Option<&Attr>) -> Vec<Interval> {
+    let dicts = arg_attrs.and_then(Attr::as_array).unwrap_or_default();
+    let given = |n: usize| match dicts.get(n) {
+        Some(Attr::Dict(dict)) => stated_range(dict.get("ng.range")?),
+        _ => None,
+    };
+    let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
+    arguments.iter().enumerate().map(|(n, &v)| given(n).unwrap_or_else(|| finite(body.ty(v)))).collect()
 }
 
 fn stated_range(attr: &Attr) -> Option<Interval> {

@@ -115,6 +115,9 @@ pub(crate) const EXTREME: Option<TransferFn> = Some(|s, x, results| {
     };
     // Of no elements, which an unknown extent may mean, it is an infinity, or the end of an integer type.
     let surely = count(s).is_some_and(|n| n > 0.0);
+    if !surely && format.is_some_and(|f| !f.has_infinity()) {
+        return None;
+    }
     let range = each(&x[..1], |x| match (surely, format) {
         (true, _) => x[0],
         (_, Some(_)) => x[0].hull(Enclosure::point(empty)),
@@ -143,6 +146,9 @@ pub(crate) fn times(x: Interval, y: Interval) -> Interval {
 
 /// The sum of `n` values of a range.
 pub(crate) fn repeated(x: Interval, n: Option<f64>) -> Interval {
+    // Opposite infinities have no sum.
+    let opposed = x.lo == f64::NEG_INFINITY && x.hi == f64::INFINITY;
+    let x = Enclosure { may_be_nan: x.may_be_nan || opposed, ..x };
     match n {
         Some(n) => times(x, Enclosure::point(n)),
         None => Enclosure {
@@ -327,7 +333,9 @@ pub(crate) fn contraction(
         error = add(error, half_ulp(sum.format, add(size, error)));
         sensitivity.push(Sensitivity::ONE);
     }
-    let delta = ended(sum.format, format, size, error);
+    // NaN times nothing is NaN.
+    let undefined = image.computed.may_be_nan || x.iter().any(|r| r.hull().may_be_nan);
+    let delta = if undefined { f64::INFINITY } else { ended(sum.format, format, size, error) };
     let condition =
         if same_sign(&times(x[0].hull(), x[1].hull())) && x.len() == 2 { 2.0 } else { f64::INFINITY };
     Some(vec![settled(format, image, delta, sensitivity, condition, mul(2.0, n))])
@@ -345,7 +353,8 @@ pub(crate) fn window_mean(
     let format = results[0].format()?;
     let image = each(x, |x| {
         let all = if padded { x[0].hull(Enclosure::point(0.0)) } else { x[0] };
-        Enclosure { may_be_nan: all.may_be_nan || empty, ..all }
+        let opposed = all.lo == f64::NEG_INFINITY && all.hi == f64::INFINITY;
+        Enclosure { may_be_nan: all.may_be_nan || empty || opposed, ..all }
     });
     let sum = summation(s, format, terms);
     let size = magnitude(&x[0].computed);
@@ -360,24 +369,28 @@ pub(crate) fn window_mean(
     Some(vec![settled(format, image, delta, smallvec![Sensitivity::ONE], condition, 0.0)])
 }
 
-/// The decomposition's figures, with what is known of the exact value beside.
+/// The decomposition's figures, narrowed by a `fact` of the exact value for operands of given ranges, and by one of the
+/// computed value. NaN stays where the decomposition has it.
 pub(crate) fn sharpened(
     s: &Signature<'_>,
     x: &[Range],
     results: &[Type],
-    facts: impl Fn(&Range) -> Option<Range>,
+    fact: impl Fn(&[Interval]) -> Interval,
+    computed: Interval,
 ) -> Option<Vec<Figures>> {
-    let mut found = decomposed(s, x, results)?;
-    if let (Some(figures), Some(first)) = (found.first_mut(), x.first())
-        && let Some(fact) = facts(first)
-    {
-        let range = &mut figures.range;
-        range.exact = intersect(&range.exact, &fact.exact);
-        range.computed = intersect(&range.computed, &fact.computed);
-        if let (true, Some(format)) = (figures.delta.is_finite(), results[0].format()) {
-            let near = figures::round(format, &figures::widen(&range.exact.hull(fact.exact), figures.delta));
-            range.computed = intersect(&range.computed, &Enclosure { may_be_nan: true, ..near });
-        }
+    let unknown = || results.iter().map(|_| Figures::unknown(x.len())).collect();
+    let mut found: Vec<Figures> = decomposed(s, x, results).unwrap_or_else(unknown);
+    let flagged = |x: Interval| Enclosure { may_be_nan: true, ..x };
+    let side =
+        |of: fn(&Range) -> Interval| flagged(fact(&x.iter().map(of).collect::<SmallVec<[Interval; 4]>>()));
+    let figures = found.first_mut()?;
+    // The steps were run on exact and computed operands alike.
+    let all = intersect(&figures.range.exact, &side(Range::hull));
+    figures.range.exact = intersect(&all, &side(|r| r.exact));
+    figures.range.computed = intersect(&figures.range.computed, &flagged(computed));
+    if let (true, Some(format)) = (figures.delta.is_finite(), results[0].format()) {
+        let near = figures::round(format, &figures::widen(&all, figures.delta));
+        figures.range.computed = intersect(&figures.range.computed, &flagged(near));
     }
     Some(found)
 }

@@ -157,7 +157,7 @@ fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
                     )
             });
             // A quotient 0 / 0 keeps its flag; an infinite sum gives 0.
-            (plain == Some(true)).then(|| Enclosure { lo: 0.0, hi: 1.0, may_be_nan: true })
+            (plain == Some(true)).then_some(Enclosure { lo: 0.0, hi: 1.0, may_be_nan: true })
         }
         _ => None,
     }

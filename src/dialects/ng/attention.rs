@@ -2,7 +2,7 @@
 
 use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::{DType, Enclosure, Interval, Range, figures};
+use ngc_numerics::{DType, Enclosure, Interval, figures};
 
 use super::infer::{broadcast_shapes, same_elem, show, unify};
 use super::matmul::fits;
@@ -53,9 +53,8 @@ ONNX Attention, PyTorch `scaled_dot_product_attention`.",
     infer,
     transfer: Some(|s, x, results| {
         // A mean of the values, or 0 where all is masked.
-        let mean = |v: Interval| v.hull(Enclosure::point(0.0));
-        let v = *x.get(2)?;
-        bounds::sharpened(s, x, results, |_| Some(Range { exact: Enclosure { may_be_nan: true, ..mean(v.exact) }, computed: figures::WHOLE }))
+        let mean = |x: &[Interval]| x[2].hull(Enclosure::point(0.0));
+        bounds::sharpened(s, x, results, mean, figures::WHOLE)
     }),
     semantics: Semantics::Decomposition(decompose),
     ..OpDef::BASE

@@ -335,11 +335,10 @@ fn normalised(s: &Signature<'_>, x: &[Range], results: &[Type], centred: bool) -
     let axes = trailing(s, shape.len()).ok()?;
     let n = axes.iter().map(|&a| shape[a].known().map(|n| n as f64)).product::<Option<f64>>()?;
     let most = bounds::sqrt_up((n - if centred { 1.0 } else { 0.0 }).max(0.0));
-    let bound = |side: fn(&Range) -> Interval| {
+    let bound = |x: &[Interval]| {
         let y = Enclosure::new(-most, most);
-        let scaled = x.get(1).map_or(y, |scale| bounds::times(y, side(scale)));
-        x.get(2).map_or(scaled, |bias| enclosure::apply(&Binary64, Prim::Add, &[&scaled, &side(bias)]))
+        let scaled = x.get(1).map_or(y, |&scale| bounds::times(y, scale));
+        x.get(2).map_or(scaled, |bias| enclosure::apply(&Binary64, Prim::Add, &[&scaled, bias]))
     };
-    let exact = Enclosure { may_be_nan: true, ..bound(Range::hull) };
-    bounds::sharpened(s, x, results, |_| Some(Range { exact, computed: figures::WHOLE }))
+    bounds::sharpened(s, x, results, bound, figures::WHOLE)
 }

@@ -42,7 +42,8 @@ NaN. Padding does not count: a window that lies in it wholly gives -inf, or the 
     infer: infer_sliding,
     transfer: Some(|s, x, _| {
         if may_be_empty(s) {
-            bounds::filling(x, f64::NEG_INFINITY).filter(|_| x.len() == 1 && s.operands[0].format().is_some())
+            bounds::filling(x, f64::NEG_INFINITY)
+                .filter(|_| x.len() == 1 && s.operands[0].format().is_some_and(Format::has_infinity))
         } else {
             bounds::SELECTION?(s, x, &s.infer().ok()?)
         }
@@ -338,5 +339,7 @@ fn may_be_empty(s: &Signature<'_>) -> bool {
     }
     let dense = s.ints("dilations").is_none_or(|d| d.iter().all(|&n| n == 1));
     let least = s.ints("kernel").and_then(|k| k.into_iter().min()).unwrap_or(0);
-    !dense || pads.iter().any(|&n| n >= least)
+    // Of nothing there is padding only.
+    let filled = s.operands[0].shape().is_some_and(|d| d.iter().all(|d| d.known().is_some_and(|n| n > 0)));
+    !dense || !filled || pads.iter().any(|&n| n >= least)
 }

@@ -65,9 +65,7 @@ A number `n` beyond the range of the format divides in two steps, the first by a
     attributes: &[AXES, KEEPDIMS, ACCUMULATE, SUM],
     results: &[result("mean", ValueKind::Float)],
     infer: infer_reduce,
-    transfer: Some(|s, x, results| {
-        bounds::sharpened(s, x, results, |x| Some(Range { computed: figures::WHOLE, ..*x }))
-    }),
+    transfer: Some(|s, x, results| bounds::sharpened(s, x, results, |x| x[0], figures::WHOLE)),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -402,16 +400,19 @@ fn reversed(x: &Tensor) -> Tensor {
 
 /// A quarter of the squared extent bounds the variance (Popoviciu's inequality), and it is never negative.
 fn spread(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
-    let n = crate::transfer::count(s)?;
+    let n = crate::transfer::count(s).unwrap_or(f64::INFINITY);
     let divisor = n - s.int("correction").unwrap_or(0) as f64;
-    bounds::sharpened(s, x, results, |x| {
-        let extent = figures::add(x.exact.hi, -x.exact.lo);
+    let positive = |hi: f64| Enclosure { lo: 0.0, hi, may_be_nan: false };
+    let most = |x: &[Interval]| {
+        let extent = figures::add(x[0].hi, -x[0].lo);
         let quarter = figures::mul(figures::mul(extent, extent), 0.25);
-        let most =
-            if divisor > 0.0 { figures::mul(quarter, figures::div(n, divisor)) } else { f64::INFINITY };
-        let positive = |hi: f64| Enclosure { lo: 0.0, hi, may_be_nan: true };
-        Some(Range { exact: positive(most), computed: positive(f64::INFINITY) })
-    })
+        if divisor > 0.0 && n.is_finite() {
+            positive(figures::mul(quarter, figures::div(n, divisor)))
+        } else {
+            positive(f64::INFINITY)
+        }
+    };
+    bounds::sharpened(s, x, results, most, positive(f64::INFINITY))
 }
 
 /// Between the greatest element and that plus the logarithm of the number of elements.
@@ -453,10 +454,8 @@ fn bounded_logsumexp(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option
 fn bounded_norm(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
     let n = crate::transfer::count(s)?;
     if order(s).ok()? != 2.0 || n == 0.0 {
-        return bounds::sharpened(s, x, results, |_| {
-            let positive = Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: true };
-            Some(Range::both(positive))
-        });
+        let positive = Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: false };
+        return bounds::sharpened(s, x, results, |_| positive, positive);
     }
     let format = results[0].format()?;
     let root = bounds::sqrt_up(n);

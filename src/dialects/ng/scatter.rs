@@ -207,7 +207,8 @@ fn joined(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figure
             let extent = if whole.may_be_nan { f64::INFINITY } else { figures::add(whole.hi, -whole.lo) };
             let ways = [Sensitivity::ONE, jump(extent), Sensitivity::lipschitz(n)];
             let ways = ways.into_iter().collect();
-            Some(vec![bounds::settled(format, image, naive.error(total), ways, f64::INFINITY, 0.0)])
+            let error = if whole.may_be_nan { f64::INFINITY } else { naive.error(total) };
+            Some(vec![bounds::settled(format, image, error, ways, f64::INFINITY, 0.0)])
         }
         Some("mul") => None,
         _ => Some(vec![Figures::selection(range, [Sensitivity::ONE, jump(extent), Sensitivity::ONE])]),

@@ -1,0 +1,151 @@
+//! Error bounds of a whole function: `Φ(ε) = Σ L_i ε_i + Δ` forwards, and backwards what each op's rounding becomes in
+//! the results.
+
+use ngc_dialects::transfer::Flow;
+use ngc_ir::pass::{Analysis, Function};
+use ngc_ir::{Attr, Body, Context, Op, Value};
+use ngc_numerics::figures::{add, div, magnitude, mignitude, mul};
+use ngc_numerics::{Figures, Format, Interval, Range, Sensitivity};
+
+use super::range;
+
+/// Figures of every op of one function, and bounds of the errors of its values. All are bounds, none an estimate.
+#[derive(Clone, Debug, Default)]
+pub struct Errors {
+    flow: Flow,
+    ops: Vec<(Op, Vec<Figures>)>,
+    /// By value: what an error of the value becomes in the results, all paths summed, the largest of all results.
+    amplification: Vec<Sensitivity>,
+    results: Vec<Value>,
+    path: f64,
+    curvature: f64,
+}
+
+impl Errors {
+    /// Of a function whose arguments are exact; `arg_attrs` is the function's attribute of that name.
+    pub fn of_function(body: &Body, arg_attrs: Option<&Attr>) -> Errors {
+        Errors::of_body(body, &range::stated(body, arg_attrs))
+    }
+
+    /// Of a body whose entry block has arguments of the given ranges.
+    pub fn of_body(body: &Body, arguments: &[Interval]) -> Errors {
+        let mut errors = Errors::default();
+        let entry = body.entry();
+        for (&v, &interval) in entry.map_or(&[][..], |b| body.arguments(b)).iter().zip(arguments) {
+            errors.flow.set(v, Range::both(interval), 0.0);
+        }
+        for op in body.walk() {
+            if let Some(figures) = errors.flow.step(body, op)
+                && body.num_results(op) > 0
+            {
+                errors.ops.push((op, figures));
+            }
+        }
+        let end = entry
+            .and_then(|b| body.last_op(b))
+            .filter(|&op| body.op(op).def.is_some_and(|d| d.traits.terminator));
+        errors.results = end.map_or_else(Vec::new, |op| body.operands(op).to_vec());
+        errors.backwards(body);
+        errors.totals(body);
+        errors
+    }
+
+    fn backwards(&mut self, body: &Body) {
+        let mut to = vec![Sensitivity::NONE; body.num_values()];
+        for (n, v) in self.results.iter().enumerate() {
+            // A value that is returned twice counts once.
+            if !self.results[..n].contains(v) {
+                to[v.index()] = Sensitivity::ONE;
+            }
+        }
+        for (op, figures) in self.ops.iter().rev() {
+            for (own, result) in figures.iter().zip(body.results(*op)) {
+                let onward = to[result.index()];
+                if onward == Sensitivity::NONE {
+                    continue;
+                }
+                for (way, operand) in own.sensitivity.iter().zip(body.operands(*op)) {
+                    let through = onward.after(way);
+                    let total = &mut to[operand.index()];
+                    *total = total.and(&through);
+                }
+            }
+        }
+        self.amplification = to;
+    }
+
+    fn totals(&mut self, body: &Body) {
+        let mut steepest = vec![1.0f64; body.num_values()];
+        for (op, figures) in &self.ops {
+            for (own, result) in figures.iter().zip(body.results(*op)) {
+                let ways = own.sensitivity.iter().zip(body.operands(*op));
+                let longest = ways.map(|(way, v)| {
+                    let lipschitz = if way.jump > 0.0 { f64::INFINITY } else { way.lipschitz };
+                    mul(lipschitz, steepest[v.index()])
+                });
+                // A value made of nothing starts a path.
+                steepest[result.index()] =
+                    if body.operands(*op).is_empty() { 1.0 } else { longest.fold(0.0, f64::max) };
+                self.curvature = add(self.curvature, own.curvature);
+            }
+        }
+        self.path = self.results.iter().map(|v| steepest[v.index()]).fold(0.0, f64::max);
+    }
+
+    /// Ops in order, with the figures of each result.
+    pub fn ops(&self) -> &[(Op, Vec<Figures>)] {
+        &self.ops
+    }
+
+    /// The range of a value.
+    pub fn range(&self, value: Value) -> Range {
+        self.flow.range(value)
+    }
+
+    /// Bound of the absolute error of a value, in units of the value.
+    pub fn absolute(&self, value: Value) -> f64 {
+        self.flow.error(value)
+    }
+
+    /// Bound of the relative error of a value, relative to its magnitude or to `floor`, whichever is greater.
+    pub fn relative(&self, value: Value, floor: f64) -> f64 {
+        div(self.absolute(value), mignitude(&self.range(value).exact).max(floor))
+    }
+
+    /// The absolute bound in units in the last place of the greatest value.
+    pub fn ulps(&self, value: Value, format: Format) -> f64 {
+        let greatest = magnitude(&self.range(value).exact).min(format.max_finite());
+        div(self.absolute(value), format.ulp(greatest))
+    }
+
+    /// What an error of the value becomes in the results: every path summed, all results together.
+    pub fn amplification(&self, value: Value) -> Sensitivity {
+        self.amplification.get(value.index()).copied().unwrap_or(Sensitivity::NONE)
+    }
+
+    /// Bound of what the rounding of a value, as its figures have it, adds to the results.
+    pub fn contribution(&self, value: Value, figures: &Figures) -> f64 {
+        self.amplification(value).pass(figures.delta)
+    }
+
+    /// Values that the function returns.
+    pub fn results(&self) -> &[Value] {
+        &self.results
+    }
+
+    /// The largest product of Lipschitz constants along a path from an argument or constant to a result.
+    pub fn largest_path(&self) -> f64 {
+        self.path
+    }
+
+    /// The curvatures of all ops, summed.
+    pub fn total_curvature(&self) -> f64 {
+        self.curvature
+    }
+}
+
+impl Analysis for Errors {
+    fn compute(function: &Function, _: &Context) -> Errors {
+        Errors::of_function(&function.body, function.attrs.get("arg_attrs"))
+    }
+}
