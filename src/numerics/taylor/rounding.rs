@@ -161,7 +161,13 @@ mod tests {
                 let x = f64::from_bits(((bits >> 5) + 1023 - 64) << 52 | (bits & 31) << 47 | bits << 20);
                 let error = (format.round(x) - x).abs();
                 let bound = half_spacing(format, x);
-                assert!(error <= bound, "{} {x}: {error} {bound}", format.name());
+                // An f8E4M3FN overflows to NaN.
+                let overflows = error.is_nan() || error.is_infinite();
+                assert!(
+                    if overflows { bound.is_infinite() } else { error <= bound },
+                    "{} {x}",
+                    format.name()
+                );
             }
         }
         assert_eq!(half_spacing(Format::F64, 2.0), f64::EPSILON / 2.0);
