@@ -10,6 +10,8 @@ use super::graph::{Node, RoundedGraph};
 
 /// A bound of a value that follows from how it is made.
 pub enum Fact {
+    /// A value minus itself.
+    Zero,
     /// The difference from a greatest value that takes the minuend into account.
     NotAboveZero,
     /// As before, the other way round.
@@ -26,6 +28,7 @@ impl Fact {
         let (Node::Apply(prim, [x, y, _]), format) = &graph.nodes[place] else { return None };
         let among = |prim: Prim, root: usize, leaf: usize| leaves(graph, prim, root, *format).contains(&leaf);
         match prim {
+            Prim::Sub if x == y => Some(Fact::Zero),
             Prim::Sub if among(Prim::Max, *y, *x) || among(Prim::Min, *x, *y) => Some(Fact::NotAboveZero),
             Prim::Sub if among(Prim::Max, *x, *y) || among(Prim::Min, *y, *x) => Some(Fact::NotBelowZero),
             Prim::Div if among(Prim::Add, *y, *x) => Some(Fact::Share(leaves(graph, Prim::Add, *y, *format))),
@@ -41,6 +44,7 @@ impl Fact {
     pub fn bounds(&self, values: &[Form]) -> Option<(f64, f64)> {
         let none_negative = |terms: &[usize]| terms.iter().all(|&i| values[i].range.lo >= 0.0);
         match self {
+            Fact::Zero => Some((0.0, 0.0)),
             Fact::NotAboveZero => Some((f64::NEG_INFINITY, 0.0)),
             Fact::NotBelowZero => Some((0.0, f64::INFINITY)),
             Fact::Share(terms) => none_negative(terms).then_some((0.0, 1.0)),

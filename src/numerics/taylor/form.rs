@@ -360,7 +360,7 @@ impl<'g> Tape<'g> {
                 crosses_cut(*prim, &[&values[*y], &values[*x]]) && (inexact(y) || inexact(x))
             }
             Node::Select(cmp, [a, b, ..]) => {
-                (inexact(a) || inexact(b)) && values[*a].range.compare(*cmp, &values[*b].range).is_none()
+                (inexact(a) || inexact(b)) && decide(*cmp, &values[*a], &values[*b]).is_none()
             }
             _ => false,
         };
@@ -467,11 +467,21 @@ fn lattice_of_range(format: Format, range: &Enclosure<f64>) -> i32 {
     if range.lo == range.hi { lattice_of_number(range.lo) } else { lattice_of_format(format, range) }
 }
 
+/// Whether a comparison has one outcome. At a pole, which counts as undefined, IEEE 754 has infinities that compare, so what
+/// may be undefined decides nothing.
+fn decide(cmp: expr::Cmp, a: &Form, b: &Form) -> Option<bool> {
+    let defined = !a.range.may_be_nan && !b.range.may_be_nan;
+    a.range.compare(cmp, &b.range).filter(|_| defined)
+}
+
 fn select(cmp: expr::Cmp, [a, b, t, e]: [&Form; 4], inputs: usize) -> Form {
-    match a.range.compare(cmp, &b.range) {
+    match decide(cmp, a, b) {
         Some(true) => t.clone(),
         Some(false) => e.clone(),
-        None => Form::interval(t.range.hull(e.range), inputs),
+        None => {
+            let undefined = a.range.may_be_nan || b.range.may_be_nan;
+            Form::interval(t.range.hull(e.range).flagged(undefined), inputs)
+        }
     }
 }
 

@@ -387,3 +387,21 @@ fn a_jump_that_rounding_may_cross_counts_in_full() {
     let steady = absolute(&ngc_numerics::expr::floor(&x + &y), &[(0.25, 0.5), (0.0, 0.25)], Format::F32);
     assert_eq!(steady, 0.0);
 }
+
+/// Formulas for which an earlier analysis was wrong.
+#[test]
+fn signs_poles_and_cuts_are_not_taken_for_what_they_are_not() {
+    let (x, y) = (Expr::var(0), Expr::var(1));
+    // The sign of a large number is no multiple of its last place.
+    let sign = absolute(&(ngc_numerics::expr::sign(&x) + &x), &[(-32768.0, -32768.0)], Format::F8E5M2);
+    assert_eq!(sign, 1.0);
+    // At the pole IEEE 754 decides the comparison, and an interval does not.
+    let pole = &x / (&y - &y);
+    let chosen = Expr::select(Cmp::Ge, pole, &y, &x, 0);
+    let graph = RoundedGraph::from_expr(&chosen, Format::F16);
+    let bound = analyze(&graph, &[(0.0, 1.0), (0.5, 1.0)], &Options::default());
+    assert!(bound.absolute == f64::INFINITY || bound.range.1 >= 1.0, "{bound:?}");
+    // The difference of the angles on both sides of the cut is 2π.
+    let angle = ngc_numerics::expr::atan2(&x + &y - 1, -1);
+    assert!(absolute(&angle, &[(0.1, 0.9), (0.1, 0.9)], Format::F32) >= 6.0);
+}
