@@ -47,11 +47,7 @@ An element of -inf has probability 0. A row that is -inf throughout is NaN, unle
     transfer: Some(bounded_softmax),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
-        let wide = g.widen(x[0])?;
-        let axis = infer::axis(s, g.rank(wide))?;
-        let shifted = shift(&mut g, s, wide, axis)?;
-        let exp = g.apply("ng.exp", &[shifted])?;
-        let sum = total(&mut g, s, exp, axis)?;
+        let Shifted { exp, sum, .. } = exponentials(&mut g, s, x[0])?;
         let quotient = g.div(exp, sum)?;
         Ok(vec![g.narrow(quotient)?])
     }),
@@ -78,11 +74,7 @@ the logarithm of probability 0. A row with +inf or NaN is NaN. Every step is rou
     transfer: Some(bounded_log_softmax),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
-        let wide = g.widen(x[0])?;
-        let axis = infer::axis(s, g.rank(wide))?;
-        let shifted = shift(&mut g, s, wide, axis)?;
-        let exp = g.apply("ng.exp", &[shifted])?;
-        let sum = total(&mut g, s, exp, axis)?;
+        let Shifted { shifted, sum, .. } = exponentials(&mut g, s, x[0])?;
         let log = g.apply("ng.log", &[sum])?;
         let difference = g.sub(shifted, log)?;
         Ok(vec![g.narrow(difference)?])
@@ -177,6 +169,25 @@ fn infer_along_axis(s: &Signature<'_>) -> Result<Vec<Type>, String> {
 fn zero_rows(g: &Steps<'_, '_>, s: &Signature<'_>) -> bool {
     // A format without infinities has no masked rows.
     s.string("masked_rows") == Some("zero") && g.format.has_infinity()
+}
+
+/// What softmax and its logarithm begin with, in the accumulate format.
+struct Shifted {
+    /// x less its largest element.
+    shifted: Value,
+    /// The exponentials of that.
+    exp: Value,
+    /// Their sum along the axis.
+    sum: Value,
+}
+
+fn exponentials(g: &mut Steps<'_, '_>, s: &Signature<'_>, x: Value) -> Result<Shifted, String> {
+    let wide = g.widen(x)?;
+    let axis = infer::axis(s, g.rank(wide))?;
+    let shifted = shift(g, s, wide, axis)?;
+    let exp = g.apply("ng.exp", &[shifted])?;
+    let sum = total(g, s, exp, axis)?;
+    Ok(Shifted { shifted, exp, sum })
 }
 
 /// `x - reduce_max(x)`; a row to be zeroed, -inf throughout, stays as it is.
