@@ -63,7 +63,7 @@ pub(crate) fn counting(x: &[Range], greatest: f64) -> Figures {
 
 /// The second operand where the first holds, else the third.
 pub(crate) const CHOICE: Option<TransferFn> = Some(|_, x, _| {
-    let [c, a, b] = x else { return None };
+    let [c, a, b] = x.ranges else { return None };
     let choose = |c: Interval, a: Interval, b: Interval| match (c.lo > 0.0, c.hi < 1.0) {
         (true, _) => a,
         (_, true) => b,
@@ -197,7 +197,7 @@ pub(crate) fn settled(
 /// The sum over axes.
 pub(crate) const SUM: Option<TransferFn> = Some(|s, x, results| {
     let n = count(s);
-    let [x0] = x else { return None };
+    let [x0] = x.ranges else { return None };
     let image = each(x, |x| repeated(x[0], n));
     let terms = n.unwrap_or(f64::INFINITY);
     let Some(format) = results[0].format() else {

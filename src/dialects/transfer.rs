@@ -12,7 +12,9 @@ use ngc_ir::{Body, Builder, Context, Loc, Op, Semantics, Signature, Type, Value}
 use ngc_numerics::dual::{self, Jet};
 use ngc_numerics::figures::{self, WHOLE, add, div, half_ulp, intersect, magnitude, mignitude, mul, widen};
 use ngc_numerics::program::Step;
-use ngc_numerics::{Binary64, DType, Enclosure, Figures, Format, Interval, Prim, Range, Sensitivity};
+use ngc_numerics::{
+    Binary64, DType, Enclosure, Figures, Format, Interval, Operands, Prim, Range, Sensitivity,
+};
 use smallvec::SmallVec;
 
 use crate::ng::infer;
@@ -30,7 +32,7 @@ pub fn transfer_aliased(
     alias: &[usize],
     results: &[Type],
 ) -> Vec<Figures> {
-    let own = s.def.transfer.and_then(|hook| hook(s, operands, results));
+    let own = s.def.transfer.and_then(|hook| hook(s, &Operands::of_ranges(operands), results));
     let found = own.or_else(|| match s.def.semantics {
         Semantics::Elementwise(of) => {
             let function = of(s).ok()?;

@@ -3,7 +3,7 @@
 //! MLIR's concept: an ODS record. Syntax, verification, type inference, documentation, evaluation and (later)
 //! lowering all read the same [`OpDef`].
 
-use ngc_numerics::{DType, Evaluator, Figures, Format, Range, ScalarFn, SumMethod, Tensor};
+use ngc_numerics::{DType, Evaluator, Figures, Format, Operands, ScalarFn, SumMethod, Tensor};
 
 use crate::attributes::{Attr, AttrDict};
 use crate::body::{Body, Op, Value};
@@ -109,9 +109,9 @@ pub type SimplifyFn = fn(&Body, Op) -> Option<Value>;
 /// Emits the op in the kernel dialect, at the builder's place, from values that are lowered already.
 pub type LowerFn = fn(&mut Builder<'_>, &Signature<'_>, &[Value]) -> Result<Vec<Value>, String>;
 
-/// Bounds ranges, sensitivities and rounding errors of the results, from the ranges of the operands and the types of
+/// Bounds ranges, sensitivities and rounding errors of the results, from what is known of the operands and the types of
 /// the results; nothing where the types do not say enough.
-pub type TransferFn = fn(&Signature<'_>, &[Range], &[Type]) -> Option<Vec<Figures>>;
+pub type TransferFn = fn(&Signature<'_>, &Operands<'_>, &[Type]) -> Option<Vec<Figures>>;
 
 /// The outcome of a fold of an op with one result.
 pub enum Fold {

@@ -2,9 +2,11 @@
 //!
 //! Every figure here is a bound: it is rounded upward, and infinite where nothing is known.
 
+use std::ops::Deref;
+
 use smallvec::SmallVec;
 
-use crate::{Enclosure, Format};
+use crate::{Enclosure, Format, Tensor};
 
 /// The values a quantity may take.
 pub type Interval = Enclosure<f64>;
@@ -39,6 +41,35 @@ impl Range {
     pub fn may_overflow(&self, format: Format) -> bool {
         let max = format.max_finite();
         !(self.exact.lo >= -max && self.exact.hi <= max)
+    }
+}
+
+/// What is known of the operands of an op: their ranges, to which this dereferences, and the values of constants.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'a> {
+    /// The range of each operand.
+    pub ranges: &'a [Range],
+    /// The value of each operand that is a constant; may be shorter than `ranges`.
+    pub constants: &'a [Option<&'a Tensor>],
+}
+
+impl<'a> Operands<'a> {
+    /// Operands of which only the ranges are known.
+    pub const fn of_ranges(ranges: &'a [Range]) -> Operands<'a> {
+        Operands { ranges, constants: &[] }
+    }
+
+    /// The value of operand `i`, if it is a constant.
+    pub fn constant(&self, i: usize) -> Option<&'a Tensor> {
+        self.constants.get(i).copied().flatten()
+    }
+}
+
+impl Deref for Operands<'_> {
+    type Target = [Range];
+
+    fn deref(&self) -> &[Range] {
+        self.ranges
     }
 }
 

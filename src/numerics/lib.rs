@@ -30,7 +30,7 @@ pub use dtype::DType;
 pub use enclosure::{Domain, Enclosure};
 pub use evaluator::{Class, Evaluator, Logical, Mode};
 pub use expr::{Cmp, Expr, Prim};
-pub use figures::{Figures, Interval, Range, Sensitivity};
+pub use figures::{Figures, Interval, Operands, Range, Sensitivity};
 pub use format::Format;
 pub use reduce::Reduce;
 pub use scalar::{Native, ScalarFn};

@@ -3,7 +3,7 @@
 use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind};
 use ngc_ir::op_def::{attribute, operand, optional, required, result};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::{Binary64, Enclosure, Figures, Interval, Prim, Range, enclosure, figures};
+use ngc_numerics::{Binary64, Enclosure, Figures, Interval, Operands, Prim, enclosure, figures};
 
 use super::infer::{self, normalize_axis, same_elem, show, unify};
 use super::matmul::fits;
@@ -330,7 +330,7 @@ fn decompose_group_norm(b: &mut Builder<'_>, s: &Signature<'_>, x: &[Value]) -> 
 }
 
 /// Centred, the greatest of n numbers is at most √(n - 1) times their root mean square; else √n times.
-fn normalised(s: &Signature<'_>, x: &[Range], results: &[Type], centred: bool) -> Option<Vec<Figures>> {
+fn normalised(s: &Signature<'_>, x: &Operands<'_>, results: &[Type], centred: bool) -> Option<Vec<Figures>> {
     let shape = s.operand(0).ok()?.shape()?;
     let axes = trailing(s, shape.len()).ok()?;
     let n = axes.iter().map(|&a| shape[a].known().map(|n| n as f64)).product::<Option<f64>>()?;

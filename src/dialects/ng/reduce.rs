@@ -4,7 +4,8 @@ use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, att
 use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::summation::roundings;
 use ngc_numerics::{
-    DType, Data, Enclosure, Evaluator, Figures, Format, Interval, Range, Reduce, Sensitivity, Tensor, figures,
+    DType, Data, Enclosure, Evaluator, Figures, Format, Interval, Operands, Range, Reduce, Sensitivity,
+    Tensor, figures,
 };
 
 use super::infer::{self, reduced, shaped};
@@ -399,7 +400,7 @@ fn reversed(x: &Tensor) -> Tensor {
 }
 
 /// A quarter of the squared extent bounds the variance (Popoviciu's inequality), and it is never negative.
-fn spread(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+fn spread(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
     let n = crate::transfer::count(s).unwrap_or(f64::INFINITY);
     let divisor = n - s.int("correction").unwrap_or(0) as f64;
     let positive = |hi: f64| Enclosure { lo: 0.0, hi, may_be_nan: false };
@@ -416,7 +417,7 @@ fn spread(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figure
 }
 
 /// Between the greatest element and that plus the logarithm of the number of elements.
-fn bounded_logsumexp(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+fn bounded_logsumexp(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
     let n = crate::transfer::count(s).filter(|&n| n >= 1.0)?;
     let format = results[0].format()?;
     let log = bounds::log_up(n);
@@ -451,7 +452,7 @@ fn bounded_logsumexp(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option
 }
 
 /// The 2-norm by its own bound, other orders by their steps.
-fn bounded_norm(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+fn bounded_norm(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
     let n = crate::transfer::count(s)?;
     if order(s).ok()? != 2.0 || n == 0.0 {
         let positive = Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: false };

@@ -7,8 +7,8 @@ use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::primitives::{ADD, MAX, MIN, MUL};
 use ngc_numerics::summation::Summation;
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Evaluator, Figures, Interval, Prim, Range, ScalarFn, Sensitivity, SumMethod,
-    Tensor, enclosure, figures,
+    Binary64, DType, Enclosure, Evaluator, Figures, Interval, Operands, Prim, Range, ScalarFn, Sensitivity,
+    SumMethod, Tensor, enclosure, figures,
 };
 
 use super::index::{along_axis, element_positions, index_vectors, slice_positions};
@@ -180,8 +180,8 @@ fn scatter(e: &Evaluator, s: &Signature<'_>, args: &[&Tensor], targets: &[usize]
 }
 
 /// Elements of the data and the updates, or the one combined with any number of the others.
-fn joined(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
-    let [data, _, updates] = x else { return None };
+fn joined(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
+    let [data, _, updates] = x.ranges else { return None };
     let hull = |a: Interval, b: Interval| a.hull(b);
     let range =
         Range { exact: hull(data.exact, updates.exact), computed: hull(data.computed, updates.computed) };

@@ -6,7 +6,7 @@ use ngc_ir::op_def::{
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{self, add, div, magnitude, mul};
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Figures, Format, Interval, Prim, Range, Sensitivity, enclosure,
+    Binary64, DType, Enclosure, Figures, Format, Interval, Operands, Prim, Range, Sensitivity, enclosure,
 };
 
 use super::infer::{self, normalize_axis, reduced, show, unify};
@@ -444,7 +444,7 @@ fn exp_less_one(x: f64) -> f64 {
     enclosure::apply(&Binary64, Prim::Expm1, &[&Enclosure::point(x)]).hi
 }
 
-fn bounded_softmax(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+fn bounded_softmax(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
     let n = crate::transfer::extent_along(s)?;
     let format = results[0].format()?;
     let nan = |x: &Interval| {
@@ -477,7 +477,7 @@ fn bounded_softmax(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<V
     Some(vec![figures])
 }
 
-fn bounded_log_softmax(s: &Signature<'_>, x: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+fn bounded_log_softmax(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
     let n = crate::transfer::extent_along(s)?;
     let format = results[0].format()?;
     let log = log_up(n);
