@@ -17,12 +17,16 @@ const MAX_CALL_DEPTH: usize = 256;
 /// Told after each op of the outermost function: how many are done, of how many.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
+/// Told after each op of the outermost function: the op, its operands, its results.
+pub type Observer<'a> = &'a (dyn Fn(Op, &[&Tensor], &[Tensor]) + Sync);
+
 /// Evaluates the functions of a module.
 pub struct Interpreter<'a> {
     context: &'a Context,
     module: &'a Module,
     evaluator: Evaluator,
     progress: Option<Progress<'a>>,
+    observer: Option<Observer<'a>>,
     decompositions: Decompositions,
 }
 
@@ -37,12 +41,17 @@ struct Decomposition {
 impl<'a> Interpreter<'a> {
     /// An interpreter of a verified module.
     pub fn new(context: &'a Context, module: &'a Module, evaluator: Evaluator) -> Interpreter<'a> {
-        Interpreter { context, module, evaluator, progress: None, decompositions: Mutex::default() }
+        Interpreter { context, module, evaluator, progress: None, observer: None, decompositions: Mutex::default() }
     }
 
     /// Reports progress on the outermost function.
     pub fn with_progress(self, progress: Progress<'a>) -> Interpreter<'a> {
         Interpreter { progress: Some(progress), ..self }
+    }
+
+    /// Shows the values of the outermost function, as the evaluator has them.
+    pub fn with_observer(self, observer: Observer<'a>) -> Interpreter<'a> {
+        Interpreter { observer: Some(observer), ..self }
     }
 
     /// Calls the function `name`.
@@ -100,6 +109,10 @@ impl<'a> Interpreter<'a> {
                 Failure::Located(diagnostic) => diagnostic
                     .note(body.op(op).loc.clone(), format!("called from '{}' in @{name}", body.name(op))),
             })?;
+            if let (Some(observer), 0) = (self.observer, depth) {
+                let operands: Vec<&Tensor> = body.operands(op).iter().map(|&v| frame.get(v)).collect();
+                observer(op, &operands, &results);
+            }
             frame.finish(op, results);
             if let (Some(progress), 0) = (self.progress, depth) {
                 progress(done + 1, ops.len());
