@@ -4,19 +4,26 @@ use ngc_ir::{Attr, AttrDict, Type};
 use ngc_numerics::{DType, Format};
 use smallvec::SmallVec;
 
-use super::conditions::{Bound, Env, Val, attr};
-use super::graph::{Graph, Term};
-use super::matcher::Match;
+use super::conditions::{Bindings, Bound, Env, Val, attr};
+use super::graph::{Term, Terms};
 use super::rule::{Expr, OpPattern, Pattern};
+
+/// What a right side is made from.
+pub struct Replacement<'m> {
+    /// What the variables stand for.
+    pub bindings: &'m Bindings,
+    /// The widest format in which an op that the match covers accumulates: the replacement keeps it.
+    pub accumulate: Option<Format>,
+}
 
 /// The term that a right side stands for.
 ///
 /// # Errors
 /// A sentence that says which op does not fit its operands, or which value is not known.
-pub fn instantiate(graph: &mut Graph<'_>, pattern: &Pattern, m: &Match) -> Result<Term, String> {
+pub fn instantiate(graph: &mut dyn Terms, pattern: &Pattern, with: &Replacement<'_>) -> Result<Term, String> {
     match pattern {
-        Pattern::Op(op) => instantiate_op(graph, op, m),
-        Pattern::Var(name, _) | Pattern::Const(name, _) => match m.bindings.get(*name) {
+        Pattern::Op(op) => instantiate_op(graph, op, with),
+        Pattern::Var(name, _) | Pattern::Const(name, _) => match with.bindings.get(*name) {
             Some(Bound::Term(t)) => Ok(*t),
             _ => Err(format!("?{name} is not a term")),
         },
@@ -24,13 +31,18 @@ pub fn instantiate(graph: &mut Graph<'_>, pattern: &Pattern, m: &Match) -> Resul
     }
 }
 
-fn instantiate_op(graph: &mut Graph<'_>, pattern: &OpPattern, m: &Match) -> Result<Term, String> {
-    let def = graph.context.op(pattern.op.as_str()).ok_or_else(|| format!("unknown op '{}'", pattern.op))?;
+fn instantiate_op(
+    graph: &mut dyn Terms,
+    pattern: &OpPattern,
+    with: &Replacement<'_>,
+) -> Result<Term, String> {
+    let def =
+        graph.context().op(pattern.op.as_str()).ok_or_else(|| format!("unknown op '{}'", pattern.op))?;
     let mut operands: SmallVec<[Option<Term>; 2]> = SmallVec::new();
     for arg in &pattern.args {
         operands.push(match arg {
             Pattern::Number(..) | Pattern::Computed(..) => None,
-            _ => Some(instantiate(graph, arg, m)?),
+            _ => Some(instantiate(graph, arg, with)?),
         });
     }
     // Constants take the format of the operand beside them.
@@ -40,7 +52,7 @@ fn instantiate_op(graph: &mut Graph<'_>, pattern: &OpPattern, m: &Match) -> Resu
         terms.push(match (operand, arg) {
             (Some(t), _) => *t,
             (None, Pattern::Number(n, _)) => number(graph, *n, beside)?,
-            (None, Pattern::Computed(e, _)) => match Env::new(graph, &m.bindings).eval(e)? {
+            (None, Pattern::Computed(e, _)) => match Env::new(graph, with.bindings).eval(e)? {
                 Val::Number(n) => number(graph, n, beside)?,
                 other => return Err(format!("{other:?} is not a number")),
             },
@@ -52,11 +64,11 @@ fn instantiate_op(graph: &mut Graph<'_>, pattern: &OpPattern, m: &Match) -> Resu
         let kind =
             def.attribute(name.as_str()).ok_or_else(|| format!("'{}' has no '{name}'", def.name))?.kind;
         let value = match e {
-            Expr::Var(v, _) => match m.bindings.get(*v) {
+            Expr::Var(v, _) => match with.bindings.get(*v) {
                 Some(Bound::Attr(a)) => Some(a.clone()),
                 _ => return Err(format!("?{v} is not an attribute")),
             },
-            _ => attr(&Env::new(graph, &m.bindings).eval(e)?, kind)?,
+            _ => attr(&Env::new(graph, with.bindings).eval(e)?, kind)?,
         };
         if let Some(value) = value {
             attrs.set(*name, value);
@@ -64,31 +76,26 @@ fn instantiate_op(graph: &mut Graph<'_>, pattern: &OpPattern, m: &Match) -> Resu
     }
     if def.attribute("accumulate").is_some()
         && attrs.get("accumulate").is_none()
-        && let Some(format) = accumulated(graph, m)
+        && let Some(format) = with.accumulate
     {
         attrs.set("accumulate", Attr::Type(Type::float(format)));
     }
     graph.make(def, &terms, attrs)
 }
 
-/// The widest format in which an op that the match covers accumulates: the replacement keeps it.
-fn accumulated(graph: &Graph<'_>, m: &Match) -> Option<Format> {
-    let formats = m.ops.iter().filter_map(|&op| graph.body.attr(op, "accumulate")?.as_type()?.format());
-    formats.max_by_key(|f| f.precision())
-}
-
 /// A scalar constant. One that the format cannot hold is an f64 constant that is converted, so that evaluation at high
 /// precision does not inherit its rounding.
-fn number(graph: &mut Graph<'_>, n: f64, format: Option<Format>) -> Result<Term, String> {
+fn number(graph: &mut dyn Terms, n: f64, format: Option<Format>) -> Result<Term, String> {
     let format = format.ok_or("a constant needs a floating-point operand beside it")?;
-    let context = graph.context;
-    let def = |name: &str| context.op(name).ok_or_else(|| format!("op '{name}' is not registered"));
+    let def = |graph: &dyn Terms, name: &str| {
+        graph.context().op(name).ok_or_else(|| format!("op '{name}' is not registered"))
+    };
     let held = if format.contains(n) { format } else { Format::F64 };
     let value = AttrDict::from([("value", Attr::Float(n, Type::float(held)))]);
-    let constant = graph.make(def("ng.constant")?, &[], value)?;
+    let constant = graph.make(def(graph, "ng.constant")?, &[], value)?;
     if held == format {
         return Ok(constant);
     }
     let to = AttrDict::from([("to", Attr::Type(Type::scalar(DType::Float(format))))]);
-    graph.make(def("ng.convert")?, &[constant], to)
+    graph.make(def(graph, "ng.convert")?, &[constant], to)
 }

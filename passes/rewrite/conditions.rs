@@ -7,7 +7,7 @@ use ngc_ir::{Attr, Ident, Type};
 use ngc_numerics::{DType, Format};
 use smallvec::SmallVec;
 
-use super::graph::{Graph, Term};
+use super::graph::{Term, Terms};
 use super::rule::{Expr, Infix};
 
 /// What a variable stands for.
@@ -69,24 +69,24 @@ pub struct Function {
     pub arity: usize,
     /// What it gives.
     pub doc: &'static str,
-    eval: fn(&Env<'_, '_>, &[Val]) -> Result<Val, String>,
+    eval: fn(&Env<'_>, &[Val]) -> Result<Val, String>,
     /// Whether the first argument is a term, passed beside the values.
     terms: usize,
 }
 
 /// What expressions are evaluated in.
-pub struct Env<'e, 'a> {
+pub struct Env<'e> {
     /// Terms, types and ranges.
-    pub graph: &'e Graph<'a>,
+    pub graph: &'e dyn Terms,
     /// Variables.
     pub bindings: &'e Bindings,
     /// Terms given to the function under evaluation.
     terms: SmallVec<[Term; 2]>,
 }
 
-impl<'e, 'a> Env<'e, 'a> {
+impl<'e> Env<'e> {
     /// An environment.
-    pub fn new(graph: &'e Graph<'a>, bindings: &'e Bindings) -> Self {
+    pub fn new(graph: &'e dyn Terms, bindings: &'e Bindings) -> Self {
         Env { graph, bindings, terms: SmallVec::new() }
     }
 
@@ -177,8 +177,7 @@ pub const FUNCTIONS: &[Function] = &[
     }),
     term("format", 1, "the element format", |e, _| Ok(Val::Word(Ident::new(e.format()?.name())))),
     term("accumulates", 1, "format in which the op that computes the term accumulates", |e, _| {
-        let node = e.graph.node(e.terms[0]).ok_or("it is not the result of an op")?;
-        let stated = node.attrs.get("accumulate").and_then(Attr::as_type).and_then(Type::format);
+        let stated = e.graph.accumulates(e.terms[0]);
         Ok(Val::Word(Ident::new(stated.map_or(e.format()?, |f| f).name())))
     }),
     term("ulp", 1, "unit in the last place of a constant in its format", |e, _| {
@@ -338,7 +337,7 @@ const fn term(
     name: &'static str,
     arity: usize,
     doc: &'static str,
-    eval: fn(&Env<'_, '_>, &[Val]) -> Result<Val, String>,
+    eval: fn(&Env<'_>, &[Val]) -> Result<Val, String>,
 ) -> Function {
     Function { name, arity, doc, eval, terms: 1 }
 }

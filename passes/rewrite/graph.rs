@@ -7,6 +7,7 @@ use std::rc::Rc;
 use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::ng::infer;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Op, OpDef, Signature, Type, Value};
+use ngc_numerics::Format;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
@@ -19,6 +20,27 @@ pub enum Term {
     Value(Value),
     /// A made term, by its number.
     Made(u32),
+}
+
+/// What conditions and right sides ask of terms, be they of a body or of an e-graph.
+pub trait Terms {
+    /// The declared ops.
+    fn context(&self) -> &Context;
+    /// Type of a term.
+    fn ty(&self, term: Term) -> Type;
+    /// Ranges of a term.
+    fn range(&self, term: Term) -> Range;
+    /// The number that all elements of a constant are, if they are equal.
+    fn uniform(&self, term: Term) -> Option<f64>;
+    /// Whether nothing but the match uses the term.
+    fn used_once(&self, term: Term) -> bool;
+    /// The widest format in which an op that computes the term is told to accumulate.
+    fn accumulates(&self, term: Term) -> Option<Format>;
+    /// Makes a term, or finds it if it was made before.
+    ///
+    /// # Errors
+    /// A sentence that says why the op does not fit its operands.
+    fn make(&mut self, def: &'static OpDef, operands: &[Term], attrs: AttrDict) -> Result<Term, String>;
 }
 
 /// An op applied to terms.
@@ -99,56 +121,6 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Type of a term.
-    pub fn ty(&self, term: Term) -> Type {
-        match term {
-            Term::Value(v) => self.body.ty(v),
-            Term::Made(n) => self.made[n as usize].2,
-        }
-    }
-
-    /// Ranges of a term.
-    pub fn range(&self, term: Term) -> Range {
-        match term {
-            Term::Value(v) => self.ranges.of(v),
-            Term::Made(n) => self.made[n as usize].3,
-        }
-    }
-
-    /// Whether a value of the body is used exactly once. Made terms are used by the match alone.
-    pub fn used_once(&self, term: Term) -> bool {
-        let Term::Value(v) = term else { return true };
-        let uses = self.uses.get_or_init(|| {
-            let mut uses = vec![0; self.body.num_values()];
-            let all = self.body.walk();
-            all.iter().flat_map(|&op| self.body.operands(op)).for_each(|v| uses[v.index()] += 1);
-            uses
-        });
-        uses.get(v.index()) == Some(&1)
-    }
-
-    /// Makes a term, or finds it if it was made before.
-    ///
-    /// # Errors
-    /// A sentence that says why the op does not fit its operands.
-    pub fn make(&mut self, def: &'static OpDef, operands: &[Term], attrs: AttrDict) -> Result<Term, String> {
-        let made = Made { op: def.name, operands: operands.into(), attrs };
-        if let Some(&n) = self.index.get(&made) {
-            return Ok(Term::Made(n));
-        }
-        let types: SmallVec<[Type; 4]> = operands.iter().map(|&t| self.ty(t)).collect();
-        let signature = Signature { def, operands: &types, attrs: &made.attrs };
-        signature.check()?;
-        let results = signature.infer()?;
-        let [ty] = results[..] else { return Err(format!("'{}' has {} results", def.name, results.len())) };
-        let ranges: SmallVec<[Range; 4]> = operands.iter().map(|&t| self.range(t)).collect();
-        let range = range::transfer(&signature, &ranges, ty);
-        let n = self.made.len() as u32;
-        self.index.insert(made.clone(), n);
-        self.made.push((made, def, ty, range));
-        Ok(Term::Made(n))
-    }
-
     /// The made terms that `term` needs, operands first: all that emitting it must know once the body is borrowed.
     pub fn plan(&self, term: Term) -> Plan {
         let mut steps = Vec::new();
@@ -166,9 +138,46 @@ impl<'a> Graph<'a> {
         steps.push((n, made.op, made.operands.clone(), made.attrs.clone()));
     }
 
-    /// The number that all elements of a constant are, if they are equal. Conversions are looked through: a rule
-    /// speaks of real numbers.
-    pub fn uniform(&self, term: Term) -> Option<f64> {
+    /// An attribute of a node as rules see it: its default if absent, axes as ascending positive numbers.
+    pub fn attribute(&self, node: &Node<'_>, name: &str) -> Option<Attr> {
+        let types: SmallVec<[Type; 4]> = node.operands.iter().map(|&t| self.ty(t)).collect();
+        normalized(&Signature { def: node.def, operands: &types, attrs: node.attrs }, name)
+    }
+}
+
+impl Terms for Graph<'_> {
+    fn context(&self) -> &Context {
+        self.context
+    }
+
+    fn ty(&self, term: Term) -> Type {
+        match term {
+            Term::Value(v) => self.body.ty(v),
+            Term::Made(n) => self.made[n as usize].2,
+        }
+    }
+
+    fn range(&self, term: Term) -> Range {
+        match term {
+            Term::Value(v) => self.ranges.of(v),
+            Term::Made(n) => self.made[n as usize].3,
+        }
+    }
+
+    // Made terms are used by the match alone.
+    fn used_once(&self, term: Term) -> bool {
+        let Term::Value(v) = term else { return true };
+        let uses = self.uses.get_or_init(|| {
+            let mut uses = vec![0; self.body.num_values()];
+            let all = self.body.walk();
+            all.iter().flat_map(|&op| self.body.operands(op)).for_each(|v| uses[v.index()] += 1);
+            uses
+        });
+        uses.get(v.index()) == Some(&1)
+    }
+
+    // Conversions are looked through: a rule speaks of real numbers.
+    fn uniform(&self, term: Term) -> Option<f64> {
         let node = self.node(term)?;
         match node.def.short_name() {
             "constant" => match node.attrs.get("value")? {
@@ -186,10 +195,26 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// An attribute of a node as rules see it: its default if absent, axes as ascending positive numbers.
-    pub fn attribute(&self, node: &Node<'_>, name: &str) -> Option<Attr> {
-        let types: SmallVec<[Type; 4]> = node.operands.iter().map(|&t| self.ty(t)).collect();
-        normalized(&Signature { def: node.def, operands: &types, attrs: node.attrs }, name)
+    fn accumulates(&self, term: Term) -> Option<Format> {
+        self.node(term)?.attrs.get("accumulate")?.as_type()?.format()
+    }
+
+    fn make(&mut self, def: &'static OpDef, operands: &[Term], attrs: AttrDict) -> Result<Term, String> {
+        let made = Made { op: def.name, operands: operands.into(), attrs };
+        if let Some(&n) = self.index.get(&made) {
+            return Ok(Term::Made(n));
+        }
+        let types: SmallVec<[Type; 4]> = operands.iter().map(|&t| self.ty(t)).collect();
+        let signature = Signature { def, operands: &types, attrs: &made.attrs };
+        signature.check()?;
+        let results = signature.infer()?;
+        let [ty] = results[..] else { return Err(format!("'{}' has {} results", def.name, results.len())) };
+        let ranges: SmallVec<[Range; 4]> = operands.iter().map(|&t| self.range(t)).collect();
+        let range = range::transfer(&signature, &ranges, ty);
+        let n = self.made.len() as u32;
+        self.index.insert(made.clone(), n);
+        self.made.push((made, def, ty, range));
+        Ok(Term::Made(n))
     }
 }
 

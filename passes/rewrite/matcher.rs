@@ -7,10 +7,10 @@
 use ngc_ir::{Attr, Ident, Op};
 use smallvec::SmallVec;
 
-use super::apply::instantiate;
+use super::apply::{Replacement, instantiate};
 use super::compile::{CompiledRule, RuleSet};
 use super::conditions::{Bindings, Bound, Env, unify};
-use super::graph::{Graph, Term, Views};
+use super::graph::{Graph, Term, Terms, Views};
 use super::rule::{Expr, OpPattern, Pattern};
 
 /// How many normal-form rules may follow one another in a view.
@@ -97,7 +97,8 @@ impl Matcher<'_, '_> {
                 Err(why) => format!("'{condition}' is not known: {why}"),
             }));
         }
-        let right = instantiate(self.graph, &rule.rule.right, m).map_err(Unproven)?;
+        let with = self.with(m);
+        let right = instantiate(self.graph, &rule.rule.right, &with).map_err(Unproven)?;
         let (old, new) = (self.graph.ty(term), self.graph.ty(right));
         if old != new {
             return Err(Unproven(format!("the type would change from {old} to {new}")));
@@ -106,6 +107,12 @@ impl Matcher<'_, '_> {
             return Err(Pointless("it is in this form already".into()));
         }
         Ok(right)
+    }
+
+    fn with<'m>(&self, m: &'m Match) -> Replacement<'m> {
+        let body = self.graph.body;
+        let formats = m.ops.iter().filter_map(|&op| body.attr(op, "accumulate")?.as_type()?.format());
+        Replacement { bindings: &m.bindings, accumulate: formats.max_by_key(|f| f.precision()) }
     }
 
     fn pattern(&mut self, pattern: &Pattern, term: Term, m: &Match, views: usize) -> Vec<Match> {

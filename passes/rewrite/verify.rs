@@ -13,7 +13,7 @@ use ngc_ir::{
 use ngc_numerics::{DType, Data, Enclosure, Evaluator, Format, Mode, Tensor};
 use rug::Float;
 
-use super::apply::instantiate;
+use super::apply::{Replacement, instantiate};
 use super::compile::{CompiledRule, RuleSet};
 use super::conditions::Bound;
 use super::graph::{Graph, Term};
@@ -170,7 +170,8 @@ impl Instance {
         let ranges = Ranges::default();
         let plan = {
             let mut graph = Graph::new(context, &body, &ranges);
-            let left = instantiate(&mut graph, &rule.rule.left, &m).ok()?;
+            let with = Replacement { bindings: &m.bindings, accumulate: None };
+            let left = instantiate(&mut graph, &rule.rule.left, &with).ok()?;
             (graph.plan(left), left)
         };
         let mut b = Builder { context, body: &mut body, at: InsertPoint::End(block), loc: Loc::Unknown };
