@@ -41,7 +41,14 @@ struct Decomposition {
 impl<'a> Interpreter<'a> {
     /// An interpreter of a verified module.
     pub fn new(context: &'a Context, module: &'a Module, evaluator: Evaluator) -> Interpreter<'a> {
-        Interpreter { context, module, evaluator, progress: None, observer: None, decompositions: Mutex::default() }
+        Interpreter {
+            context,
+            module,
+            evaluator,
+            progress: None,
+            observer: None,
+            decompositions: Mutex::default(),
+        }
     }
 
     /// Reports progress on the outermost function.
@@ -70,6 +77,55 @@ impl<'a> Interpreter<'a> {
         caller: &Loc,
         depth: usize,
     ) -> Result<Vec<Tensor>, Diagnostic> {
+        let mut run = self.start_at(name, inputs, caller, depth)?;
+        let mut done = 0;
+        while run.step()?.is_some() {
+            done += 1;
+            if let (Some(progress), 0) = (self.progress, depth) {
+                progress(done, run.total);
+            }
+        }
+        run.results()
+    }
+
+    /// Starts a run of the function `name` that is taken op by op with [`Execution::step`].
+    ///
+    /// # Errors
+    /// When there is no such function, or the inputs do not fit its arguments.
+    pub fn start<'i>(&'i self, name: &'i str, inputs: &[Tensor]) -> Result<Execution<'i>, Diagnostic> {
+        self.start_at(name, inputs, &Loc::Unknown, 0)
+    }
+
+    fn start_at<'i>(
+        &'i self,
+        name: &'i str,
+        inputs: &[Tensor],
+        caller: &Loc,
+        depth: usize,
+    ) -> Result<Execution<'i>, Diagnostic> {
+        let (mut run, arguments) = self.enter(name, caller, depth)?;
+        let fail = |message: String| Diagnostic::error(run.loc.clone(), message);
+        if arguments.len() != inputs.len() {
+            return Err(fail(format!(
+                "@{name} takes {} inputs, but {} were given",
+                arguments.len(),
+                inputs.len()
+            )));
+        }
+        check_inputs(run.body, arguments, inputs).map_err(|m| fail(format!("@{name}: {m}")))?;
+        for (&argument, input) in arguments.iter().zip(inputs) {
+            run.frame.set(argument, Arc::new(self.evaluator.lift(input)));
+        }
+        Ok(run)
+    }
+
+    /// A run without values yet, and the arguments that want them.
+    fn enter<'i>(
+        &'i self,
+        name: &'i str,
+        caller: &Loc,
+        depth: usize,
+    ) -> Result<(Execution<'i>, &'i [Value]), Diagnostic> {
         let function = self.module.symbol(name);
         let body = function.and_then(|f| self.module.body.body(f));
         let (Some(function), Some(body)) = (function, body) else {
@@ -83,42 +139,40 @@ impl<'a> Interpreter<'a> {
         let Some(entry) = body.entry() else {
             return Err(fail(format!("@{name} is a declaration and cannot be evaluated")));
         };
-        let arguments = body.arguments(entry);
-        if arguments.len() != inputs.len() {
-            return Err(fail(format!(
-                "@{name} takes {} inputs, but {} were given",
-                arguments.len(),
-                inputs.len()
-            )));
-        }
-        check_inputs(body, arguments, inputs).map_err(|m| fail(format!("@{name}: {m}")))?;
+        let mut ops: Vec<Op> = body.ops(entry).collect();
+        let total = ops.len();
+        ops.reverse();
+        let run = Execution {
+            interpreter: self,
+            name,
+            loc,
+            body,
+            frame: Frame::new(body),
+            ops,
+            total,
+            depth,
+            constants: None,
+        };
+        Ok((run, body.arguments(entry)))
+    }
 
-        let mut frame = Frame::new(body);
-        for (&argument, input) in arguments.iter().zip(inputs) {
-            frame.set(argument, self.evaluator.lift(input));
-        }
-        let ops: Vec<Op> = body.ops(entry).collect();
-        for (done, &op) in ops.iter().enumerate() {
-            if body.op(op).def.is_some_and(|d| d.traits.terminator) {
-                return Ok(body.operands(op).iter().map(|&v| frame.get(v).clone()).collect());
-            }
-            let results = self.evaluate(body, op, &frame, depth).map_err(|e| match e {
-                Failure::Here(message) => {
-                    Diagnostic::error(body.op(op).loc.clone(), format!("'{}': {message}", body.name(op)))
+    /// Evaluates what does not depend on the arguments of the function `name`.
+    ///
+    /// # Errors
+    /// When there is no such function, or an op cannot be evaluated.
+    pub fn constants(&self, name: &str) -> Result<Constants, Diagnostic> {
+        let (mut run, _) = self.enter(name, &Loc::Unknown, 0)?;
+        let mut known: Vec<Option<Arc<Tensor>>> = vec![None; run.body.num_values()];
+        while let Some(op) = run.ops.pop() {
+            let data = run.body.op(op);
+            let fixed = run.body.operands(op).iter().all(|v| known[v.index()].is_some());
+            if fixed && data.def.is_some_and(|d| d.traits.pure && !d.traits.terminator) {
+                for (value, tensor) in run.body.results(op).zip(run.evaluate(op)?) {
+                    known[value.index()] = Some(tensor);
                 }
-                Failure::Located(diagnostic) => diagnostic
-                    .note(body.op(op).loc.clone(), format!("called from '{}' in @{name}", body.name(op))),
-            })?;
-            if let (Some(observer), 0) = (self.observer, depth) {
-                let operands: Vec<&Tensor> = body.operands(op).iter().map(|&v| frame.get(v)).collect();
-                observer(op, &operands, &results);
-            }
-            frame.finish(op, results);
-            if let (Some(progress), 0) = (self.progress, depth) {
-                progress(done + 1, ops.len());
             }
         }
-        Err(fail(format!("@{name} does not end in a return")))
+        Ok(Constants(known))
     }
 
     fn evaluate(&self, body: &Body, op: Op, frame: &Frame<'_>, depth: usize) -> Result<Vec<Tensor>, Failure> {
@@ -144,6 +198,84 @@ impl<'a> Interpreter<'a> {
             body.operands(op).iter().zip(&inputs).map(|(&v, t)| concrete(body.ty(v), t)).collect();
         evaluate(self.context, &self.evaluator, &self.decompositions, def, &data.attrs, &types, &inputs)
             .map_err(Failure::Here)
+    }
+}
+
+/// Values of a function that do not depend on its arguments, by value; many runs share them.
+pub struct Constants(Vec<Option<Arc<Tensor>>>);
+
+/// A run of a function, op by op. A value is dropped after its last use.
+pub struct Execution<'i> {
+    interpreter: &'i Interpreter<'i>,
+    name: &'i str,
+    loc: &'i Loc,
+    body: &'i Body,
+    frame: Frame<'i>,
+    /// Those to come, the next one last.
+    ops: Vec<Op>,
+    total: usize,
+    depth: usize,
+    constants: Option<&'i Constants>,
+}
+
+impl<'i> Execution<'i> {
+    /// Takes values from `constants`, of this function and this interpreter, instead of evaluating them.
+    pub fn with_constants(self, constants: &'i Constants) -> Execution<'i> {
+        Execution { constants: Some(constants), ..self }
+    }
+
+    /// Evaluates the next op and gives its results; nothing before the return.
+    ///
+    /// # Errors
+    /// When the op cannot be evaluated; the error is located at it.
+    pub fn step(&mut self) -> Result<Option<(Op, Vec<Arc<Tensor>>)>, Diagnostic> {
+        let is_end = |op: &Op| self.body.op(*op).def.is_some_and(|d| d.traits.terminator);
+        match self.ops.pop_if(|op| !is_end(op)) {
+            Some(op) => self.evaluate(op).map(|results| Some((op, results))),
+            None => Ok(None),
+        }
+    }
+
+    /// The outputs, when [`step`](Self::step) has come to the end.
+    ///
+    /// # Errors
+    /// When the function does not end in a return.
+    pub fn results(&self) -> Result<Vec<Tensor>, Diagnostic> {
+        let end = self.ops.last().ok_or_else(|| {
+            Diagnostic::error(self.loc.clone(), format!("@{} does not end in a return", self.name))
+        })?;
+        Ok(self.body.operands(*end).iter().map(|&v| self.frame.get(v).clone()).collect())
+    }
+
+    fn evaluate(&mut self, op: Op) -> Result<Vec<Arc<Tensor>>, Diagnostic> {
+        let body = self.body;
+        let shared = self.constants.and_then(|known| {
+            let of = |v: Value| known.0.get(v.index()).cloned().flatten();
+            body.results(op).map(of).collect::<Option<Vec<_>>>().filter(|found| !found.is_empty())
+        });
+        let results = match shared {
+            Some(results) => results,
+            None => {
+                let found = self.interpreter.evaluate(body, op, &self.frame, self.depth);
+                let results = found.map_err(|e| match e {
+                    Failure::Here(message) => {
+                        Diagnostic::error(body.op(op).loc.clone(), format!("'{}': {message}", body.name(op)))
+                    }
+                    Failure::Located(diagnostic) => diagnostic.note(
+                        body.op(op).loc.clone(),
+                        format!("called from '{}' in @{}", body.name(op), self.name),
+                    ),
+                })?;
+                if let (Some(observer), 0) = (self.interpreter.observer, self.depth) {
+                    let operands: Vec<&Tensor> =
+                        body.operands(op).iter().map(|&v| self.frame.get(v)).collect();
+                    observer(op, &operands, &results);
+                }
+                results.into_iter().map(Arc::new).collect()
+            }
+        };
+        self.frame.finish(op, &results);
+        Ok(results)
     }
 }
 
@@ -243,7 +375,7 @@ fn run_decomposition(
     let block = body.entry().ok_or("has an empty decomposition")?;
     let mut frame = Frame::with_results(body, &steps.results);
     for (&argument, &input) in body.arguments(block).iter().zip(inputs) {
-        frame.set(argument, input.clone());
+        frame.set(argument, Arc::new(input.clone()));
     }
     for op in body.ops(block) {
         let data = body.op(op);
@@ -253,7 +385,7 @@ fn run_decomposition(
             body.operands(op).iter().zip(&inputs).map(|(&v, t)| concrete(body.ty(v), t)).collect();
         let results = evaluate(context, evaluator, decompositions, def, &data.attrs, &types, &inputs)
             .map_err(|m| format!("in its step '{}': {m}", def.name))?;
-        frame.finish(op, results);
+        frame.finish(op, &results.into_iter().map(Arc::new).collect::<Vec<_>>());
     }
     Ok(steps.results.iter().map(|&v| frame.get(v).clone()).collect())
 }
@@ -261,7 +393,7 @@ fn run_decomposition(
 /// The values of one running function. A tensor is dropped after its last use.
 struct Frame<'a> {
     body: &'a Body,
-    values: Vec<Option<Tensor>>,
+    values: Vec<Option<Arc<Tensor>>>,
     uses: Vec<u32>,
 }
 
@@ -284,17 +416,17 @@ impl<'a> Frame<'a> {
         frame
     }
 
-    fn set(&mut self, value: Value, tensor: Tensor) {
+    fn set(&mut self, value: Value, tensor: Arc<Tensor>) {
         if self.uses[value.index()] > 0 {
             self.values[value.index()] = Some(tensor);
         }
     }
 
     fn get(&self, value: Value) -> &Tensor {
-        self.values[value.index()].as_ref().expect("verified bodies define values before their uses")
+        self.values[value.index()].as_deref().expect("verified bodies define values before their uses")
     }
 
-    fn finish(&mut self, op: Op, results: Vec<Tensor>) {
+    fn finish(&mut self, op: Op, results: &[Arc<Tensor>]) {
         for &v in self.body.operands(op) {
             let uses = &mut self.uses[v.index()];
             *uses -= 1;
@@ -303,7 +435,7 @@ impl<'a> Frame<'a> {
             }
         }
         for (value, tensor) in self.body.results(op).zip(results) {
-            self.set(value, tensor);
+            self.set(value, tensor.clone());
         }
     }
 }
