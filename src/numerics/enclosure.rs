@@ -117,14 +117,25 @@ impl<N: Number> Enclosure<N> {
         Enclosure { may_be_nan: self.may_be_nan || nan, ..self }
     }
 
-    /// Whether the relation holds for all values, for none, or it depends.
+    /// Whether the relation holds for all values, for none, or it depends. What may be undefined may be a pole, where IEEE
+    /// 754 has an infinity of either sign that compares; NaN does not compare.
     pub fn compare(&self, cmp: Cmp, other: &Self) -> Option<bool> {
         if self.is_undefined() || other.is_undefined() {
             return Some(cmp == Cmp::Ne);
         }
         let (below, above) = (self.hi < other.lo, self.lo > other.hi);
+        if self.may_be_nan || other.may_be_nan {
+            // Neither NaN nor an infinity equals a number.
+            let number = |x: &Self| !x.may_be_nan && !x.is_unbounded();
+            let apart = (below || above) && (number(self) || number(other));
+            return match cmp {
+                Cmp::Eq if apart => Some(false),
+                Cmp::Ne if apart => Some(true),
+                _ => None,
+            };
+        }
         let single = self.lo == self.hi && other.lo == other.hi && self.lo == other.lo;
-        let verdict = match cmp {
+        match cmp {
             Cmp::Eq if single => Some(true),
             Cmp::Eq if below || above => Some(false),
             Cmp::Ne if single => Some(false),
@@ -138,9 +149,7 @@ impl<N: Number> Enclosure<N> {
             Cmp::Ge if self.lo >= other.hi => Some(true),
             Cmp::Ge if below => Some(false),
             _ => None,
-        };
-        let by_nan = cmp == Cmp::Ne;
-        if (self.may_be_nan || other.may_be_nan) && verdict != Some(by_nan) { None } else { verdict }
+        }
     }
 }
 
@@ -350,9 +359,9 @@ fn corners<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, y: &Interval<D>) -> In
         })
         .reduce(Enclosure::hull)
         .unwrap_or_else(|| undefined(d));
-    // Zero times everything: each corner is 0·∞, all between them is 0.
-    if prim == Prim::Mul && value.is_undefined() && !(x.is_point() && y.is_point()) {
-        return between(d, 0.0, 0.0).flagged(true);
+    // No corner says anything of the values between them; where each is 0·∞, those are 0.
+    if value.is_undefined() && !(x.is_point() && y.is_point()) {
+        return if prim == Prim::Mul { between(d, 0.0, 0.0) } else { whole(d) }.flagged(true);
     }
     let meets = (x.is_unbounded() && y.has_zero()) || (y.is_unbounded() && x.has_zero());
     value.flagged(prim == Prim::Mul && meets)

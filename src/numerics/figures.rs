@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
-use crate::{Enclosure, Format, Tensor};
+use crate::{Enclosure, Format, Mixed, Tensor};
 
 /// The values a quantity may take.
 pub type Interval = Enclosure<f64>;
@@ -117,6 +117,18 @@ impl Sensitivity {
     }
 }
 
+/// How the elements of a result are made of those of the operands, as far as relative errors pass better than by the
+/// condition number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// In any way.
+    General,
+    /// Each is an element of an operand, the greatest, least or n-th of such, or a constant.
+    Selection,
+    /// Each is a sum, all terms of one sign, of products with one factor of every operand; exact and computed alike.
+    Multilinear,
+}
+
 /// The figures of one result of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
@@ -127,6 +139,11 @@ pub struct Figures {
     /// The absolute rounding error that the operation itself adds, in units of the value: the largest distance of the
     /// computed result from the exact function of the computed operands. Infinite where an overflow or NaN is possible.
     pub delta: f64,
+    /// The same error relative to the exact function of the computed operands, if `delta` is finite; unbounded where it
+    /// is not known better than by `delta`.
+    pub relative: Mixed,
+    /// How relative errors pass.
+    pub form: Form,
     /// The relative condition number: sup over the range of `Σ |x_i ∂f/∂x_i| / |f|`.
     pub condition: f64,
     /// The curvature: `e^(2 max x)` for exp, `1/min²` for log, `1/|d|³` for a division by `d`, else the sum of the
@@ -141,6 +158,8 @@ impl Figures {
             range: Range::WHOLE,
             sensitivity: SmallVec::from_elem(Sensitivity::UNBOUNDED, operands),
             delta: f64::INFINITY,
+            relative: Mixed::UNBOUNDED,
+            form: Form::General,
             condition: f64::INFINITY,
             curvature: f64::INFINITY,
         }
@@ -152,6 +171,8 @@ impl Figures {
             range: Range::both(range),
             sensitivity: SmallVec::new(),
             delta: 0.0,
+            relative: Mixed::UNBOUNDED,
+            form: Form::General,
             condition: 0.0,
             curvature: 0.0,
         }
@@ -163,6 +184,8 @@ impl Figures {
             range,
             sensitivity: sensitivity.into_iter().collect(),
             delta: 0.0,
+            relative: Mixed::UNBOUNDED,
+            form: Form::Selection,
             condition: 1.0,
             curvature: 0.0,
         }
@@ -175,33 +198,42 @@ impl Figures {
     }
 }
 
-/// `x + y` for bounds, rounded up.
+/// `x + y` for bounds, rounded up; exact where the sum is a number of the format (TwoSum, D. Knuth 1969).
 pub fn add(x: f64, y: f64) -> f64 {
-    if x == 0.0 {
-        y
-    } else if y == 0.0 {
-        x
-    } else {
-        (x + y).next_up()
-    }
+    let sum = x + y;
+    let part = sum - x;
+    let lost = (x - (sum - part)) + (y - part);
+    // An infinite sum of finite terms, or one of infinities: `lost` is NaN.
+    if lost <= 0.0 || x.is_infinite() || y.is_infinite() { sum } else { sum.next_up() }
 }
 
-/// `x y` for bounds, rounded up. No error times any constant is no error.
+/// The residual of a product or quotient above this does not underflow.
+const RESIDUAL: f64 = f64::MIN_POSITIVE / (f64::EPSILON * f64::EPSILON);
+
+/// `x y` for bounds, rounded up; exact where the product is a number of the format. No error times any constant is no
+/// error.
 pub fn mul(x: f64, y: f64) -> f64 {
     if x == 0.0 || y == 0.0 {
-        0.0
-    } else if x == 1.0 {
-        y
-    } else if y == 1.0 {
-        x
+        return 0.0;
+    }
+    let product = x * y;
+    let exact = product.abs() >= RESIDUAL && x.mul_add(y, -product) <= 0.0;
+    if exact || x.abs() == 1.0 || y.abs() == 1.0 || x.is_infinite() || y.is_infinite() {
+        product
     } else {
-        (x * y).next_up()
+        product.next_up()
     }
 }
 
-/// `x / y` for bounds, `y > 0`, rounded up.
+/// `x / y` for bounds, `y > 0`, rounded up; exact where the quotient is a number of the format.
 pub fn div(x: f64, y: f64) -> f64 {
-    if x == 0.0 { 0.0 } else { (x / y).next_up() }
+    if x == 0.0 {
+        return 0.0;
+    }
+    let quotient = x / y;
+    // The residual x - q y has the sign of what the quotient lost.
+    let exact = x.abs() >= RESIDUAL && quotient.is_normal() && (-quotient).mul_add(y, x) <= 0.0;
+    if exact || y == 1.0 || y.is_infinite() || x.is_infinite() { quotient } else { quotient.next_up() }
 }
 
 /// The greatest absolute value; infinite where the value may be undefined.
@@ -232,7 +264,7 @@ pub fn widen(x: &Interval, error: f64) -> Interval {
     if error == f64::INFINITY {
         return WHOLE;
     }
-    Enclosure { lo: (x.lo - error).next_down(), hi: (x.hi + error).next_up(), may_be_nan: x.may_be_nan }
+    Enclosure { lo: -add(-x.lo, error), hi: add(x.hi, error), may_be_nan: x.may_be_nan }
 }
 
 /// The largest error of rounding a real number of at most this magnitude to nearest; infinite where it may overflow.

@@ -18,14 +18,14 @@ use crate::binary64::Binary64;
 use crate::derivative;
 use crate::enclosure::{self, Enclosure};
 use crate::expr::{self, Constant, Expr, Prim};
-use crate::format::Format;
 
 use super::Formula;
 use super::affine::{Form, magnitude, mignitude};
 use super::fact::Fact;
-use super::graph::{Node, RoundedConstant, RoundedGraph};
+use super::graph::{Node, Precision, RoundedConstant, RoundedGraph};
+use super::search::Inexact;
 use super::rounding::{
-    Computed, conversion_error, lattice, lattice_of_format, lattice_of_number, rounding_error,
+    Computed, conversion_error, lattice, lattice_of_format, lattice_of_range, rounding_error,
 };
 
 /// A step of a derivative's formula; operands are places among the graph's values and the steps before.
@@ -50,6 +50,7 @@ struct Edge {
 /// A graph made ready: its derivatives as shared steps.
 pub struct Tape<'g> {
     graph: &'g RoundedGraph,
+    inexact_inputs: &'g [Inexact],
     constants: Vec<RoundedConstant>,
     /// Whether a value may differ from the exact one.
     inexact: Vec<bool>,
@@ -74,9 +75,10 @@ pub struct Outcome {
 }
 
 impl<'g> Tape<'g> {
-    pub fn new(graph: &'g RoundedGraph) -> Tape<'g> {
+    pub fn new(graph: &'g RoundedGraph, inexact_inputs: &'g [Inexact]) -> Tape<'g> {
         let mut tape = Tape {
             graph,
+            inexact_inputs,
             constants: graph
                 .constants
                 .iter()
@@ -90,12 +92,13 @@ impl<'g> Tape<'g> {
         };
         let mut known = Known::default();
         let places: Vec<Expr> = (0..graph.nodes.len()).map(Expr::var).collect();
-        for (place, (node, _)) in graph.nodes.iter().enumerate() {
+        for (place, (node, precision)) in graph.nodes.iter().enumerate() {
             let from_operands = node.operands().iter().any(|&i| tape.inexact[i]);
             let own = match node {
-                Node::Input(_) | Node::Select(..) => false,
+                Node::Input(k) => tape.inexact_inputs.get(*k).is_some_and(|input| input.error != 0.0),
+                Node::Select(..) => false,
                 Node::Constant(i) => tape.constants[*i].error != 0.0,
-                Node::Apply(..) | Node::Cast(_) => true,
+                Node::Apply(..) | Node::Cast(_) => precision.is_some(),
             };
             tape.inexact.push(own || from_operands);
             let derivatives: Vec<Expr> = match node {
@@ -203,12 +206,19 @@ impl<'g> Tape<'g> {
             };
             let (value, error, own) = match node {
                 Node::Input(k) => {
-                    let on = lattice_of_range(*format, &sides[*k]);
-                    (Form::input(sides[*k], *k, inputs), 0.0, (sides[*k], on))
+                    let side = sides[*k];
+                    let own = (side, lattice_of_range(*format, &side));
+                    let value = Form::input(side, *k, inputs);
+                    match self.inexact_inputs.get(*k) {
+                        Some(input) if input.error != 0.0 => {
+                            (value.perturbed(input.error, input.around(side)), input.error, own)
+                        }
+                        _ => (value, 0.0, own),
+                    }
                 }
                 Node::Constant(i) => {
                     let constant = &self.constants[*i];
-                    let own = (Enclosure::point(constant.rounded), lattice_of_number(constant.rounded));
+                    let own = (constant.computed, lattice_of_range(*format, &constant.computed));
                     (Form::interval(constant.range, inputs), constant.error, own)
                 }
                 Node::Select(cmp, parts) => {
@@ -219,8 +229,7 @@ impl<'g> Tape<'g> {
                 }
                 Node::Cast(i) => {
                     let arg = as_computed(*i);
-                    let same = arg.format == *format;
-                    let error = if same { 0.0 } else { conversion_error(arg.range, arg.lattice, *format) };
+                    let error = format.map_or(0.0, |format| conversion_error(arg.range, arg.lattice, format));
                     round(values[*i].clone(), error, arg.lattice, *format)
                 }
                 Node::Apply(prim, operands) => {
@@ -234,7 +243,8 @@ impl<'g> Tape<'g> {
                         None => value,
                     };
                     let on = lattice(*prim, &args);
-                    let error = rounding_error(*prim, &args, &value.range, on, *format);
+                    let error =
+                        format.map_or(0.0, |format| rounding_error(*prim, &args, &value.range, on, format));
                     round(value, error, on, *format)
                 }
             };
@@ -360,7 +370,7 @@ impl<'g> Tape<'g> {
                 crosses_cut(*prim, &[&values[*y], &values[*x]]) && (inexact(y) || inexact(x))
             }
             Node::Select(cmp, [a, b, ..]) => {
-                (inexact(a) || inexact(b)) && decide(*cmp, &values[*a], &values[*b]).is_none()
+                (inexact(a) || inexact(b)) && values[*a].range.compare(*cmp, &values[*b].range).is_none()
             }
             _ => false,
         };
@@ -463,19 +473,8 @@ enum Key {
     Select(expr::Cmp, [usize; 4]),
 }
 
-fn lattice_of_range(format: Format, range: &Enclosure<f64>) -> i32 {
-    if range.lo == range.hi { lattice_of_number(range.lo) } else { lattice_of_format(format, range) }
-}
-
-/// Whether a comparison has one outcome. At a pole, which counts as undefined, IEEE 754 has infinities that compare, so what
-/// may be undefined decides nothing.
-fn decide(cmp: expr::Cmp, a: &Form, b: &Form) -> Option<bool> {
-    let defined = !a.range.may_be_nan && !b.range.may_be_nan;
-    a.range.compare(cmp, &b.range).filter(|_| defined)
-}
-
 fn select(cmp: expr::Cmp, [a, b, t, e]: [&Form; 4], inputs: usize) -> Form {
-    match decide(cmp, a, b) {
+    match a.range.compare(cmp, &b.range) {
         Some(true) => t.clone(),
         Some(false) => e.clone(),
         None => {
@@ -486,8 +485,9 @@ fn select(cmp: expr::Cmp, [a, b, t, e]: [&Form; 4], inputs: usize) -> Form {
 }
 
 /// A real value that is rounded: both it and what it is rounded to, the error, and range and lattice as computed.
-fn round(value: Form, error: f64, lattice: i32, format: Format) -> (Form, f64, (Enclosure<f64>, i32)) {
+fn round(value: Form, error: f64, lattice: i32, precision: Precision) -> (Form, f64, (Enclosure<f64>, i32)) {
     let range = value.range;
+    let Some(format) = precision else { return (value, 0.0, (range, lattice)) };
     if error == 0.0 {
         let on = lattice.max(lattice_of_format(format, &range));
         return (value, error, (range, on));

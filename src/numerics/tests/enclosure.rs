@@ -157,6 +157,27 @@ proptest! {
     }
 }
 
+#[test]
+fn a_comparison_at_a_pole_is_open() {
+    let pole = apply(&Binary64, Prim::Div, &[&Enclosure::new(1.0, 2.0), &Enclosure::new(-0.0, 4.0)]);
+    let negative = Enclosure::new(-2.0, -1.0);
+    // 1 / -0 is -inf, below every number.
+    assert_eq!(pole.compare(Cmp::Gt, &negative), None);
+    assert_eq!(pole.compare(Cmp::Lt, &negative), None);
+    assert_eq!(pole.compare(Cmp::Eq, &negative), Some(false));
+    assert_eq!(pole.compare(Cmp::Ne, &negative), Some(true));
+    assert_eq!(pole.compare(Cmp::Eq, &Enclosure::new(f64::NEG_INFINITY, -1.0)), None);
+    let never = Enclosure::point(f64::NAN);
+    assert_eq!(never.compare(Cmp::Le, &negative), Some(false));
+    assert_eq!(never.compare(Cmp::Ne, &pole), Some(true));
+}
+
+#[test]
+fn a_quotient_of_which_no_corner_is_defined() {
+    let inf = f64::INFINITY;
+    assert_eq!(of(Prim::Div, &[(-inf, inf), (inf, inf)]), (-inf, inf, true));
+}
+
 fn of(prim: Prim, args: &[(f64, f64)]) -> (f64, f64, bool) {
     let args: Vec<_> = args.iter().map(|&(lo, hi)| Enclosure::new(lo, hi)).collect();
     let value = apply(&Binary64, prim, &args.iter().collect::<Vec<_>>());
