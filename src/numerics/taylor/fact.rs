@@ -3,10 +3,9 @@
 //! Comparisons are exact and rounded addition is monotone, so within one format these hold for computed values too.
 
 use crate::expr::Prim;
-use crate::format::Format;
 
 use super::affine::Form;
-use super::graph::{Node, RoundedGraph};
+use super::graph::{Node, Precision, RoundedGraph};
 
 /// A bound of a value that follows from how it is made.
 pub enum Fact {
@@ -54,7 +53,7 @@ impl Fact {
 }
 
 /// Whether among the terms is, for one greatest value, `exp(x - max)` of everything it is the greatest of.
-fn has_one(graph: &RoundedGraph, terms: &[usize], format: Format) -> bool {
+fn has_one(graph: &RoundedGraph, terms: &[usize], format: Precision) -> bool {
     let shifted = |place: usize| match &graph.nodes[place] {
         (Node::Apply(Prim::Exp, [x, ..]), at) if *at == format => match &graph.nodes[*x] {
             (Node::Apply(Prim::Sub, [x, greatest, _]), at) if *at == format => Some((*x, *greatest)),
@@ -70,7 +69,7 @@ fn has_one(graph: &RoundedGraph, terms: &[usize], format: Format) -> bool {
 }
 
 /// The terms that a tree of one primitive joins; none where not all is in one format.
-fn leaves(graph: &RoundedGraph, prim: Prim, root: usize, format: Format) -> Vec<usize> {
+fn leaves(graph: &RoundedGraph, prim: Prim, root: usize, format: Precision) -> Vec<usize> {
     let mut found = Vec::new();
     let mut open = vec![root];
     while let Some(place) = open.pop() {

@@ -23,10 +23,10 @@ use super::Formula;
 use super::affine::{Form, magnitude, mignitude};
 use super::fact::Fact;
 use super::graph::{Node, Precision, RoundedConstant, RoundedGraph};
-use super::search::Inexact;
 use super::rounding::{
     Computed, conversion_error, lattice, lattice_of_format, lattice_of_range, rounding_error,
 };
+use super::search::Inexact;
 
 /// A step of a derivative's formula; operands are places among the graph's values and the steps before.
 enum Step {

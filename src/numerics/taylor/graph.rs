@@ -1,4 +1,4 @@
-//! Computations to analyse: primitives, each correctly rounded to a format.
+//! Computations to analyse: primitives, each correctly rounded to a format or not rounded at all.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,16 +41,20 @@ impl Node {
     }
 }
 
+/// The format to which a value is rounded; `None` is a real number, not rounded.
+pub type Precision = Option<Format>;
+
 /// A directed acyclic graph of primitives, each correctly rounded to a format; its output is the value asked for last.
+/// Primitives that are not rounded make functions of several primitives that are rounded once.
 ///
 /// Equal operations are one: rounding is deterministic, so they have equal errors.
 #[derive(Clone, Debug, Default)]
 pub struct RoundedGraph {
-    pub(super) nodes: Vec<(Node, Format)>,
-    pub(super) constants: Vec<(Constant, Format)>,
+    pub(super) nodes: Vec<(Node, Precision)>,
+    pub(super) constants: Vec<(Constant, Precision)>,
     pub(super) inputs: usize,
     pub(super) output: usize,
-    known: HashMap<(Node, Format), usize>,
+    known: HashMap<(Node, Precision), usize>,
 }
 
 impl RoundedGraph {
@@ -100,24 +104,25 @@ impl RoundedGraph {
     /// Input `i`, an exact value of `format`.
     pub fn input(&mut self, i: usize, format: Format) -> Value {
         self.inputs = self.inputs.max(i + 1);
-        self.add(Node::Input(i), format)
+        self.add(Node::Input(i), Some(format))
     }
 
-    /// A constant, rounded to `format`.
-    pub fn constant(&mut self, constant: Constant, format: Format) -> Value {
-        let constant = (constant, format);
+    /// A constant, rounded to `precision`.
+    pub fn constant(&mut self, constant: Constant, precision: impl Into<Precision>) -> Value {
+        let precision = precision.into();
+        let constant = (constant, precision);
         let place = self.constants.iter().position(|other| *other == constant).unwrap_or_else(|| {
             self.constants.push(constant);
             self.constants.len() - 1
         });
-        self.add(Node::Constant(place), format)
+        self.add(Node::Constant(place), precision)
     }
 
-    /// A primitive of earlier values, rounded to `format`.
+    /// A primitive of earlier values, rounded to `precision`.
     ///
     /// # Panics
     /// When their number is not the primitive's arity.
-    pub fn apply(&mut self, prim: Prim, args: &[Value], format: Format) -> Value {
+    pub fn apply(&mut self, prim: Prim, args: &[Value], precision: impl Into<Precision>) -> Value {
         assert_eq!(args.len(), prim.arity(), "{} takes {} arguments", prim.name(), prim.arity());
         let mut operands = std::array::from_fn(|i| args.get(i).unwrap_or(&args[0]).0);
         if matches!(prim, Prim::Add | Prim::Mul | Prim::Fma | Prim::Min | Prim::Max | Prim::Hypot) {
@@ -127,29 +132,34 @@ impl RoundedGraph {
         if prim == Prim::Square || prim.arity() == 2 {
             operands[2] = operands[0];
         }
-        self.add(Node::Apply(prim, operands), format)
+        self.add(Node::Apply(prim, operands), precision.into())
     }
 
-    /// `if a cmp b then t else e` of `[a, b, t, e]`; nothing is rounded.
-    ///
-    /// # Panics
-    /// When `t` and `e` are not in one format.
+    /// `if a cmp b then t else e` of `[a, b, t, e]`; nothing is rounded. Branches of two formats make a real number.
     pub fn select(&mut self, cmp: Cmp, parts: [Value; 4]) -> Value {
         let [.., t, e] = parts.map(|part| self.nodes[part.0].1);
-        assert_eq!(t, e, "both branches of a selection have one format; cast the one that has not");
-        self.add(Node::Select(cmp, parts.map(|part| part.0)), t)
+        self.add(Node::Select(cmp, parts.map(|part| part.0)), t.filter(|_| t == e))
     }
 
     /// An earlier value rounded to another format.
     pub fn cast(&mut self, value: Value, format: Format) -> Value {
-        self.add(Node::Cast(value.0), format)
+        if self.nodes[value.0].1 == Some(format) {
+            self.output = value.0;
+            return value;
+        }
+        self.add(Node::Cast(value.0), Some(format))
     }
 
-    fn add(&mut self, node: Node, format: Format) -> Value {
+    /// The format of an earlier value.
+    pub fn precision(&self, value: Value) -> Precision {
+        self.nodes[value.0].1
+    }
+
+    fn add(&mut self, node: Node, precision: Precision) -> Value {
         let next = self.nodes.len();
-        let place = *self.known.entry((node.clone(), format)).or_insert(next);
+        let place = *self.known.entry((node.clone(), precision)).or_insert(next);
         if place == next {
-            self.nodes.push((node, format));
+            self.nodes.push((node, precision));
         }
         self.output = place;
         Value(place)
@@ -159,30 +169,36 @@ impl RoundedGraph {
     ///
     /// # Panics
     /// When the graph is empty.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> Precision {
         self.nodes[self.output].1
+    }
+
+    /// The number of inputs.
+    pub fn inputs(&self) -> usize {
+        self.inputs
     }
 
     /// What the graph computes from inputs, step by step as it rounds.
     ///
     /// # Panics
-    /// When the graph is empty, or there are fewer inputs than it names.
+    /// When the graph is empty, there are fewer inputs than it names, or a value is a real number that no `f64` holds.
     pub fn evaluate(&self, inputs: &[f64]) -> f64 {
         let mut values: Vec<f64> = Vec::with_capacity(self.nodes.len());
-        for (node, format) in &self.nodes {
+        for (node, precision) in &self.nodes {
+            let rounded = || precision.expect("a value that is not rounded has no f64");
             let value = match node {
                 Node::Input(i) => inputs[*i],
-                Node::Constant(i) => round_constant(&self.constants[*i].0, *format),
+                Node::Constant(i) => round_constant(&self.constants[*i].0, rounded()),
                 Node::Apply(prim, _) => {
                     let args: smallvec::SmallVec<[f64; 3]> =
                         node.operands().iter().map(|&i| values[i]).collect();
-                    primitive(*prim).round_correctly(&[], &args, *format)
+                    primitive(*prim).round_correctly(&[], &args, rounded())
                 }
                 Node::Select(cmp, [a, b, t, e]) => {
                     let holds = cmp.holds(values[*a].partial_cmp(&values[*b]));
                     values[if holds { *t } else { *e }]
                 }
-                Node::Cast(i) => format.round(values[*i]),
+                Node::Cast(i) => rounded().round(values[*i]),
             };
             values.push(value);
         }
@@ -226,13 +242,16 @@ pub(super) struct RoundedConstant {
     pub range: Enclosure<f64>,
     /// Not below their difference.
     pub error: f64,
-    /// The rounded value.
-    pub rounded: f64,
+    /// Contains the rounded value.
+    pub computed: Enclosure<f64>,
 }
 
 impl RoundedConstant {
-    pub(super) fn new(constant: &Constant, format: Format) -> RoundedConstant {
+    pub(super) fn new(constant: &Constant, precision: Precision) -> RoundedConstant {
         let exact = enclosure::constant(&Binary64, constant);
+        let Some(format) = precision else {
+            return RoundedConstant { range: exact, error: 0.0, computed: exact };
+        };
         let rounded = round_constant(constant, format);
         let range = exact.hull(Enclosure::point(rounded));
         let error = match constant {
@@ -244,6 +263,6 @@ impl RoundedConstant {
             }
             _ => (rounded - exact.lo).abs().max((rounded - exact.hi).abs()).next_up(),
         };
-        RoundedConstant { range, error, rounded }
+        RoundedConstant { range, error, computed: Enclosure::point(rounded) }
     }
 }

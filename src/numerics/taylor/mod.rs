@@ -21,8 +21,8 @@ use crate::enclosure::Enclosure;
 use crate::expr::Expr;
 use crate::program::Program;
 
-pub use graph::{RoundedGraph, Value};
-pub use search::{ErrorBound, Options, analyze};
+pub use graph::{Precision, RoundedGraph, Value};
+pub use search::{ErrorBound, Inexact, Options, analyze};
 
 /// A formula ready for evaluation over intervals.
 struct Formula {

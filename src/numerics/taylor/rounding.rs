@@ -10,6 +10,7 @@ use crate::expr::Prim;
 use crate::format::{Format, exponent, pow2};
 
 use super::affine::{magnitude, mignitude};
+use super::graph::Precision;
 
 /// What is known of a computed value over a box.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +19,8 @@ pub struct Computed<'a> {
     pub range: &'a Enclosure<f64>,
     /// It is a multiple of `2^lattice`.
     pub lattice: i32,
-    /// It is a value of this format.
-    pub format: Format,
+    /// It is a value of this format, or any real number.
+    pub format: Precision,
 }
 
 /// The lattice of zero, which is a multiple of everything.
@@ -49,6 +50,15 @@ pub fn lattice_of_format(format: Format, range: &Enclosure<f64>) -> i32 {
     }
     let least = mignitude(range);
     if least.is_finite() { exponent(format.ulp(least)) } else { NONE }
+}
+
+/// The lattice of the values of a precision in a range.
+pub fn lattice_of_range(precision: Precision, range: &Enclosure<f64>) -> i32 {
+    match precision {
+        _ if range.lo == range.hi => lattice_of_number(range.lo),
+        Some(format) => lattice_of_format(format, range),
+        None => NONE,
+    }
 }
 
 /// The lattice of one number.
@@ -120,7 +130,7 @@ pub fn rounding_error(
 ) -> f64 {
     let m = magnitude(range);
     let step = conversion_error(range, lattice, format);
-    if step == 0.0 || step.is_infinite() || args.iter().any(|arg| arg.format != format) {
+    if step == 0.0 || step.is_infinite() || args.iter().any(|arg| arg.format != Some(format)) {
         return step;
     }
     // From here on the arguments are values of the format themselves.
@@ -187,7 +197,7 @@ mod tests {
                 } else {
                     lattice_of_format(Format::F64, range)
                 },
-                format: Format::F64,
+                format: Some(Format::F64),
             });
             let args = &args[..prim.arity()];
             let ranges: Vec<_> = args.iter().map(|arg| arg.range).collect();

@@ -5,11 +5,12 @@ use std::collections::BinaryHeap;
 
 use crate::enclosure::Enclosure;
 use crate::expr::Expr;
+use crate::figures::intersect;
 use crate::format::Format;
 
 use super::Formula;
 use super::form::{Outcome, Tape};
-use super::graph::RoundedGraph;
+use super::graph::{Precision, RoundedGraph};
 
 /// How to analyse.
 #[derive(Clone, Debug)]
@@ -27,11 +28,37 @@ pub struct Options {
     pub effort: usize,
     /// Formulas of the inputs that are known to be at least zero over the reals.
     pub constraints: Vec<Expr>,
+    /// Of each input, what is known of the exact value; all inputs are exact that have no place here.
+    pub inexact: Vec<Inexact>,
+}
+
+/// The exact value that an input stands for. The box is that of the input as computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inexact {
+    /// How far it lies from the input at most.
+    pub error: f64,
+    /// Its least and greatest value.
+    pub exact: (f64, f64),
+}
+
+impl Inexact {
+    /// Contains the input, which lies in `side`, and the exact value.
+    pub(super) fn around(&self, side: Enclosure<f64>) -> Enclosure<f64> {
+        let lo = (side.lo - self.error).next_down().max(self.exact.0).min(side.lo);
+        let hi = (side.hi + self.error).next_up().min(self.exact.1).max(side.hi);
+        Enclosure { may_be_nan: side.may_be_nan, ..unsigned(&(lo, hi)) }
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { floor: None, tolerance: 0.01, effort: 3 << 18, constraints: Vec::new() }
+        Options {
+            floor: None,
+            tolerance: 0.01,
+            effort: 3 << 18,
+            constraints: Vec::new(),
+            inexact: Vec::new(),
+        }
     }
 }
 
@@ -46,7 +73,7 @@ pub struct ErrorBound {
     pub relative: f64,
     /// The floor of the relative bound.
     pub floor: f64,
-    /// Least and greatest value, exact or computed.
+    /// Least and greatest value, exact or computed, where the absolute bound is finite.
     pub range: (f64, f64),
     /// An error that the analysis attributes to one point: the bound is not sharper than this.
     pub attained: f64,
@@ -64,7 +91,7 @@ pub fn analyze(graph: &RoundedGraph, sides: &[(f64, f64)], options: &Options) ->
     assert!(graph.inputs <= sides.len(), "{} inputs need as many sides", graph.inputs);
     assert!(sides.iter().all(|(lo, hi)| lo <= hi), "the least value of a side must come first");
     let whole: Vec<Enclosure<f64>> = sides.iter().map(unsigned).collect();
-    let tape = Tape::new(graph);
+    let tape = Tape::new(graph, &options.inexact);
     let range = tape.evaluate(&whole, 0.0).range;
     let floor = options.floor.unwrap_or_else(|| default_floor(graph.format(), &range));
     let search = Search {
@@ -76,6 +103,7 @@ pub fn analyze(graph: &RoundedGraph, sides: &[(f64, f64)], options: &Options) ->
     let budget = (options.effort / search.tape.len()).max(16);
     let absolute = search.maximum(&whole, budget, |outcome| outcome.absolute);
     let relative = search.maximum(&whole, budget, |outcome| outcome.relative);
+    let range = [absolute.range, relative.range].iter().flatten().fold(range, |x, y| intersect(&x, y));
     ErrorBound {
         absolute: absolute.bound,
         relative: relative.bound,
@@ -91,7 +119,8 @@ fn unsigned(&(lo, hi): &(f64, f64)) -> Enclosure<f64> {
     Enclosure::new(if lo == 0.0 { -0.0 } else { lo }, if hi == 0.0 { 0.0 } else { hi })
 }
 
-fn default_floor(format: Format, range: &Enclosure<f64>) -> f64 {
+fn default_floor(precision: Precision, range: &Enclosure<f64>) -> f64 {
+    let format = precision.unwrap_or(Format::F64);
     let magnitude = range.lo.abs().max(range.hi.abs());
     let least = format.min_normal();
     if range.lo <= 0.0 && range.hi >= 0.0 && magnitude.is_finite() {
@@ -112,6 +141,8 @@ struct Maximum {
     bound: f64,
     attained: f64,
     boxes: usize,
+    /// Contains the output at all inputs that count; `None` where there are none.
+    range: Option<Enclosure<f64>>,
 }
 
 /// A box yet to be split, in the order of its bound; of equal ones the last made is the greater, so that plateaus are
@@ -122,6 +153,7 @@ struct Open {
     depth: usize,
     sides: Vec<Enclosure<f64>>,
     influence: Vec<f64>,
+    range: Enclosure<f64>,
 }
 
 impl Search<'_> {
@@ -130,6 +162,8 @@ impl Search<'_> {
         let (mut boxes, mut probes) = (0, 0);
         // Boxes that cannot be split any more.
         let mut closed: f64 = 0.0;
+        let mut range: Option<Enclosure<f64>> = None;
+        let join = |range: Option<Enclosure<f64>>, own| Some(range.map_or(own, |range| range.hull(own)));
         let mut open = BinaryHeap::new();
         let enter = |sides: Vec<Enclosure<f64>>,
                      above: f64,
@@ -142,7 +176,8 @@ impl Search<'_> {
             }
             let outcome = self.tape.evaluate(&sides, self.floor);
             let bound = figure(&outcome).min(above);
-            open.push(Open { bound, made: *boxes, depth, sides, influence: outcome.influence });
+            let Outcome { influence, range, .. } = outcome;
+            open.push(Open { bound, made: *boxes, depth, sides, influence, range });
         };
         enter(whole.to_vec(), f64::INFINITY, 0, &mut boxes, &mut open);
         while boxes < budget {
@@ -164,6 +199,7 @@ impl Search<'_> {
             }
             let Some((k, at)) = choose(&top, whole) else {
                 closed = closed.max(top.bound);
+                range = join(range, top.range);
                 continue;
             };
             for half in [Enclosure::new(top.sides[k].lo, at), Enclosure::new(at, top.sides[k].hi)] {
@@ -173,7 +209,8 @@ impl Search<'_> {
             }
         }
         let bound = open.peek().map_or(closed, |widest| widest.bound.max(closed));
-        Maximum { bound, attained, boxes }
+        let range = open.iter().map(|leaf| leaf.range).fold(range, join);
+        Maximum { bound, attained, boxes, range }
     }
 
     /// Whether all, none or some (unknown) of a box meets the constraints.
