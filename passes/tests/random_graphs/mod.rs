@@ -1,0 +1,158 @@
+//! Random functions over the ops of the dialect, with arguments of stated ranges and inputs in them.
+//!
+//! A function is a chain of about forty ops. Operands are earlier values, fresh arguments and constants; shapes are
+//! small, with extents of 0 and 1 among them, and up to 64 now and then. What an op refuses is left out.
+
+mod attributes;
+mod numbers;
+mod operands;
+
+use ngc_ir::{
+    Attr, AttrDict, Block, Body, Builder, Context, Dim, Loc, Module, Op, OpDef, OpState, Semantics, Type,
+    Value,
+};
+use ngc_numerics::{DType, Format, Random, Tensor};
+
+/// Values of more elements are results, but no operands.
+const LARGEST: usize = 72;
+/// Ops drawn for a function.
+const OPS: usize = 40;
+
+/// All pure ops that have a meaning, but for constants, which are drawn as operands.
+pub fn ops() -> Vec<&'static OpDef> {
+    ngc_dialects::FAMILIES
+        .iter()
+        .flat_map(|(_, ops)| ops.iter().copied())
+        .filter(|op| op.traits.pure && !op.traits.constant && !matches!(op.semantics, Semantics::None))
+        .collect()
+}
+
+/// A function `@f` that returns all its values.
+pub struct Graph {
+    /// A module with the function.
+    pub module: Module,
+    /// The function's body.
+    pub body: Body,
+    /// Arguments and results of ops, in order.
+    pub values: Vec<Value>,
+    /// The arguments.
+    pub arguments: Vec<Argument>,
+}
+
+/// An argument: a tensor whose elements lie in a range.
+#[derive(Clone)]
+pub struct Argument {
+    pub elem: DType,
+    pub shape: Vec<usize>,
+    pub range: (f64, f64),
+}
+
+impl Graph {
+    /// A function over `ops` whose floating-point arguments are of one format.
+    pub fn draw(r: &mut Random, context: &Context, ops: &[&'static OpDef], format: Format) -> Graph {
+        let mut body = Body::new();
+        let root = body.root();
+        let block = body.add_block(root);
+        let mut sketch = Sketch { r, context, body, block, format, pool: Vec::new(), arguments: Vec::new() };
+        for _ in 0..6 {
+            let shape = sketch.shape();
+            sketch.argument(DType::Float(format), &shape);
+        }
+        for _ in 0..OPS {
+            let op = sketch.r.pick(ops);
+            sketch.grow(op);
+        }
+        sketch.finish()
+    }
+
+    /// Inputs in the ranges of the arguments.
+    pub fn inputs(&self, r: &mut Random) -> Vec<Tensor> {
+        self.arguments.iter().map(|a| numbers::tensor(r, a.elem, &a.shape, a.range)).collect()
+    }
+}
+
+/// A function in the making.
+struct Sketch<'a> {
+    r: &'a mut Random,
+    context: &'a Context,
+    body: Body,
+    block: Block,
+    format: Format,
+    /// What may be an operand.
+    pool: Vec<Value>,
+    arguments: Vec<Argument>,
+}
+
+impl Sketch<'_> {
+    fn op(&mut self, name: &str, operands: &[Value], attrs: AttrDict) -> Option<Op> {
+        let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
+        let op = b.op(name, operands, attrs).ok()?;
+        for v in self.body.results(op) {
+            let small = |shape: Vec<usize>| shape.iter().product::<usize>() <= LARGEST && shape.len() <= 4;
+            if self.body.ty(v).static_shape().is_some_and(small) {
+                self.pool.push(v);
+            }
+        }
+        Some(op)
+    }
+
+    fn argument(&mut self, elem: DType, shape: &[usize]) -> Value {
+        let range = numbers::range(self.r, elem);
+        self.argument_in(elem, shape, range)
+    }
+
+    fn argument_in(&mut self, elem: DType, shape: &[usize], range: (f64, f64)) -> Value {
+        let ty = match shape {
+            [] if self.r.chance(70) => Type::scalar(elem),
+            _ => Type::tensor(shape.iter().map(|&n| Dim::Static(n)), elem),
+        };
+        let v = self.body.add_argument(self.block, ty, Loc::Unknown);
+        self.arguments.push(Argument { elem, shape: shape.to_vec(), range });
+        self.pool.push(v);
+        v
+    }
+
+    fn constant(&mut self, elem: DType, shape: &[usize]) -> Value {
+        let tensor = numbers::constant(self.r, elem, shape);
+        self.constant_of(&tensor)
+    }
+
+    fn constant_of(&mut self, tensor: &Tensor) -> Value {
+        let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
+        let v = b.constant(ngc_dialects::ng::constant::tensor_to_attr(tensor)).expect("a constant");
+        self.pool.push(v);
+        v
+    }
+
+    fn grow(&mut self, op: &'static OpDef) {
+        let Some((operands, mut attrs)) = self.operands(op) else { return };
+        let first = operands.first().map_or(Type::float(self.format), |&v| self.body.ty(v));
+        for def in op.attributes {
+            if attrs.get(def.name).is_none()
+                && let Some(value) = attributes::draw(self.r, op, def, first, self.format)
+            {
+                attrs.set(def.name, value);
+            }
+        }
+        self.op(op.name, &operands, attrs);
+    }
+
+    fn finish(mut self) -> Graph {
+        let values: Vec<Value> = (0..self.body.num_values())
+            .map(Value::from_index)
+            .filter(|&v| self.body.defining_op(v).is_none_or(|op| self.body.block(op).is_some()))
+            .collect();
+        self.op("func.return", &values, AttrDict::EMPTY).expect("a return");
+        let types = |values: &[Value]| values.iter().map(|&v| self.body.ty(v)).collect::<Vec<Type>>();
+        let function = Type::function(&types(self.body.arguments(self.block)), &types(&values));
+        let mut state = OpState::new(self.context.op("func.func").expect("func"), Loc::Unknown);
+        state.attrs.set("sym_name", "f");
+        state.attrs.set("function_type", Attr::Type(function));
+        let mut module = Module::new();
+        let op = module.body.create(state);
+        module.body.set_body(op, self.body.clone());
+        let top = module.body.entry().expect("a block");
+        module.body.append(top, op);
+        Graph { module, body: self.body, values, arguments: self.arguments }
+    }
+}
