@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
-use crate::{Enclosure, Format, Mixed, Tensor};
+use crate::{Enclosure, Flags, Format, Mixed, Tensor};
 
 /// The values a quantity may take.
 pub type Interval = Enclosure<f64>;
@@ -44,24 +44,73 @@ impl Range {
     }
 }
 
-/// What is known of the operands of an op: their ranges, to which this dereferences, and the values of constants.
+/// How far a dimension reaches: elements at least, and at most (infinite where no one says).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent {
+    /// The least number of elements.
+    pub least: f64,
+    /// The greatest.
+    pub most: f64,
+}
+
+impl Extent {
+    /// Nothing known.
+    pub const UNKNOWN: Extent = Extent { least: 0.0, most: f64::INFINITY };
+
+    /// A number that is known.
+    pub const fn exactly(n: f64) -> Extent {
+        Extent { least: n, most: n }
+    }
+
+    /// The number, if it is known.
+    pub fn known(&self) -> Option<f64> {
+        (self.least == self.most).then_some(self.least)
+    }
+
+    /// The elements of two dimensions together.
+    pub fn times(self, other: Extent) -> Extent {
+        Extent { least: self.least * other.least, most: mul(self.most, other.most) }
+    }
+}
+
+/// What is known of the operands of an op: their ranges, to which this dereferences, and more of each where there is
+/// more. The lists beside the ranges may be shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands<'a> {
     /// The range of each operand.
     pub ranges: &'a [Range],
-    /// The value of each operand that is a constant; may be shorter than `ranges`.
+    /// The value of each operand that is a constant.
     pub constants: &'a [Option<&'a Tensor>],
+    /// The flags of each operand.
+    pub flags: &'a [Flags],
+    /// The extents of each operand whose type leaves some open; no entry where nothing is known of them.
+    pub extents: &'a [&'a [Extent]],
 }
 
 impl<'a> Operands<'a> {
     /// Operands of which only the ranges are known.
     pub const fn of_ranges(ranges: &'a [Range]) -> Operands<'a> {
-        Operands { ranges, constants: &[] }
+        Operands { ranges, constants: &[], flags: &[], extents: &[] }
     }
 
-    /// The value of operand `i`, if it is a constant.
+    /// The value of operand `i`, if it is a constant. One whose elements are all the same has a single element, with 1
+    /// for each extent of the operand's type.
     pub fn constant(&self, i: usize) -> Option<&'a Tensor> {
         self.constants.get(i).copied().flatten()
+    }
+
+    /// The flags of operand `i`.
+    pub fn flags(&self, i: usize) -> Flags {
+        match (self.flags.get(i), self.ranges.get(i)) {
+            (Some(flags), _) => *flags,
+            (None, Some(range)) => Flags::of(&range.hull()),
+            _ => Flags::of(&WHOLE),
+        }
+    }
+
+    /// What is known of a dimension of operand `i` that its type leaves open.
+    pub fn extent(&self, i: usize, dimension: usize) -> Extent {
+        self.extents.get(i).and_then(|of| of.get(dimension)).copied().unwrap_or(Extent::UNKNOWN)
     }
 }
 

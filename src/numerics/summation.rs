@@ -11,7 +11,7 @@
 //! Additions do not underflow; products do.
 
 use crate::figures::{add, div, half_ulp, mul};
-use crate::{Format, SumMethod};
+use crate::{Format, SumMethod, Weights};
 
 /// A sum of `terms` numbers.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,27 @@ impl Summation {
     pub fn of_terms(&self, from: Format, size: f64) -> f64 {
         let rounded = narrowing(from, self.format, size);
         let size = add(size, rounded);
-        add(mul(self.terms, rounded), self.error(mul(self.terms, size)))
+        let own = self.error(mul(self.terms, size));
+        let own = if own.is_finite() && self.method == SumMethod::Naive { own.min(self.stepwise(size)) } else { own };
+        add(mul(self.terms, rounded), own)
+    }
+
+    /// The error of a naive sum of numbers of magnitude `size` at most, addition by addition: that of k terms rounds a
+    /// number of at most `k size` and the error so far, by half a unit in the last place of its binade.
+    fn stepwise(&self, size: f64) -> f64 {
+        let n = self.terms;
+        let each = mul(size, add(1.0, self.relative()));
+        let (mut error, mut done) = (0.0, 1.0);
+        while done < n {
+            let value = mul(done + 1.0, each);
+            let half = half_ulp(self.format, value);
+            // All additions whose results stay in its binade, which ends with the next power of two.
+            let end = f64::from_bits((value.next_down().to_bits() >> 52) + 1 << 52);
+            let last = (end / each).next_down().floor().clamp(done + 1.0, n);
+            error = add(error, mul(last - done, half));
+            done = last;
+        }
+        error
     }
 
     /// The absolute error of the inner product of vectors of magnitude `x` and `y` at most, of the format `from`, both
@@ -83,10 +103,46 @@ impl Summation {
         let (rx, ry) = (narrowing(from, self.format, x), narrowing(from, self.format, y));
         let operands = add(mul(rx, add(y, ry)), mul(x, ry));
         let product = mul(add(x, rx), add(y, ry));
-        let rounding = half_ulp(self.format, product);
+        let exact = rx == 0.0 && ry == 0.0 && products_fit(from, self.format);
+        let rounding =
+            if exact && product <= self.format.max_finite() { 0.0 } else { half_ulp(self.format, product) };
         let sum = self.error(mul(self.terms, add(product, rounding)));
         add(mul(self.terms, add(operands, rounding)), sum)
     }
+
+    /// As [`of_products`](Self::of_products), where one vector is known, and of integers if `integer`.
+    pub fn of_weighted(&self, from: Format, x: f64, w: &Weights, integer: bool) -> f64 {
+        if w.terms == 0.0 || x == 0.0 {
+            return 0.0;
+        }
+        // Adding zero changes nothing but a compensation.
+        let terms = match self.method {
+            SumMethod::Naive | SumMethod::Pairwise => w.terms,
+            SumMethod::Kahan | SumMethod::Neumaier => self.terms,
+        };
+        let (rx, rw) = (narrowing(from, self.format, x), narrowing(from, self.format, w.largest));
+        let narrowed = rx != 0.0 || rw != 0.0;
+        let weight = add(w.absolute, mul(w.terms, rw));
+        let operands = add(mul(rx, weight), mul(x, mul(w.terms, rw)));
+        let products = mul(add(x, rx), weight);
+        // Integers times numbers of the format are multiples of its least number.
+        let underflow = if integer && !narrowed { 0.0 } else { mul(w.terms, self.format.min_subnormal() * 0.5) };
+        let rounding = if !narrowed && products_fit(from, self.format) {
+            0.0
+        } else if !narrowed && w.scales {
+            underflow
+        } else {
+            add(mul(self.format.unit_roundoff(), products), underflow)
+        };
+        let sum = Summation { terms, ..*self }.error(add(products, rounding));
+        add(add(operands, rounding), sum)
+    }
+}
+
+/// Whether every product of two numbers of `from` is a number of `to`, where it does not overflow.
+fn products_fit(from: Format, to: Format) -> bool {
+    let least = from.min_subnormal();
+    2 * from.precision() <= to.precision() && least * least >= to.min_subnormal()
 }
 
 /// The error of rounding numbers of `from` of a magnitude to `to`; none where every number of `from` is one of `to`.

@@ -1,0 +1,218 @@
+//! What is known of values beside their range: flags of any value, and facts of constants in all and by channel.
+
+use crate::{Data, Enclosure, Interval, Tensor};
+
+/// What a value may be, and whether it is a whole number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flags {
+    /// Every finite value is an integer.
+    pub integer: bool,
+    /// Some value may be negative; -0 is not.
+    pub negative: bool,
+    /// Some value may be positive.
+    pub positive: bool,
+    /// +0 may be among the values.
+    pub positive_zero: bool,
+    /// -0 may be among the values.
+    pub negative_zero: bool,
+    /// +∞ may be among the values.
+    pub positive_infinity: bool,
+    /// -∞ may be among the values.
+    pub negative_infinity: bool,
+    /// NaN may be among the values.
+    pub nan: bool,
+}
+
+impl Flags {
+    /// Of no value at all: each property of none.
+    pub const NONE: Flags = Flags {
+        integer: true,
+        negative: false,
+        positive: false,
+        positive_zero: false,
+        negative_zero: false,
+        positive_infinity: false,
+        negative_infinity: false,
+        nan: false,
+    };
+
+    /// What a range says; it does not know the sign of a zero, nor, but for a point, of integers.
+    pub fn of(x: &Interval) -> Flags {
+        if x.is_undefined() {
+            return Flags { nan: true, ..Flags::NONE };
+        }
+        let zero = x.lo <= 0.0 && x.hi >= 0.0;
+        Flags {
+            integer: x.lo == x.hi && is_integer(x.lo),
+            negative: x.lo < 0.0,
+            positive: x.hi > 0.0,
+            positive_zero: zero,
+            negative_zero: zero,
+            positive_infinity: x.hi == f64::INFINITY,
+            negative_infinity: x.lo == f64::NEG_INFINITY,
+            nan: x.may_be_nan,
+        }
+    }
+
+    /// Of one number.
+    pub fn of_number(x: f64) -> Flags {
+        Flags {
+            integer: is_integer(x),
+            negative: x < 0.0,
+            positive: x > 0.0,
+            positive_zero: x == 0.0 && x.is_sign_positive(),
+            negative_zero: x == 0.0 && x.is_sign_negative(),
+            positive_infinity: x == f64::INFINITY,
+            negative_infinity: x == f64::NEG_INFINITY,
+            nan: x.is_nan(),
+        }
+    }
+
+    /// Of values of either kind.
+    pub fn or(self, other: Flags) -> Flags {
+        self.join(other, self.integer && other.integer, |a, b| a | b)
+    }
+
+    /// Of values that both describe.
+    pub fn and(self, other: Flags) -> Flags {
+        self.join(other, self.integer || other.integer, |a, b| a & b)
+    }
+
+    fn join(self, other: Flags, integer: bool, f: impl Fn(bool, bool) -> bool) -> Flags {
+        Flags {
+            integer,
+            negative: f(self.negative, other.negative),
+            positive: f(self.positive, other.positive),
+            positive_zero: f(self.positive_zero, other.positive_zero),
+            negative_zero: f(self.negative_zero, other.negative_zero),
+            positive_infinity: f(self.positive_infinity, other.positive_infinity),
+            negative_infinity: f(self.negative_infinity, other.negative_infinity),
+            nan: f(self.nan, other.nan),
+        }
+    }
+}
+
+/// Whether a number is whole; what is not finite has no fraction either.
+fn is_integer(x: f64) -> bool {
+    // From 2^52 on every number is.
+    !(x.abs() < 4_503_599_627_370_496.0) || x == (x as i64) as f64
+}
+
+/// The values of a constant, or of a part of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// The values; of none, zero.
+    pub interval: Interval,
+    /// Their flags.
+    pub flags: Flags,
+}
+
+impl Facts {
+    /// Of the elements of a tensor.
+    pub fn of(tensor: &Tensor) -> Facts {
+        match &tensor.data {
+            Data::Float(values) => Seen::of(values.iter().copied()).facts(),
+            Data::Int(values) => {
+                let mut ends = values.iter().copied().min().into_iter().chain(values.iter().copied().max());
+                let Some((least, greatest)) = ends.next().zip(ends.next()) else { return Seen::NONE.facts() };
+                // Beyond 2^53 the nearest number may lie within.
+                let (lo, hi) = (below(least), -below(greatest.saturating_neg()));
+                let mut flags = Flags::of(&Enclosure::new(lo, hi));
+                let zero = flags.positive_zero && values.contains(&0);
+                (flags.integer, flags.positive_zero, flags.negative_zero) = (true, zero, false);
+                Facts { interval: Enclosure::new(lo, hi), flags }
+            }
+            Data::Real(_) => {
+                Facts { interval: crate::figures::WHOLE, flags: Flags::of(&crate::figures::WHOLE) }
+            }
+        }
+    }
+}
+
+fn below(n: i64) -> f64 {
+    let x = n as f64;
+    if (x as i128) > i128::from(n) { x.next_down() } else { x }
+}
+
+/// What was seen of numbers.
+#[derive(Clone, Copy)]
+struct Seen {
+    lo: f64,
+    hi: f64,
+    integer: bool,
+    zeros: [bool; 2],
+    nan: bool,
+}
+
+impl Seen {
+    const NONE: Seen =
+        Seen { lo: f64::INFINITY, hi: f64::NEG_INFINITY, integer: true, zeros: [false; 2], nan: false };
+
+    fn of(values: impl Iterator<Item = f64>) -> Seen {
+        let mut seen = Seen::NONE;
+        values.for_each(|x| seen.see(x));
+        seen
+    }
+
+    #[inline]
+    fn see(&mut self, x: f64) {
+        self.lo = if x < self.lo { x } else { self.lo };
+        self.hi = if x > self.hi { x } else { self.hi };
+        self.nan |= x.is_nan();
+        if x == 0.0 {
+            self.zeros[usize::from(x.is_sign_negative())] = true;
+        }
+        self.integer = self.integer && is_integer(x);
+    }
+
+    fn facts(&self) -> Facts {
+        let interval = match (self.lo <= self.hi, self.nan) {
+            (true, nan) => Enclosure { lo: self.lo, hi: self.hi, may_be_nan: nan },
+            (false, true) => Enclosure::point(f64::NAN),
+            (false, false) => Enclosure::point(0.0),
+        };
+        let flags = Flags {
+            integer: self.integer,
+            positive_zero: self.zeros[0],
+            negative_zero: self.zeros[1],
+            ..Flags::of(&interval)
+        };
+        // No element is none of these.
+        Facts { interval, flags: if self.lo <= self.hi || self.nan { flags } else { Flags::NONE } }
+    }
+}
+
+/// What is known of a constant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConstantFacts {
+    /// Of all elements.
+    pub all: Facts,
+    /// Of the elements at each place along the last axis; one entry stands for all where they are all alike.
+    pub channels: Vec<Facts>,
+}
+
+impl ConstantFacts {
+    /// Of the elements of a tensor.
+    pub fn of(tensor: &Tensor) -> ConstantFacts {
+        let all = Facts::of(tensor);
+        let width = tensor.shape.last().copied().unwrap_or(1);
+        let channels = match &tensor.data {
+            Data::Float(values) if width > 1 => {
+                let mut seen = vec![Seen::NONE; width];
+                for row in values.chunks_exact(width) {
+                    seen.iter_mut().zip(row).for_each(|(seen, &x)| seen.see(x));
+                }
+                seen.iter().map(Seen::facts).collect()
+            }
+            Data::Int(values) if width > 1 => (0..width)
+                .map(|i| {
+                    let column: Vec<i64> = values.iter().skip(i).step_by(width).copied().collect();
+                    let shape = vec![column.len()];
+                    Facts::of(&Tensor { dtype: tensor.dtype, shape, data: Data::Int(column) })
+                })
+                .collect(),
+            _ => vec![all],
+        };
+        ConstantFacts { all, channels }
+    }
+}
