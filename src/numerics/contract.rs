@@ -1,6 +1,6 @@
 //! Batched matrix products, the one contraction to which matmul, affine, convolution and attention reduce.
 
-use rug::Float;
+use rug::{Float, float};
 
 use crate::evaluator::{Evaluator, Mode, fill, floats};
 use crate::sum::{Accumulator, SumMethod, sum_lanes, with_accumulator};
@@ -60,9 +60,7 @@ impl Evaluator {
             (_, _, DType::Float(format)) => match self.mode {
                 Mode::Real { bits } => {
                     let (a, b) = (self.reals(x, bits), self.reals(y, bits));
-                    Data::Real(fill(count, 16, |i| {
-                        Float::with_val(bits, Float::dot(product.pairs(i).map(|(p, q)| (&a[p], &b[q]))))
-                    }))
+                    Data::Real(fill(count, 16, |i| dot(bits, product.pairs(i).map(|(p, q)| (&a[p], &b[q])))))
                 }
                 _ => {
                     let (a, b, format) = (floats(x), floats(y), self.format(format));
@@ -74,6 +72,17 @@ impl Evaluator {
         };
         Ok(Tensor { dtype: x.dtype, shape, data })
     }
+}
+
+/// A sum of products, rounded once.
+fn dot<'a>(bits: u32, pairs: impl Iterator<Item = (&'a Float, &'a Float)> + Clone) -> Float {
+    // MPFR aborts the process where a product leaves its range of exponents.
+    let moderate = |x: &Float| x.get_exp().is_none_or(|e| e.abs() < float::exp_max() / 4);
+    if pairs.clone().all(|(x, y)| moderate(x) && moderate(y)) {
+        return Float::with_val(bits, Float::dot(pairs));
+    }
+    let products: Vec<Float> = pairs.map(|(x, y)| Float::with_val(x.prec() + y.prec(), x * y)).collect();
+    Float::with_val(bits, Float::sum(products.iter()))
 }
 
 /// The extents of one matrix product.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ngc_ir::op_def::{AttrKind, Syntax, Traits, ValueKind, required, result};
 use ngc_ir::{Attr, Dense, Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::tensor::element_count;
-use ngc_numerics::{DType, Enclosure, Figures, Tensor};
+use ngc_numerics::{DType, Enclosure, Figures, Interval, Tensor};
 
 use super::shape::fits_in_memory;
 
@@ -34,12 +34,25 @@ pub static CONSTANT: OpDef = OpDef {
     }),
     semantics: Semantics::Primitive(|evaluator, s, _| Ok(vec![evaluator.lift(&attr_to_tensor(value(s)?)?)])),
     transfer: Some(|s, _, _| {
-        let values = constant_elements(s.attr("value")?).ok()?.to_f64s();
-        let all = values.into_iter().map(Enclosure::point).reduce(Enclosure::hull);
+        let tensor = constant_elements(s.attr("value")?).ok()?;
+        let all = match tensor.as_ints() {
+            Some(values) => values.iter().map(|&x| enclose(x)).reduce(Enclosure::hull),
+            None => tensor.to_f64s().into_iter().map(Enclosure::point).reduce(Enclosure::hull),
+        };
         Some(vec![Figures::constant(all.unwrap_or(Enclosure::point(0.0)))])
     }),
     ..OpDef::BASE
 };
+
+/// An integer beyond 2^53 need not be an `f64`.
+fn enclose(x: i64) -> Interval {
+    let near = x as f64;
+    if near as i128 == i128::from(x) {
+        Enclosure::point(near)
+    } else {
+        Enclosure::new(near.next_down(), near.next_up())
+    }
+}
 
 fn value<'a>(s: &Signature<'a>) -> Result<&'a Attr, String> {
     s.attr("value").ok_or_else(|| "requires attribute 'value'".into())

@@ -194,6 +194,25 @@ fn plain_contract(a: &Tensor, b: &Tensor, acc: Format, method: SumMethod) -> Vec
 }
 
 #[test]
+fn products_beyond_the_range_of_exponents() {
+    let huge = Float::with_val(100, Float::i_exp(1, rug::float::exp_max() - 1));
+    let real = |x: &Float| Tensor {
+        dtype: DType::Float(Format::F64),
+        shape: vec![1, 1, 1],
+        data: Data::Real(vec![x.clone()]),
+    };
+    let at = |x: &Float, y: &Float| {
+        let e = Evaluator::new(Mode::Real { bits: 100 });
+        let product = e.contract(&real(x), &real(y), Format::F64, SumMethod::Naive).unwrap();
+        product.to_f64s()[0]
+    };
+    let tiny = Float::with_val(100, huge.recip_ref());
+    assert_eq!(at(&huge, &huge), f64::INFINITY);
+    assert_eq!(at(&tiny, &tiny), 0.0);
+    assert_eq!(at(&huge, &tiny), 1.0);
+}
+
+#[test]
 fn contractions() {
     let wave = |count: usize| -> Vec<f64> { (0..count).map(|i| (i as f64 * 1.7).sin() * 9.0).collect() };
     for (format, acc) in [(Format::F16, Format::F16), (Format::F16, Format::F32), (Format::F32, Format::F32)]
