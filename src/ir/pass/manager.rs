@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::{AnalysisCache, Anchor, Changed, Function, PassContext, Pipeline, Remark, Step};
+use super::{AnalysisCache, Anchor, Changed, Function, PassContext, Pipeline, Remark, Step, Supply};
 use crate::body::Op;
 use crate::context::Context;
 use crate::diagnostics::Diagnostics;
@@ -40,6 +40,8 @@ pub struct PassManager<'a> {
     pub verify_each: bool,
     /// Who looks on.
     pub instrumentation: Vec<Box<dyn Instrumentation + 'a>>,
+    /// What passes may use that options cannot spell, such as tensors that the driver has read; by type.
+    pub supplies: Vec<Supply<'a>>,
 }
 
 /// What a run of a pipeline yields beside the changed module.
@@ -109,7 +111,7 @@ enum Outcome {
 impl<'a> PassManager<'a> {
     /// A manager that verifies after each pass.
     pub fn new(context: &'a Context) -> PassManager<'a> {
-        PassManager { context, verify_each: true, instrumentation: Vec::new() }
+        PassManager { context, verify_each: true, instrumentation: Vec::new(), supplies: Vec::new() }
     }
 
     /// Runs the steps in order, up to the first that fails. The module is expected to be valid.
@@ -167,6 +169,7 @@ impl<'a> PassManager<'a> {
     ) -> Outcome {
         let none = BTreeMap::new();
         let mut cx = PassContext::new(self.context, step.pass.name(), &step.options, &none);
+        cx.supplies = &self.supplies;
         let outcome = guarded(|| step.pass.run_on_module(module, &mut cx));
         if !matches!(outcome, Outcome::Done(Changed::No)) {
             caches.clear();
@@ -189,9 +192,11 @@ impl<'a> PassManager<'a> {
                 functions.push((function, caches.remove(&op).unwrap_or_default()));
             }
         }
+        let (context, supplies) = (self.context, &self.supplies[..]);
         let work = |(mut function, cache): (Function, AnalysisCache)| {
-            let mut cx = PassContext::new(self.context, step.pass.name(), &step.options, &module.resources);
+            let mut cx = PassContext::new(context, step.pass.name(), &step.options, &module.resources);
             cx.analyses = cache;
+            cx.supplies = supplies;
             let outcome = guarded(|| step.pass.run_on_function(&mut function, &mut cx));
             if !matches!(outcome, Outcome::Done(Changed::No)) {
                 cx.analyses.invalidate(&cx.preserved);

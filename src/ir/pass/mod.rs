@@ -11,6 +11,7 @@ mod options;
 mod pipeline;
 mod remark;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::body::{Body, Op};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::location::Loc;
-use crate::module::{Blob, Module};
+use crate::module::{Blob, Module, Resources};
 use crate::types::{FunctionType, Type};
 
 /// What a pass runs on.
@@ -124,6 +125,8 @@ pub struct Function {
     pub attrs: AttrDict,
     /// Its ops.
     pub body: Body,
+    /// The module's blobs, shared.
+    pub resources: Resources,
 }
 
 impl Function {
@@ -132,7 +135,7 @@ impl Function {
         let data = module.body.op(op);
         let (loc, attrs) = (data.loc.clone(), data.attrs.clone());
         let body = module.body.take_body(op)?;
-        Some(Function { op, loc, attrs, body })
+        Some(Function { op, loc, attrs, body, resources: module.resources.clone() })
     }
 
     /// Gives the function back to its module.
@@ -160,6 +163,9 @@ impl Function {
     }
 }
 
+/// A value that a driver hands to passes, which find it by its type.
+pub type Supply<'a> = &'a (dyn Any + Send + Sync);
+
 /// What a run of a pass on one module or function may use, and where it reports.
 pub struct PassContext<'a> {
     /// The declared ops.
@@ -170,6 +176,7 @@ pub struct PassContext<'a> {
     pub resources: &'a BTreeMap<String, Blob>,
     /// Warnings and other messages that do not stop the pipeline.
     pub diagnostics: Diagnostics,
+    supplies: &'a [Supply<'a>],
     pass: &'static str,
     analyses: AnalysisCache,
     preserved: analysis::Preserved,
@@ -190,12 +197,18 @@ impl<'a> PassContext<'a> {
             options,
             resources,
             diagnostics: Diagnostics::default(),
+            supplies: &[],
             pass,
             analyses: AnalysisCache::default(),
             preserved: analysis::Preserved::default(),
             counts: BTreeMap::new(),
             remarks: Vec::new(),
         }
+    }
+
+    /// What the driver handed over of type `T`; see [`PassManager::supplies`].
+    pub fn supply<T: Any>(&self) -> Option<&'a T> {
+        self.supplies.iter().find_map(|supply| supply.downcast_ref())
     }
 
     /// Adds to a statistic of the pass.
