@@ -173,9 +173,10 @@ impl RoundedGraph {
         self.nodes[self.output].1
     }
 
-    /// The number of inputs.
-    pub fn inputs(&self) -> usize {
-        self.inputs
+    /// The number of values.
+    #[expect(clippy::len_without_is_empty, reason = "a graph without values computes nothing")]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     /// What the graph computes from inputs, step by step as it rounds.

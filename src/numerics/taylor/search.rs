@@ -104,13 +104,14 @@ pub fn analyze(graph: &RoundedGraph, sides: &[(f64, f64)], options: &Options) ->
     let absolute = search.maximum(&whole, budget, |outcome| outcome.absolute);
     let relative = search.maximum(&whole, budget, |outcome| outcome.relative);
     let range = [absolute.range, relative.range].iter().flatten().fold(range, |x, y| intersect(&x, y));
+    let (range, boxes) = search.narrow(&whole, budget / 8, range);
     ErrorBound {
         absolute: absolute.bound,
         relative: relative.bound,
         floor,
         range: (range.lo, range.hi),
         attained: absolute.attained,
-        boxes: absolute.boxes + relative.boxes,
+        boxes: absolute.boxes + relative.boxes + boxes,
     }
 }
 
@@ -157,7 +158,23 @@ struct Open {
 }
 
 impl Search<'_> {
-    fn maximum(&self, whole: &[Enclosure<f64>], budget: usize, figure: fn(&Outcome) -> f64) -> Maximum {
+    /// The range of the output, its ends searched as well; and how many boxes that took.
+    fn narrow(
+        &self,
+        whole: &[Enclosure<f64>],
+        budget: usize,
+        range: Enclosure<f64>,
+    ) -> (Enclosure<f64>, usize) {
+        if budget < 4 || range.may_be_nan || !(range.hi - range.lo).is_finite() || range.lo == range.hi {
+            return (range, 0);
+        }
+        let above = self.maximum(whole, budget, |outcome| (outcome.range.hi - range.lo).next_up().max(0.0));
+        let below = self.maximum(whole, budget, |outcome| (range.hi - outcome.range.lo).next_up().max(0.0));
+        let found = Enclosure::new((range.hi - below.bound).next_down(), (range.lo + above.bound).next_up());
+        (intersect(&range, &found), above.boxes + below.boxes)
+    }
+
+    fn maximum(&self, whole: &[Enclosure<f64>], budget: usize, figure: impl Fn(&Outcome) -> f64) -> Maximum {
         let mut attained: f64 = 0.0;
         let (mut boxes, mut probes) = (0, 0);
         // Boxes that cannot be split any more.
