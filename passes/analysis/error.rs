@@ -7,12 +7,14 @@ use ngc_ir::{Attr, Body, Context, Op, Value};
 use ngc_numerics::figures::{add, div, magnitude, mignitude, mul};
 use ngc_numerics::{Figures, Format, Interval, Range, Sensitivity};
 
+use super::chains::{self, Chains};
 use super::range;
 
 /// Figures of every op of one function, and bounds of the errors of its values. All are bounds, none an estimate.
 #[derive(Clone, Debug, Default)]
 pub struct Errors {
     flow: Flow,
+    chains: Chains,
     ops: Vec<(Op, Vec<Figures>)>,
     /// By value: what an error of the value becomes in the results, all paths summed, the largest of all results.
     amplification: Vec<Sensitivity>,
@@ -24,17 +26,19 @@ pub struct Errors {
 impl Errors {
     /// Of a function whose arguments are exact; `arg_attrs` is the function's attribute of that name.
     pub fn of_function(body: &Body, arg_attrs: Option<&Attr>) -> Errors {
-        Errors::of_body(body, &range::stated(body, arg_attrs))
+        Errors::of_body(body, &range::stated(body, arg_attrs), chains::EFFORT)
     }
 
-    /// Of a body whose entry block has arguments of the given ranges.
-    pub fn of_body(body: &Body, arguments: &[Interval]) -> Errors {
-        let mut errors = Errors::default();
+    /// Of a body whose entry block has arguments of the given ranges; chains of elementwise ops are searched with the
+    /// given effort.
+    pub fn of_body(body: &Body, arguments: &[Interval], effort: usize) -> Errors {
+        let mut errors = Errors { chains: Chains::new(effort), ..Errors::default() };
         let entry = body.entry();
         for (&v, &interval) in entry.map_or(&[][..], |b| body.arguments(b)).iter().zip(arguments) {
             errors.flow.set(v, Range::both(interval), 0.0);
         }
         for op in body.walk() {
+            errors.chains.before(body, op, &mut errors.flow);
             if let Some(figures) = errors.flow.step(body, op)
                 && body.num_results(op) > 0
             {
@@ -109,7 +113,8 @@ impl Errors {
 
     /// Bound of the relative error of a value, relative to its magnitude or to `floor`, whichever is greater.
     pub fn relative(&self, value: Value, floor: f64) -> f64 {
-        div(self.absolute(value), mignitude(&self.range(value).exact).max(floor))
+        let least = mignitude(&self.range(value).exact).max(floor);
+        div(self.absolute(value), least).min(self.chains.relative(value, least))
     }
 
     /// The absolute bound in units in the last place of the greatest value.

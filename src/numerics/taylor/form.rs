@@ -223,9 +223,13 @@ impl<'g> Tape<'g> {
                 }
                 Node::Select(cmp, parts) => {
                     let value = select(*cmp, parts.map(|i| &values[i]), inputs);
-                    let on = computed[parts[2]].1.min(computed[parts[3]].1);
-                    let range = value.range;
-                    (value, 0.0, (range, on))
+                    let [t, e] = [computed[parts[2]], computed[parts[3]]];
+                    let own = match decide(*cmp, &values[parts[0]], &values[parts[1]]) {
+                        Some(true) => t,
+                        Some(false) => e,
+                        None => (value.range, t.1.min(e.1)),
+                    };
+                    (value, 0.0, own)
                 }
                 Node::Cast(i) => {
                     let arg = as_computed(*i);
@@ -370,7 +374,7 @@ impl<'g> Tape<'g> {
                 crosses_cut(*prim, &[&values[*y], &values[*x]]) && (inexact(y) || inexact(x))
             }
             Node::Select(cmp, [a, b, ..]) => {
-                (inexact(a) || inexact(b)) && values[*a].range.compare(*cmp, &values[*b].range).is_none()
+                (inexact(a) || inexact(b)) && decide(*cmp, &values[*a], &values[*b]).is_none()
             }
             _ => false,
         };
@@ -473,8 +477,16 @@ enum Key {
     Select(expr::Cmp, [usize; 4]),
 }
 
+/// Whether a comparison has one outcome; a number is equal to itself.
+fn decide(cmp: expr::Cmp, a: &Form, b: &Form) -> Option<bool> {
+    if std::ptr::eq(a, b) {
+        return (!a.range.may_be_nan).then_some(matches!(cmp, expr::Cmp::Eq | expr::Cmp::Le | expr::Cmp::Ge));
+    }
+    a.range.compare(cmp, &b.range)
+}
+
 fn select(cmp: expr::Cmp, [a, b, t, e]: [&Form; 4], inputs: usize) -> Form {
-    match a.range.compare(cmp, &b.range) {
+    match decide(cmp, a, b) {
         Some(true) => t.clone(),
         Some(false) => e.clone(),
         None => {

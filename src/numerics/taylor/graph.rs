@@ -141,6 +141,12 @@ impl RoundedGraph {
         self.add(Node::Select(cmp, parts.map(|part| part.0)), t.filter(|_| t == e))
     }
 
+    /// An earlier value; NaN where another one is NaN.
+    pub fn nan_with(&mut self, value: Value, other: Value) -> Value {
+        let nan = self.constant(Constant::Nan, self.precision(value));
+        self.select(Cmp::Eq, [other, other, value, nan])
+    }
+
     /// An earlier value rounded to another format.
     pub fn cast(&mut self, value: Value, format: Format) -> Value {
         if self.nodes[value.0].1 == Some(format) {
@@ -253,6 +259,9 @@ impl RoundedConstant {
         let Some(format) = precision else {
             return RoundedConstant { range: exact, error: 0.0, computed: exact };
         };
+        if *constant == Constant::Nan {
+            return RoundedConstant { range: exact, error: 0.0, computed: exact };
+        }
         let rounded = round_constant(constant, format);
         let range = exact.hull(Enclosure::point(rounded));
         let error = match constant {
