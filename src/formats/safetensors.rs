@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Component, Path};
+use std::sync::Arc;
 
-use ngc_ir::{Attr, AttrDict, Blob, Body, Module, Type};
+use ngc_ir::{Attr, AttrDict, Blob, Body, Module, Resources, Type};
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Format};
 use safetensors::tensor::{Dtype, Metadata, TensorView};
@@ -46,7 +47,7 @@ pub fn detach_weights(module: &mut Module, path: &Path, name: &str) -> Result<()
         FormatError::Invalid(e.to_string())
     })?;
     std::fs::set_permissions(path, permissions).map_err(io)?;
-    module.resources.clear();
+    module.resources = Resources::default();
     module.attrs.set(WEIGHTS, name);
     Ok(())
 }
@@ -99,7 +100,7 @@ pub fn attach_weights(module: &mut Module, directory: &Path) -> Result<()> {
     let mut types = resource_types(module)?;
     types.retain(|key, _| !module.resources.contains_key(key));
     let blobs = read_blobs(BufReader::new(file), length, &types).map_err(|e| e.within(&place))?;
-    module.resources.extend(blobs);
+    Arc::make_mut(&mut module.resources).extend(blobs);
     Ok(())
 }
 

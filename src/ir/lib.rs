@@ -28,7 +28,7 @@ pub use context::Context;
 pub use diagnostics::{Diagnostic, Diagnostics, Severity, Sources};
 pub use ident::Ident;
 pub use location::{Loc, LocKind};
-pub use module::{Blob, Module};
+pub use module::{Blob, Module, Resources};
 pub use op_def::{OpDef, Semantics, Signature};
 pub use rewriter::Rewriter;
 pub use types::{Dim, Type, TypeKind};

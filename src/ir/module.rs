@@ -17,8 +17,11 @@ pub struct Module {
     /// Its ops: functions, and other symbols, in one block.
     pub body: Body,
     /// Named blobs (`dense_resource<key>`), by key.
-    pub resources: BTreeMap<String, Blob>,
+    pub resources: Resources,
 }
+
+/// Blobs by key, shared by a module and what looks at its functions alone.
+pub type Resources = Arc<BTreeMap<String, Blob>>;
 
 /// A named blob of the resource section, or of a weights file beside the module.
 #[derive(Clone, PartialEq, Eq, Debug)]

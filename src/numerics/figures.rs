@@ -3,6 +3,7 @@
 //! Every figure here is a bound: it is rounded upward, and infinite where nothing is known.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -80,7 +81,7 @@ pub struct Operands<'a> {
     /// The range of each operand.
     pub ranges: &'a [Range],
     /// The value of each operand that is a constant.
-    pub constants: &'a [Option<&'a Tensor>],
+    pub constants: &'a [Option<&'a Arc<Tensor>>],
     /// The flags of each operand.
     pub flags: &'a [Flags],
     /// The extents of each operand whose type leaves some open; no entry where nothing is known of them.
@@ -96,7 +97,7 @@ impl<'a> Operands<'a> {
     /// The value of operand `i`, if it is a constant. One whose elements are all the same has a single element, with 1
     /// for each extent of the operand's type.
     pub fn constant(&self, i: usize) -> Option<&'a Tensor> {
-        self.constants.get(i).copied().flatten()
+        self.constants.get(i).copied().flatten().map(|tensor| &**tensor)
     }
 
     /// The flags of operand `i`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ngc_ir::op_def::{AttrKind, Syntax, Traits, ValueKind, required, result};
 use ngc_ir::{Attr, Dense, Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::tensor::element_count;
-use ngc_numerics::{DType, Enclosure, Figures, Interval, Tensor};
+use ngc_numerics::{DType, Facts, Figures, Tensor};
 
 use super::shape::fits_in_memory;
 
@@ -34,25 +34,12 @@ pub static CONSTANT: OpDef = OpDef {
     }),
     semantics: Semantics::Primitive(|evaluator, s, _| Ok(vec![evaluator.lift(&attr_to_tensor(value(s)?)?)])),
     transfer: Some(|s, _, _| {
-        let tensor = constant_elements(s.attr("value")?).ok()?;
-        let all = match tensor.as_ints() {
-            Some(values) => values.iter().map(|&x| enclose(x)).reduce(Enclosure::hull),
-            None => tensor.to_f64s().into_iter().map(Enclosure::point).reduce(Enclosure::hull),
-        };
-        Some(vec![Figures::constant(all.unwrap_or(Enclosure::point(0.0)))])
+        // Those who hold the module know its resources too.
+        let tensor = constant_tensor(s.attr("value")?, |_| None).ok()?;
+        Some(vec![Figures::constant(Facts::of(&tensor).interval)])
     }),
     ..OpDef::BASE
 };
-
-/// An integer beyond 2^53 need not be an `f64`.
-fn enclose(x: i64) -> Interval {
-    let near = x as f64;
-    if near as i128 == i128::from(x) {
-        Enclosure::point(near)
-    } else {
-        Enclosure::new(near.next_down(), near.next_up())
-    }
-}
 
 fn value<'a>(s: &Signature<'a>) -> Result<&'a Attr, String> {
     s.attr("value").ok_or_else(|| "requires attribute 'value'".into())
@@ -132,6 +119,28 @@ pub fn attr_to_tensor(value: &Attr) -> Result<Tensor, String> {
 pub fn constant_elements(value: &Attr) -> Result<Tensor, String> {
     match value {
         Attr::Dense(d) if d.splat => splat_element(d),
+        other => attr_to_tensor(other),
+    }
+}
+
+/// The tensor of a constant attribute, whose resources `blob` finds. Of one whose elements are all alike the tensor has
+/// only one, with 1 for each extent, so that a large one costs nothing.
+///
+/// # Errors
+/// As [`attr_to_tensor`].
+pub fn constant_tensor<'b>(
+    value: &Attr,
+    blob: impl Fn(&str) -> Option<&'b [u8]>,
+) -> Result<Tensor, String> {
+    match value {
+        Attr::Dense(d) if d.splat => {
+            let rank = static_shape(d.ty)?.len();
+            splat_element(d)?.reshape(vec![1; rank])
+        }
+        Attr::Resource(key, ty) => match blob(key.as_str()) {
+            Some(bytes) => tensor_from_bytes(*ty, bytes),
+            None => attr_to_tensor(value),
+        },
         other => attr_to_tensor(other),
     }
 }

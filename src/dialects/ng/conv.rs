@@ -7,7 +7,7 @@ use ngc_numerics::{DType, Evaluator, Tensor, primitives};
 use super::infer::{same_elem, show, unify};
 use super::shape::result_shape;
 use super::windows::{DILATIONS, PADS, STRIDES, Window, all_reads, index_for};
-use crate::bounds;
+use crate::weighted::{self, Contraction};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONV];
@@ -43,9 +43,12 @@ compensation that `sum` names; the bias is added in that format, and the total i
     infer,
     semantics: Semantics::Primitive(evaluate),
     transfer: Some(|s, x, results| {
-        let kernel = &s.operand(1).ok()?.shape()?[1..];
-        let terms = kernel.iter().map(|d| d.known().map(|n| n as f64)).product();
-        bounds::contraction(s, x, results, terms, true)
+        let kernel = s.operand(1).ok()?.shape()?;
+        let terms = kernel.iter().skip(1).map(|d| d.known().map(|n| n as f64)).product();
+        let rank = kernel.len();
+        // Windows take the elements of the data apart, so only weights have channels.
+        let of = Contraction { terms, padded: true, axes: [0..rank, 1..rank], bias_axis: Some(0), weights: 1 };
+        weighted::contraction(s, x, results, &of)
     }),
     ..OpDef::BASE
 };

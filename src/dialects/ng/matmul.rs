@@ -8,7 +8,7 @@ use ngc_numerics::{Evaluator, Format, Tensor};
 use super::infer::{broadcast_shapes, same_elem, shaped, show, unify};
 use super::shape::result_shape;
 use super::steps::Steps;
-use crate::bounds;
+use crate::weighted::{self, Contraction};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&MATMUL, &AFFINE];
@@ -40,8 +40,7 @@ Integers wrap around.",
     },
     semantics: Semantics::Primitive(evaluate),
     transfer: Some(|s, x, results| {
-        let inner = s.operand(0).ok()?.shape()?.last()?.known().map(|n| n as f64);
-        bounds::contraction(s, x, results, inner, false)
+        weighted::contraction(s, x, results, &contracted(s, false, false)?)
     }),
     ..OpDef::BASE
 };
@@ -72,6 +71,13 @@ Every step is rounded to the format `accumulate`.",
     results: &[result("result", ValueKind::Float)],
     infer: infer_affine,
     semantics: Semantics::Decomposition(decompose_affine),
+    // Sharper than the decomposition where values are known: channels keep their own bias.
+    transfer: Some(|s, x, results| {
+        let factors = [s.float("alpha"), s.float("beta")].into_iter().all(|f| f.is_none_or(|f| f == 1.0));
+        let known = x.constant(0).is_some() || x.constant(1).is_some();
+        let contraction = contracted(s, s.flag("transpose_x"), s.flag("transpose_w"))?;
+        (factors && known).then(|| weighted::contraction(s, x, results, &contraction))?
+    }),
     ..OpDef::BASE
 };
 
@@ -109,6 +115,18 @@ fn product_shape(a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, String> {
         shape.push(b[b.len() - 1]);
     }
     Ok(shape)
+}
+
+/// Which axes are contracted, where a flag exchanges the last two of an operand.
+fn contracted(s: &Signature<'_>, transpose_a: bool, transpose_b: bool) -> Option<Contraction> {
+    let (a, b) = (shape_of(s, 0).ok()?, shape_of(s, 1).ok()?);
+    let from_end = |rank: usize, back: usize| rank.checked_sub(back).map(|axis| axis..axis + 1);
+    let left = from_end(a.len(), if transpose_a { 2 } else { 1 })?;
+    let right = from_end(b.len(), if b.len() == 1 || transpose_b { 1 } else { 2 })?;
+    let terms = a[left.start].known().or(b[right.start].known()).map(|n| n as f64);
+    // A column has no channels of its own.
+    let bias_axis = (b.len() > 1).then_some(0);
+    Some(Contraction { terms, padded: false, axes: [left, right], bias_axis, weights: 1 })
 }
 
 fn evaluate(e: &Evaluator, s: &Signature<'_>, x: &[&Tensor]) -> Result<Vec<Tensor>, String> {

@@ -317,7 +317,7 @@ impl<'a> Graph<'a> {
         // Weights that only said a shape have become attributes.
         let used = crate::safetensors::resource_types(&module)?;
         self.resources.retain(|key, _| used.contains_key(key));
-        module.resources = self.resources;
+        module.resources = self.resources.into();
         Ok(module)
     }
 }

@@ -144,7 +144,7 @@ fn unwrap(mut body: Body, resources: BTreeMap<String, Blob>, loc: Loc) -> Module
     {
         let data = body.op_mut(op);
         let (attrs, loc) = (std::mem::take(&mut data.attrs), std::mem::take(&mut data.loc));
-        return Module { attrs, loc, body: inner, resources };
+        return Module { attrs, loc, body: inner, resources: resources.into() };
     }
-    Module { loc, body, resources, ..Module::default() }
+    Module { loc, body, resources: resources.into(), ..Module::default() }
 }
