@@ -17,6 +17,7 @@ pub const REGISTRY: Registry = Registry {
         &transform::canonicalize::Canonicalize,
         &transform::cse::Cse,
         &transform::dce::Dce,
+        &analysis::explain_nonfinite::ExplainNonfinite,
         &transform::infer_shapes::InferShapes,
         &transform::inline::Inline,
         &rewrite::stabilize::Stabilize,

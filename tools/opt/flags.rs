@@ -177,6 +177,8 @@ fn after_help(registry: &Registry) -> String {
          the same as --inline --symbol-dce --cse\n  \
          ngc-opt model.ngir --stabilize --remarks=text -o stable.ngir\n      \
          rewrite into a form that survives floating point, and say what was rewritten\n  \
+         ngc-opt model.ngir --explain-nonfinite -o /dev/null\n      \
+         say which ops can make an infinity or a NaN, and on which inputs\n  \
          ngc-opt tests.ngir --split-input-file --verify-diagnostics\n      \
          check the messages that a file of tests expects",
     );
