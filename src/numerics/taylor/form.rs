@@ -18,6 +18,7 @@ use crate::binary64::Binary64;
 use crate::derivative;
 use crate::enclosure::{self, Enclosure};
 use crate::expr::{self, Constant, Expr, Prim};
+use crate::figures;
 
 use super::Formula;
 use super::affine::{Form, magnitude, mignitude};
@@ -504,8 +505,7 @@ fn round(value: Form, error: f64, lattice: i32, precision: Precision) -> (Form, 
         let on = lattice.max(lattice_of_format(format, &range));
         return (value, error, (range, on));
     }
-    // Rounding is monotone, so the ends' roundings are the ends of what is rounded.
-    let rounded = Enclosure::new(format.round(range.lo), format.round(range.hi)).flagged(range.may_be_nan);
+    let rounded = figures::round(format, &range);
     let on = lattice.max(lattice_of_format(format, &rounded));
     (value.perturbed(error, range.hull(rounded)), error, (rounded, on))
 }
