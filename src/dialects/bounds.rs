@@ -5,7 +5,8 @@ use ngc_ir::{Signature, Type};
 use ngc_numerics::figures::{self, add, div, half_ulp, intersect, magnitude, mul};
 use ngc_numerics::summation::{Summation, narrowing, roundings};
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Figures, Format, Interval, Prim, Range, Sensitivity, enclosure,
+    Binary64, DType, Enclosure, Figures, Form, Format, Interval, Mixed, Operands, Prim, Range, Sensitivity,
+    enclosure,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -159,7 +160,7 @@ pub(crate) fn repeated(x: Interval, n: Option<f64>) -> Interval {
     }
 }
 
-fn same_sign(x: &Interval) -> bool {
+pub(crate) fn same_sign(x: &Interval) -> bool {
     !x.may_be_nan && (x.lo >= 0.0 || x.hi <= 0.0)
 }
 
@@ -191,7 +192,15 @@ pub(crate) fn settled(
     } else {
         computed
     };
-    Figures { range: Range { exact: image.exact, computed }, sensitivity, delta, condition, curvature }
+    Figures {
+        range: Range { exact: image.exact, computed },
+        sensitivity,
+        delta,
+        relative: Mixed::UNBOUNDED,
+        form: Form::General,
+        condition,
+        curvature,
+    }
 }
 
 /// The sum over axes.
@@ -212,8 +221,23 @@ pub(crate) const SUM: Option<TransferFn> = Some(|s, x, results| {
         ended(sum.format, format, mul(terms, size), error)
     };
     let condition = if same_sign(&x0.hull()) { 1.0 } else { f64::INFINITY };
-    Some(vec![settled(format, image, delta, smallvec![Sensitivity::lipschitz(terms)], condition, 0.0)])
+    let figures = settled(format, image, delta, smallvec![Sensitivity::lipschitz(terms)], condition, 0.0);
+    Some(vec![accumulated(figures, &sum, Mixed::conversion(format, sum.format), format, &x0.hull())])
 });
+
+/// Figures of a sum whose terms have the error `each` and lie in `terms`: where they have one sign, relative errors stay
+/// what they are.
+fn accumulated(figures: Figures, sum: &Summation, each: Mixed, format: Format, terms: &Interval) -> Figures {
+    if !same_sign(terms) {
+        return figures;
+    }
+    let relative = each.summed(sum.terms).then(&Mixed::relative(sum.relative()));
+    Figures {
+        relative: relative.then(&Mixed::conversion(sum.format, format)),
+        form: Form::Multilinear,
+        ..figures
+    }
+}
 
 /// A value that passes through another format.
 fn narrowed_twice(acc: Format, format: Format, size: f64) -> f64 {
@@ -275,7 +299,10 @@ pub(crate) fn products(
     let delta = if n == 0.0 { 0.0 } else { ended(acc, format, bound(size), error) };
     let wide = magnitude(&x[0].hull());
     let lipschitz = mul(n, power(wide.max(1.0), n));
-    Some(vec![settled(format, image, delta, smallvec![Sensitivity::lipschitz(lipschitz)], n, f64::INFINITY)])
+    let figures =
+        settled(format, image, delta, smallvec![Sensitivity::lipschitz(lipschitz)], n, f64::INFINITY);
+    let own = Mixed { rho: roundings(n, u), eta: add(tiny, mul(operands, add(1.0, roundings(n, u)))) };
+    Some(vec![Figures { relative: own.then(&Mixed::conversion(acc, format)), ..figures }])
 }
 
 /// Running sums along an axis.
@@ -293,7 +320,8 @@ pub(crate) const RUNNING_SUM: Option<TransferFn> = Some(|s, x, results| {
     let size = magnitude(&x[0].computed);
     let delta = ended(sum.format, format, mul(n, size), sum.of_terms(format, size));
     let condition = if same_sign(&x[0].hull()) { 1.0 } else { f64::INFINITY };
-    Some(vec![settled(format, image, delta, smallvec![Sensitivity::lipschitz(n)], condition, 0.0)])
+    let figures = settled(format, image, delta, smallvec![Sensitivity::lipschitz(n)], condition, 0.0);
+    Some(vec![accumulated(figures, &sum, Mixed::conversion(format, sum.format), format, &x[0].hull())])
 });
 
 /// Running products along an axis.
@@ -338,7 +366,17 @@ pub(crate) fn contraction(
     let delta = if undefined { f64::INFINITY } else { ended(sum.format, format, size, error) };
     let condition =
         if same_sign(&times(x[0].hull(), x[1].hull())) && x.len() == 2 { 2.0 } else { f64::INFINITY };
-    Some(vec![settled(format, image, delta, sensitivity, condition, mul(2.0, n))])
+    let figures = settled(format, image, delta, sensitivity, condition, mul(2.0, n));
+    if x.len() > 2 {
+        return Some(vec![figures]);
+    }
+    // Factors are rounded to the format of the sum, which moves each by its share of the other.
+    let factor = Mixed::conversion(format, sum.format);
+    let grown = add(1.0, factor.rho);
+    let lost = mul(factor.eta, add(mul(grown, add(ca, cb)), factor.eta));
+    let factors = Mixed { rho: add(factor.rho, mul(factor.rho, grown)), eta: lost };
+    let each = factors.then(&Mixed::rounding(sum.format, false));
+    Some(vec![accumulated(figures, &sum, each, format, &times(x[0].hull(), x[1].hull()))])
 }
 
 /// Means of windows of `terms` elements at most; `empty` if a window may have none.
@@ -365,15 +403,23 @@ pub(crate) fn window_mean(
     let error = add(narrow, mul(relative, wide));
     let error = add(error, half_ulp(sum.format, add(size, error)));
     let delta = if empty { f64::INFINITY } else { ended(sum.format, format, size, error) };
-    let condition = if same_sign(&x[0].hull()) { 1.0 } else { f64::INFINITY };
-    Some(vec![settled(format, image, delta, smallvec![Sensitivity::ONE], condition, 0.0)])
+    let all = x[0].hull();
+    let condition = if same_sign(&all) { 1.0 } else { f64::INFINITY };
+    let mut figures = settled(format, image, delta, smallvec![Sensitivity::ONE], condition, 0.0);
+    if same_sign(&all) {
+        let each = Mixed::conversion(format, sum.format).then(&Mixed::relative(sum.relative()));
+        let mean = each.then(&Mixed::rounding(sum.format, false));
+        figures.relative = mean.then(&Mixed::conversion(sum.format, format));
+        figures.form = Form::Multilinear;
+    }
+    Some(vec![figures])
 }
 
 /// The decomposition's figures, narrowed by a `fact` of the exact value for operands of given ranges, and by one of the
 /// computed value. NaN stays where the decomposition has it.
 pub(crate) fn sharpened(
     s: &Signature<'_>,
-    x: &[Range],
+    x: &Operands<'_>,
     results: &[Type],
     fact: impl Fn(&[Interval]) -> Interval,
     computed: Interval,
@@ -413,6 +459,11 @@ pub(crate) fn conversion(x: &[Range], from: DType, to: DType) -> Option<Vec<Figu
                 range: Range { exact: x0.exact, computed },
                 sensitivity: smallvec![Sensitivity::ONE],
                 delta,
+                relative: match from {
+                    DType::Float(f) => Mixed::conversion(f, format),
+                    _ => Mixed::rounding(format, true),
+                },
+                form: Form::Selection,
                 condition: 1.0,
                 curvature: 0.0,
             }

@@ -10,6 +10,7 @@ pub mod docs;
 pub mod fold;
 pub mod func;
 pub mod ng;
+mod relative;
 mod simplify;
 pub mod transfer;
 

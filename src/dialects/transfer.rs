@@ -8,16 +8,17 @@
 use std::sync::OnceLock;
 
 use ngc_ir::op_def::Elementwise;
-use ngc_ir::{Body, Builder, Context, Loc, Op, Semantics, Signature, Type, Value};
+use ngc_ir::{Block, Body, Builder, Context, Loc, Op, Semantics, Signature, Type, Value};
 use ngc_numerics::dual::{self, Jet};
 use ngc_numerics::figures::{self, WHOLE, add, div, half_ulp, intersect, magnitude, mignitude, mul, widen};
 use ngc_numerics::program::Step;
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Figures, Format, Interval, Operands, Prim, Range, Sensitivity,
+    Binary64, DType, Enclosure, Figures, Form, Format, Interval, Mixed, Operands, Prim, Range, Sensitivity,
 };
 use smallvec::SmallVec;
 
 use crate::ng::infer;
+use crate::relative::{self, Term};
 
 /// The figures of the results of an op on operands of the given ranges.
 pub fn transfer(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Vec<Figures> {
@@ -67,7 +68,7 @@ fn within_type(figures: &mut Figures, ty: Type) {
     }
 }
 
-/// What is known of the values of a body: ranges, and bounds of the absolute error of each computed value.
+/// What is known of the values of a body: ranges, and bounds of the error of each computed value, absolute and relative.
 ///
 /// An error that is finite says: where the exact value is finite, the computed one is finite and no farther from it;
 /// where it is infinite, so is the computed one, alike.
@@ -75,17 +76,24 @@ fn within_type(figures: &mut Figures, ty: Type) {
 pub struct Flow {
     ranges: Vec<Range>,
     errors: Vec<f64>,
+    mixed: Vec<Mixed>,
 }
 
 impl Flow {
     /// Sets what is known of a value.
     pub fn set(&mut self, value: Value, range: Range, error: f64) {
+        self.set_mixed(value, range, error, Mixed::absolute(error));
+    }
+
+    fn set_mixed(&mut self, value: Value, range: Range, error: f64, mixed: Mixed) {
         if self.ranges.len() <= value.index() {
             self.ranges.resize(value.index() + 1, Range::WHOLE);
             self.errors.resize(value.index() + 1, f64::INFINITY);
+            self.mixed.resize(value.index() + 1, Mixed::UNBOUNDED);
         }
         self.ranges[value.index()] = range;
         self.errors[value.index()] = error;
+        self.mixed[value.index()] = mixed;
     }
 
     /// The range of a value.
@@ -98,6 +106,16 @@ impl Flow {
         self.errors.get(value.index()).copied().unwrap_or(f64::INFINITY)
     }
 
+    /// The bound of the error of a value in relative form. Of all such bounds the one that says most of the values
+    /// nearest to zero; [`error`](Self::error) says more of the greatest.
+    pub fn relative(&self, value: Value) -> Mixed {
+        self.mixed.get(value.index()).copied().unwrap_or(Mixed::UNBOUNDED)
+    }
+
+    fn term(&self, value: Value) -> Term {
+        Term::new(self.range(value), self.error(value), self.relative(value))
+    }
+
     /// Bounds the results of an op from what is known of its operands; returns the op's own figures.
     pub fn step(&mut self, body: &Body, op: Op) -> Option<Vec<Figures>> {
         let values = body.operands(op);
@@ -107,14 +125,29 @@ impl Flow {
             values.iter().map(|v| values.iter().position(|w| w == v).unwrap_or(0)).collect();
         let results = body.result_types(op);
         let mut found = body.with_signature(op, |s| transfer_aliased(s, &operands, &alias, &results))?;
-        for (figures, value) in found.iter_mut().zip(body.results(op)) {
+        let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();
+        let steps = body.with_signature(op, |s| followed(s, &terms)).flatten();
+        for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {
             if let Some(fact) = relation(body, op, &operands) {
                 figures.range.exact = intersect(&figures.range.exact, &fact);
                 figures.range.computed = intersect(&figures.range.computed, &fact);
             }
-            let error = figures.error(&errors);
+            let ty = results[n];
+            let mut error = figures.error(&errors);
+            let mut mixed = body
+                .with_signature(op, |s| relative::through(s, figures, &terms, &alias, ty))
+                .unwrap_or(Mixed::UNBOUNDED);
+            if let (Some((inner, ends)), Some(format)) = (&steps, ty.format()) {
+                error = error.min(inner.error(ends[n]));
+                mixed = mixed.better(inner.relative(ends[n]), &figures.range.exact, format.min_normal());
+            }
+            let Range { exact, computed } = figures.range;
+            figures.range.computed = intersect(&computed, &relative::reach(&exact, &mixed));
+            if mixed.is_finite() {
+                error = error.min(mixed.at_most(magnitude(&exact)));
+            }
             let error = settle(&mut figures.range, error);
-            self.set(value, figures.range, error);
+            self.set_mixed(value, figures.range, error, mixed);
         }
         Some(found)
     }
@@ -170,8 +203,8 @@ fn dialects() -> &'static Context {
     DIALECTS.get_or_init(crate::context)
 }
 
-/// The figures of an op from its decomposition: its steps are composed, paths summed for each operand.
-pub fn decomposed(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+/// The steps of an op's decomposition as a body of one block, and the values that are its results.
+fn steps(s: &Signature<'_>) -> Option<(Body, Block, Vec<Value>)> {
     let Semantics::Decomposition(decompose) = s.def.semantics else { return None };
     let mut body = Body::new();
     let root = body.root();
@@ -180,6 +213,30 @@ pub fn decomposed(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Op
         s.operands.iter().map(|&ty| body.add_argument(block, ty, Loc::Unknown)).collect();
     let mut builder = Builder::at_end(dialects(), &mut body, block, Loc::Unknown);
     let ends = decompose(&mut builder, s, &arguments).ok()?;
+    Some((body, block, ends))
+}
+
+/// The steps of a decomposition, run on what is known of the operands. Operands without errors, and no hook beside the
+/// decomposition, leave nothing to learn from it: then [`decomposed`] has said all.
+fn followed(s: &Signature<'_>, operands: &[Term]) -> Option<(Flow, Vec<Value>)> {
+    if s.def.transfer.is_none() && operands.iter().all(|x| x.absolute == 0.0) {
+        return None;
+    }
+    let (body, block, ends) = steps(s)?;
+    let mut flow = Flow::default();
+    for (&v, x) in body.arguments(block).iter().zip(operands) {
+        flow.set_mixed(v, Range { exact: x.exact, computed: x.moved }, x.absolute, x.mixed);
+    }
+    for op in body.ops(block) {
+        flow.step(&body, op)?;
+    }
+    Some((flow, ends))
+}
+
+/// The figures of an op from its decomposition: its steps are composed, paths summed for each operand.
+pub fn decomposed(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+    let (body, block, ends) = steps(s)?;
+    let arguments = body.arguments(block).to_vec();
     if ends.len() != results.len() || arguments.len() != operands.len() {
         return None;
     }
@@ -214,6 +271,8 @@ pub fn decomposed(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Op
         range: flow.range(*v),
         sensitivity: paths[v.index()].clone(),
         delta: flow.error(*v),
+        relative: flow.relative(*v),
+        form: Form::General,
         condition: conditions[v.index()],
         curvature: curvatures[v.index()],
     };
@@ -244,6 +303,7 @@ fn elementwise(s: &Signature<'_>, e: &Elementwise, x: &[Range], alias: &[usize],
     };
     let image = Range { exact: value(&exact), computed: value(&computed) };
     let delta = rounding(s, e, &computed, alias, &image.computed, format);
+    let rounded = figures::round(format, &image.computed);
     let mut sensitivity = at_hull.sensitivity(e);
     for (way, x) in sensitivity.iter_mut().zip(&hull) {
         if x.may_be_nan {
@@ -251,9 +311,11 @@ fn elementwise(s: &Signature<'_>, e: &Elementwise, x: &[Range], alias: &[usize],
         }
     }
     Figures {
-        range: Range { exact: image.exact, computed: figures::round(format, &image.computed) },
+        range: Range { exact: image.exact, computed: rounded },
         sensitivity,
         delta,
+        relative: relative::rounding(s, e, format, mignitude(&rounded)),
+        form: Form::General,
         condition: at_hull.condition,
         curvature: at_hull.curvature,
     }
@@ -494,6 +556,8 @@ fn integral(e: &Elementwise, x: &[Range], alias: &[usize]) -> Figures {
         range: Range::both(value),
         sensitivity: if certain { sensitivity } else { SmallVec::from_elem(Sensitivity::UNBOUNDED, x.len()) },
         delta: 0.0,
+        relative: Mixed::UNBOUNDED,
+        form: Form::General,
         condition: found.condition,
         curvature: found.curvature,
     }
