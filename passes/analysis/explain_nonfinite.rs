@@ -139,11 +139,12 @@ impl<'a> Explained<'a> {
         let data = module.body.op(op);
         let body = module.body.body(op)?;
         let name = data.attrs.get("sym_name").and_then(Attr::as_str).unwrap_or("");
-        let ranges = range::stated(body, data.attrs.get("arg_attrs"));
-        let found = Nonfinite::of_body(module, body, &ranges);
+        let arg_attrs = data.attrs.get("arg_attrs");
+        let ranges = range::stated(body, arg_attrs);
+        let found = Nonfinite::of_function(module, body, arg_attrs, &ranges);
         let roots = found.roots.iter().take(limit);
         let targets: Vec<Target> = roots.map(|r| Target { op: r.op, goal: r.cause.goal }).collect();
-        let outcome = witness::search(context, module, name, body, &ranges, &targets, tries);
+        let outcome = witness::search(context, module, op, &ranges, &targets, tries);
         Some(Explained { name, loc: data.loc.clone(), body, found, outcome })
     }
 

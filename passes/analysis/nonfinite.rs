@@ -4,10 +4,9 @@
 //! that the program states, in a constant or in an `ng.range` (masks), flows on without a finding until it makes a NaN:
 //! `finite` follows the values that no stated infinity reaches, `stated` all of them.
 
-use ngc_dialects::ng::constant;
 use ngc_dialects::transfer::{Flow, transfer_aliased};
 use ngc_ir::{Attr, Body, Module, Op, Semantics, Value};
-use ngc_numerics::{Enclosure, Interval, Prim, Range};
+use ngc_numerics::{Enclosure, Interval, Prim, Range, Tensor};
 use smallvec::SmallVec;
 
 use super::cause::{self, Cause};
@@ -44,15 +43,22 @@ pub fn is_finite(x: &Interval) -> bool {
 }
 
 impl Nonfinite {
-    /// Of a body of `module`, whose entry block has arguments of the given ranges.
-    pub fn of_body(module: &Module, body: &Body, arguments: &[Interval]) -> Nonfinite {
-        let mut found = Nonfinite { lost: vec![false; body.num_values()], ..Nonfinite::default() };
+    /// Of a function of `module` with the attribute `arg_attrs`, whose arguments lie in the given ranges.
+    pub fn of_function(
+        module: &Module,
+        body: &Body,
+        arg_attrs: Option<&Attr>,
+        arguments: &[Interval],
+    ) -> Nonfinite {
+        let flow = Flow::of_function(body, arg_attrs, &module.resources);
+        let lost = vec![false; body.num_values()];
+        let mut found = Nonfinite { finite: flow.clone(), stated: flow, lost, ..Nonfinite::default() };
         for (&v, &range) in body.entry().map_or(&[][..], |b| body.arguments(b)).iter().zip(arguments) {
             found.state(body, v, range);
         }
         for op in body.walk() {
             if body.num_results(op) > 0 {
-                found.step(module, body, op);
+                found.step(body, op);
             }
         }
         found.count_dependents(body);
@@ -81,17 +87,21 @@ impl Nonfinite {
         self.finite.set(value, Range::both(finite), 0.0);
     }
 
-    fn step(&mut self, module: &Module, body: &Body, op: Op) {
+    fn step(&mut self, body: &Body, op: Op) {
         self.ops += 1;
         let operands = body.operands(op);
         let is_lost = operands.iter().any(|v| self.lost[v.index()]);
         if body.op(op).def.is_some_and(|d| d.traits.constant) {
-            self.finite.step(body, op);
             self.stated.step(body, op);
-            for v in body.results(op).filter(|&v| !is_finite(&self.range(v))) {
-                let (finite, all) = constant_ranges(module, body, op);
-                self.stated.set(v, Range::both(all), 0.0);
-                self.finite.set(v, Range::both(finite), 0.0);
+            let value = body.result(op, 0);
+            match self.stated.constant(value) {
+                Some(tensor) if !is_finite(&self.stated.range(value).computed) => {
+                    let range = finite_elements(tensor);
+                    self.finite.set(value, Range::both(range), 0.0);
+                }
+                _ => {
+                    self.finite.step(body, op);
+                }
             }
         } else {
             let reached = operands.iter().any(|&v| !is_finite(&self.stated.range(v).computed));
@@ -218,24 +228,10 @@ impl Nonfinite {
     }
 }
 
-/// The finite elements of a constant, and all of them.
-fn constant_ranges(module: &Module, body: &Body, op: Op) -> (Interval, Interval) {
-    let nothing = (ngc_numerics::figures::WHOLE, ngc_numerics::figures::WHOLE);
-    let tensor = match body.attr(op, "value") {
-        Some(Attr::Resource(key, ty)) => {
-            let blob = module.resources.get(key.as_str());
-            blob.and_then(|b| constant::tensor_from_bytes(*ty, &b.bytes).ok())
-        }
-        Some(value) => constant::constant_elements(value).ok(),
-        None => None,
-    };
-    let Some(tensor) = tensor else { return nothing };
-    let values = tensor.to_f64s();
-    let hull = |values: &mut dyn Iterator<Item = f64>| values.map(Enclosure::point).reduce(Enclosure::hull);
-    let zero = Enclosure::point(0.0);
-    // Where no element is finite any number stands for those that are.
-    let finite = hull(&mut values.iter().copied().filter(|x| x.is_finite())).unwrap_or(zero);
-    (finite, hull(&mut values.iter().copied()).unwrap_or(zero))
+/// The finite elements of a constant. Where there is none any number stands for those that are not.
+fn finite_elements(tensor: &Tensor) -> Interval {
+    let finite = tensor.to_f64s().into_iter().filter(|x| x.is_finite());
+    finite.map(Enclosure::point).reduce(Enclosure::hull).unwrap_or(Enclosure::point(0.0))
 }
 
 /// Integers have no quotient by zero and no negative powers: the op cannot be evaluated there.

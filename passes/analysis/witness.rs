@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 
 use ngc_interp::Interpreter;
-use ngc_ir::{Body, Context, Module, Op};
+use ngc_ir::{Attr, Body, Context, Module, Op, Type};
 use ngc_numerics::{DType, Evaluator, Format, Interval, Mode, Random, Tensor};
 
 use super::cause::Goal;
@@ -136,28 +136,52 @@ fn inward(format: Format, range: Interval) -> (f64, f64) {
     )
 }
 
-/// Searches inputs in the given ranges on which the targets go wrong, at most `limit` of them.
+/// The shape of an input; a `?` has an extent in its stated range.
+fn shape(ty: Type, ranges: Option<&Attr>) -> Vec<usize> {
+    let dims = ty.shape().unwrap_or(&[]);
+    let ranges = ranges.and_then(Attr::as_array).unwrap_or_default();
+    let open = dims.iter().filter(|d| d.known().is_none()).count();
+    let mut seen = 0;
+    let mut extents = Vec::with_capacity(dims.len());
+    for (d, dim) in dims.iter().enumerate() {
+        // In the order of the open dimensions, or of all.
+        let range = if ranges.len() == open { ranges.get(seen) } else { ranges.get(d) };
+        seen += usize::from(dim.known().is_none());
+        let end = |i: usize| usize::try_from(range?.as_array()?.get(i)?.as_int()?).ok();
+        let (least, most) = (end(0).unwrap_or(0), end(1).unwrap_or(usize::MAX));
+        extents.push(dim.known().unwrap_or(EXTENT.min(most).max(least)));
+    }
+    extents
+}
+
+/// Searches inputs of the function `function`, in the given ranges, on which the targets go wrong; tries at most `limit`.
 pub fn search(
     context: &Context,
     module: &Module,
-    name: &str,
-    body: &Body,
+    function: Op,
     ranges: &[Interval],
     targets: &[Target],
     limit: usize,
 ) -> Outcome {
     let nothing = || Outcome { witnesses: vec![None; targets.len()], tries: 0 };
+    let Some(body) = module.body.body(function) else { return nothing() };
+    let name = module.body.attr(function, "sym_name").and_then(Attr::as_str).unwrap_or("");
+    let dicts = module.body.attr(function, "arg_attrs").and_then(Attr::as_array).unwrap_or_default();
     let values = body.entry().map_or(&[][..], |b| body.arguments(b));
     let arguments: Option<Vec<Argument>> = values
         .iter()
         .zip(ranges)
-        .map(|(&v, &range)| {
+        .enumerate()
+        .map(|(n, (&v, &range))| {
             let ty = body.ty(v);
             let dtype = ty.elem()?;
-            let extents = ty.shape().unwrap_or(&[]).iter().map(|d| d.known().unwrap_or(EXTENT));
+            let extents = match dicts.get(n) {
+                Some(Attr::Dict(dict)) => dict.get("ng.dim_range"),
+                _ => None,
+            };
             let (lo, hi) = ends(dtype, range)?;
             let infinite = [range.lo, range.hi].map(|x| dtype.is_float() && x.is_infinite());
-            Some(Argument { dtype, shape: extents.collect(), lo, hi, infinite })
+            Some(Argument { dtype, shape: shape(ty, extents), lo, hi, infinite })
         })
         .collect();
     let Some(arguments) = arguments.filter(|_| !targets.is_empty()) else { return nothing() };

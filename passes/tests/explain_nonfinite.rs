@@ -235,7 +235,7 @@ fn silence_is_never_wrong() {
         let graph = Graph::draw(&mut r, &context, &ops, format);
         let ranges: Vec<Interval> =
             graph.arguments.iter().map(|a| Enclosure::new(a.range.0, a.range.1)).collect();
-        let found = Nonfinite::of_body(&graph.module, &graph.body, &ranges);
+        let found = Nonfinite::of_function(&graph.module, &graph.body, None, &ranges);
         let states_infinity = ranges.iter().any(|x| x.lo.is_infinite() || x.hi.is_infinite())
             || graph.body.walk().into_iter().any(|op| {
                 let value = graph.body.attr(op, "value").filter(|v| !matches!(v, Attr::Resource(..)));
@@ -277,10 +277,11 @@ fn witnesses_bear_witness() {
         let graph = Graph::draw(&mut r, &context, &ops, Format::F32);
         let ranges: Vec<Interval> =
             graph.arguments.iter().map(|a| Enclosure::new(a.range.0, a.range.1)).collect();
-        let found = Nonfinite::of_body(&graph.module, &graph.body, &ranges);
+        let found = Nonfinite::of_function(&graph.module, &graph.body, None, &ranges);
         let targets: Vec<Target> =
             found.roots.iter().map(|r| Target { op: r.op, goal: r.cause.goal }).collect();
-        let outcome = witness::search(&context, &graph.module, "f", &graph.body, &ranges, &targets, 60);
+        let function = graph.module.symbol("f").expect("the function");
+        let outcome = witness::search(&context, &graph.module, function, &ranges, &targets, 60);
         findings += targets.len();
         for (root, witness) in found.roots.iter().zip(&outcome.witnesses) {
             let Some(witness) = witness else { continue };
