@@ -32,6 +32,38 @@ fn names_and_parameters() {
     assert_eq!(Format::F16.unit_roundoff(), 2f64.powi(-11));
 }
 
+/// IEEE 754-2019, table 3.5 (binary64, binary32, binary16); OCP 8-bit floating point specification 1.0, table 1; bf16
+/// and tf32 by their exponent and significand bits. `p`, `emin`, `emax`, largest value, least normal and least value,
+/// each as a significand and a power of two.
+#[test]
+fn parameters_of_the_standards() {
+    type Scaled = (f64, i32);
+    let table: [(Format, u32, i32, i32, Scaled, i32, i32); 7] = [
+        (Format::F64, 53, -1022, 1023, (2.0 - 2f64.powi(-52), 1023), -1022, -1074),
+        (Format::F32, 24, -126, 127, (2.0 - 2f64.powi(-23), 127), -126, -149),
+        (Format::Tf32, 11, -126, 127, (2.0 - 2f64.powi(-10), 127), -126, -136),
+        (Format::F16, 11, -14, 15, (2.0 - 2f64.powi(-10), 15), -14, -24),
+        (Format::Bf16, 8, -126, 127, (2.0 - 2f64.powi(-7), 127), -126, -133),
+        (Format::F8E4M3FN, 4, -6, 8, (1.75, 8), -6, -9),
+        (Format::F8E5M2, 3, -14, 15, (1.75, 15), -14, -16),
+    ];
+    assert_eq!(table.map(|row| row.0), Format::ALL);
+    for (format, p, emin, emax, (significand, exponent), normal, least) in table {
+        assert_eq!((format.precision(), format.emin(), format.emax()), (p, emin, emax), "{format}");
+        assert_eq!(format.unit_roundoff(), 0.5f64.powi(p as i32), "{format}");
+        assert_eq!(format.max_finite(), significand * 2f64.powi(exponent), "{format}");
+        assert_eq!(format.min_normal(), 2f64.powi(normal), "{format}");
+        // `powi` may lose the least values of binary64 by way of a reciprocal.
+        assert_eq!(format.min_subnormal(), 2f64.powi(least / 2) * 2f64.powi(least - least / 2), "{format}");
+        assert_eq!(format.has_infinity(), format != Format::F8E4M3FN);
+        // Half the least value is a tie that goes to zero; anything more goes to the least value.
+        if format != Format::F64 {
+            let half = format.min_subnormal() / 2.0;
+            assert_eq!((format.round(half), format.round(half.next_up())), (0.0, format.min_subnormal()));
+        }
+    }
+}
+
 #[test]
 fn bits_round_trip() {
     for format in SMALL {
