@@ -9,10 +9,13 @@ pub mod builtin;
 pub mod docs;
 pub mod fold;
 pub mod func;
+mod known;
 pub mod ng;
 mod relative;
+mod lemmas;
 mod simplify;
 pub mod transfer;
+mod weighted;
 
 use ngc_ir::{Context, OpDef};
 

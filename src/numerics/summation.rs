@@ -71,47 +71,88 @@ impl Summation {
     pub fn of_terms(&self, from: Format, size: f64) -> f64 {
         let rounded = narrowing(from, self.format, size);
         let size = add(size, rounded);
-        let own = self.error(mul(self.terms, size));
-        let own = if own.is_finite() && self.method == SumMethod::Naive { own.min(self.stepwise(size)) } else { own };
-        add(mul(self.terms, rounded), own)
+        add(mul(self.terms, rounded), self.of_own(size))
     }
 
-    /// The error of a naive sum of numbers of magnitude `size` at most, addition by addition: that of k terms rounds a
-    /// number of at most `k size` and the error so far, by half a unit in the last place of its binade.
-    fn stepwise(&self, size: f64) -> f64 {
-        let n = self.terms;
-        let each = mul(size, add(1.0, self.relative()));
-        let (mut error, mut done) = (0.0, 1.0);
-        while done < n {
-            let value = mul(done + 1.0, each);
-            let half = half_ulp(self.format, value);
-            // All additions whose results stay in its binade, which ends with the next power of two.
-            let end = f64::from_bits((value.next_down().to_bits() >> 52) + 1 << 52);
-            let last = (end / each).next_down().floor().clamp(done + 1.0, n);
-            error = add(error, mul(last - done, half));
-            done = last;
+    /// The absolute error of the sum of numbers of the format, of magnitude `size` at most.
+    fn of_own(&self, size: f64) -> f64 {
+        let whole = self.error(mul(self.terms, size));
+        self.stepwise(size).map_or(whole, |(error, _)| whole.min(error))
+    }
+
+    /// A bound of the computed sum of numbers of the format, of magnitude `size` at most; infinite where none is known.
+    pub fn largest(&self, size: f64) -> f64 {
+        let whole = add(mul(self.terms, size), self.error(mul(self.terms, size)));
+        self.stepwise(size).map_or(whole, |(_, sum)| whole.min(sum))
+    }
+
+    /// A naive sum, addition by addition. Rounding is monotone, so no partial sum is above that of numbers that all have
+    /// the greatest magnitude; an addition errs by half a unit in the last place of its result at most, and by no more
+    /// than the term, as the sum before it was a number of the format. Gives bounds of the error and of the sum.
+    fn stepwise(&self, size: f64) -> Option<(f64, f64)> {
+        if self.method != SumMethod::Naive || !(size > 0.0 && self.terms >= 1.0 && self.terms.is_finite()) {
+            return None;
         }
-        error
+        let format = self.format;
+        let max = format.max_finite();
+        let nearest = format.round(size);
+        let term = if nearest < size { format.next_up(nearest) } else { nearest };
+        let (mut sum, mut error, mut left) = (term, 0.0, self.terms - 1.0);
+        while left > 0.0 {
+            let reached = add(sum, term);
+            if !(reached <= max) {
+                return None;
+            }
+            let each = half_ulp(format, reached).min(term);
+            let next = format.round(reached);
+            if next <= sum {
+                // The sum does not grow any more.
+                return Some((add(error, mul(left, each)), sum));
+            }
+            (sum, error, left) = (next, add(error, each), left - 1.0);
+            // All additions that stay in the binade add the same multiple of its unit, or a tie less.
+            let unit = format.ulp(sum);
+            let end = f64::from_bits(((sum.to_bits() >> 52) + 1) << 52).min(max);
+            let gain = (term / unit + 0.5).floor() * unit;
+            let more = ((end - sum - term) / gain).floor().min(left);
+            if more > 0.0 {
+                error = add(error, mul(more, half_ulp(format, end).min(term)));
+                (sum, left) = (sum + more * gain, left - more);
+            }
+        }
+        Some((error, sum))
     }
 
     /// The absolute error of the inner product of vectors of magnitude `x` and `y` at most, of the format `from`, both
     /// rounded to the format of the sum first, products rounded to it.
     pub fn of_products(&self, from: Format, x: f64, y: f64) -> f64 {
-        if self.terms == 0.0 || x == 0.0 || y == 0.0 {
+        if self.terms == 0.0 {
             return 0.0;
         }
         let (rx, ry) = (narrowing(from, self.format, x), narrowing(from, self.format, y));
+        // Zero times a factor that overflows in the format of the sum is NaN.
+        if rx.is_infinite() || ry.is_infinite() {
+            return f64::INFINITY;
+        }
+        if x == 0.0 || y == 0.0 {
+            return 0.0;
+        }
         let operands = add(mul(rx, add(y, ry)), mul(x, ry));
         let product = mul(add(x, rx), add(y, ry));
         let exact = rx == 0.0 && ry == 0.0 && products_fit(from, self.format);
         let rounding =
             if exact && product <= self.format.max_finite() { 0.0 } else { half_ulp(self.format, product) };
-        let sum = self.error(mul(self.terms, add(product, rounding)));
+        let sum = self.of_own(add(product, rounding));
         add(mul(self.terms, add(operands, rounding)), sum)
     }
 
     /// As [`of_products`](Self::of_products), where one vector is known, and of integers if `integer`.
     pub fn of_weighted(&self, from: Format, x: f64, w: &Weights, integer: bool) -> f64 {
+        // Zero times a factor that overflows in the format of the sum is NaN, and so a zero weight does not help.
+        let lost = |x: f64| narrowing(from, self.format, x).is_infinite();
+        if self.terms > 0.0 && (lost(x) || lost(w.largest)) {
+            return f64::INFINITY;
+        }
         if w.terms == 0.0 || x == 0.0 {
             return 0.0;
         }
@@ -126,7 +167,8 @@ impl Summation {
         let operands = add(mul(rx, weight), mul(x, mul(w.terms, rw)));
         let products = mul(add(x, rx), weight);
         // Integers times numbers of the format are multiples of its least number.
-        let underflow = if integer && !narrowed { 0.0 } else { mul(w.terms, self.format.min_subnormal() * 0.5) };
+        let underflow =
+            if integer && !narrowed { 0.0 } else { mul(w.terms, self.format.min_subnormal() * 0.5) };
         let rounding = if !narrowed && products_fit(from, self.format) {
             0.0
         } else if !narrowed && w.scales {

@@ -2,13 +2,18 @@
 
 use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::{DType, Enclosure, Interval, figures};
+use ngc_numerics::figures::{add, div, half_ulp, magnitude, mul};
+use ngc_numerics::summation::Summation;
+use ngc_numerics::{DType, Enclosure, Figures, Interval, Operands, Range, Sensitivity};
+use smallvec::{SmallVec, smallvec};
 
+use super::convert::is_exact;
 use super::infer::{broadcast_shapes, same_elem, show, unify};
 use super::matmul::fits;
-use super::softmax::MASKED_ROWS;
+use super::softmax::{Exponentials, MASKED_ROWS};
 use super::steps::Steps;
 use crate::bounds;
+use crate::lemmas::{self, Divisor, compound};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&ATTENTION];
@@ -51,11 +56,7 @@ ONNX Attention, PyTorch `scaled_dot_product_attention`.",
     ],
     results: &[result("result", ValueKind::Float)],
     infer,
-    transfer: Some(|s, x, results| {
-        // A mean of the values, or 0 where all is masked.
-        let mean = |x: &[Interval]| x[2].hull(Enclosure::point(0.0));
-        bounds::sharpened(s, x, results, mean, figures::WHOLE)
-    }),
+    transfer: Some(|s, x, results| lemmas::sharpest(s, x, results, bounded(s, x, results))),
     semantics: Semantics::Decomposition(decompose),
     ..OpDef::BASE
 };
@@ -195,4 +196,72 @@ fn share_heads(g: &mut Steps<'_, '_>, q: Value, kv: Value) -> Result<Value, Stri
     let extent = |d: &Dim| d.known().map_or(-1, |n| n as i64);
     let joined = Attr::ints([0, heads as i64, extent(length), extent(depth)]);
     g.op("ng.reshape", &[each], [("shape", joined), ("copy_zeros", Attr::Bool(true))])
+}
+
+/// Errors e of the scores change the mean `Σ p v` by at most `e (max v - min v) / 2`: along the way its derivative is
+/// `Σ p ε (v - Σ p v)`, and a mean deviation is at most half the extent. What follows are the errors of the softmax, all
+/// of a row together, and those of the sum of products.
+fn bounded(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
+    let format = results[0].format()?;
+    let (acc, method) = (s.accumulate(format), s.sum_method());
+    let (q, k) = (s.operand(0).ok()?.shape()?, s.operand(1).ok()?.shape()?);
+    let depth = q.last()?.known()? as f64;
+    let keys = k[k.len() - 2].known()? as f64;
+    let mask = x.get(3).map(|mask| (s.operands[3].elem() == Some(DType::BOOL), mask.hull()));
+    let decided = matches!(mask, Some((true, _)));
+    let zero = s.string("masked_rows") == Some("zero");
+    let hulls = [x[0].hull(), x[1].hull(), x[2].hull()];
+    let [queries, largest_key, value] = [0, 1, 2].map(|i| magnitude(&hulls[i]));
+    let finite = queries.max(largest_key).max(value).is_finite();
+    if !finite
+        || keys < 1.0
+        || depth < 1.0
+        || decided && !zero
+        || !is_exact(DType::Float(format), DType::Float(acc))
+    {
+        return None;
+    }
+    let (u, tiny) = (acc.unit_roundoff(), acc.min_subnormal());
+    let (scale, off) = match s.float("scale") {
+        Some(scale) => (scale.abs(), (acc.round(scale) - scale).abs()),
+        None => {
+            let scale = div(1.0, depth.sqrt().next_down());
+            (scale, mul(scale, compound(Divisor::new(acc, depth)?.off, u)))
+        }
+    };
+    let scaled = mul(queries, scale);
+    let query_error = add(add(mul(queries, off), mul(mul(queries, add(scale, off)), u)), tiny);
+    let products = Summation { format: acc, method, terms: depth };
+    let mut size = mul(depth, mul(scaled, largest_key));
+    let mut error = mul(depth, mul(query_error, largest_key));
+    error = add(error, products.of_products(acc, add(scaled, query_error), largest_key));
+    if let Some((false, mask)) = mask {
+        size = add(size, magnitude(&mask));
+        error = add(error, half_ulp(acc, add(size, error)));
+    }
+    if add(size, error) > acc.max_finite() {
+        return None;
+    }
+    let row = Summation { format: acc, method, terms: keys };
+    let (weights, total) = Exponentials::of(&row, mul(2.0, add(size, error)), 0.0).row(keys);
+    let extent = |v: &Interval| add(v.hi, -v.lo);
+    let image = |v: Interval| if decided { v.hull(Enclosure::point(0.0)) } else { v };
+    let wide = extent(&hulls[2]);
+    let moved = mul(mul(0.5, wide), error).min(wide);
+    let sum = mul(total, value);
+    let summed = mul(sum, compound(u, row.relative()));
+    let room = mul(sum, add(4.0, compound(u, row.relative())));
+    let own = add(add(moved, mul(weights, value)), add(summed, mul(keys, tiny)));
+    let delta = if room <= acc.max_finite() { bounds::ended(acc, format, value, own) } else { f64::INFINITY };
+    let half = mul(0.5, wide);
+    let through = |other: f64| Sensitivity::lipschitz(mul(mul(mul(depth, scale), other), half));
+    let mut ways: SmallVec<[Sensitivity; 3]> =
+        smallvec![through(largest_key), through(queries), Sensitivity::ONE];
+    match mask {
+        Some((true, _)) => ways.push(Sensitivity { lipschitz: 0.0, jump: extent(&image(hulls[2])) }),
+        Some((false, _)) => ways.push(Sensitivity::lipschitz(half)),
+        None => {}
+    }
+    let range = Range { exact: image(x[2].exact), computed: image(x[2].computed) };
+    Some(vec![bounds::settled(format, range, delta, ways, f64::INFINITY, f64::INFINITY)])
 }

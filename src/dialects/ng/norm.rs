@@ -3,12 +3,19 @@
 use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind};
 use ngc_ir::op_def::{attribute, operand, optional, required, result};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::{Binary64, Enclosure, Figures, Interval, Operands, Prim, enclosure, figures};
+use ngc_numerics::figures::{add, div, magnitude, mul};
+use ngc_numerics::summation::narrowing;
+use ngc_numerics::{
+    Binary64, DType, Enclosure, Figures, Format, Interval, Operands, Prim, Range, Sensitivity, enclosure,
+};
+use smallvec::{SmallVec, smallvec};
 
+use super::convert::is_exact;
 use super::infer::{self, normalize_axis, same_elem, show, unify};
 use super::matmul::fits;
 use super::steps::{Steps, ints};
 use crate::bounds;
+use crate::lemmas::{self, RootMeanSquare, Scaled, compound};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&LAYER_NORM, &RMS_NORM, &GROUP_NORM, &BATCH_NORM, &NORMALIZE];
@@ -41,7 +48,7 @@ Reference: J. Ba, J. Kiros, G. Hinton, Layer Normalization, 2016; ONNX LayerNorm
     attributes: &[FIRST_AXIS, EPSILON, ACCUMULATE, SUM],
     results: &[result("y", ValueKind::Float)],
     infer: infer_trailing,
-    transfer: Some(|s, x, results| normalised(s, x, results, true)),
+    transfer: Some(|s, x, results| normalised(s, x, results, count(s), true)),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -70,7 +77,7 @@ where |x| > 255. Reference: B. Zhang, R. Sennrich, Root Mean Square Layer Normal
     attributes: &[FIRST_AXIS, EPSILON, ACCUMULATE, SUM],
     results: &[result("y", ValueKind::Float)],
     infer: infer_trailing,
-    transfer: Some(|s, x, results| normalised(s, x, results, false)),
+    transfer: Some(|s, x, results| normalised(s, x, results, count(s), false)),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -109,6 +116,12 @@ rounded to the format `accumulate`. Reference: Y. Wu, K. He, Group Normalization
         groups(s, types[0].shape().unwrap_or_default())?;
         Ok(types)
     },
+    transfer: Some(|s, x, results| {
+        let shape = s.operand(0).ok()?.shape()?;
+        let elements = shape.get(1..)?.iter().map(|d| d.known().map(|n| n as f64)).product::<Option<f64>>();
+        let groups = groups(s, shape).ok()? as f64;
+        normalised(s, x, results, elements.map(|n| n / groups), true)
+    }),
     semantics: Semantics::Decomposition(decompose_group_norm),
     ..OpDef::BASE
 };
@@ -136,6 +149,7 @@ C. Szegedy, Batch Normalization, 2015; ONNX BatchNormalization.",
     attributes: &[EPSILON, ACCUMULATE],
     results: &[result("y", ValueKind::Float)],
     infer: infer_channels,
+    transfer: Some(batch_normalised),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -185,6 +199,7 @@ PyTorch `normalize`.",
             p => Err(format!("attribute 'p' must be positive, but is {}", p.unwrap_or(f64::NAN))),
         }
     },
+    transfer: Some(shortened),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -241,6 +256,13 @@ fn scale_and_shift(
 /// The axes from `axis` to the last.
 fn trailing(s: &Signature<'_>, rank: usize) -> Result<Vec<usize>, String> {
     Ok((normalize_axis(s.int("axis").unwrap_or(-1), rank)?..rank).collect())
+}
+
+/// The number of elements along the normalised axes.
+fn count(s: &Signature<'_>) -> Option<f64> {
+    let shape = s.operand(0).ok()?.shape()?;
+    let axes = trailing(s, shape.len()).ok()?;
+    axes.iter().map(|&a| shape[a].known().map(|n| n as f64)).product()
 }
 
 fn infer_trailing(s: &Signature<'_>) -> Result<Vec<Type>, String> {
@@ -329,16 +351,145 @@ fn decompose_group_norm(b: &mut Builder<'_>, s: &Signature<'_>, x: &[Value]) -> 
     scale_and_shift(&mut g, normalised, &parameters)
 }
 
-/// Centred, the greatest of n numbers is at most √(n - 1) times their root mean square; else √n times.
-fn normalised(s: &Signature<'_>, x: &Operands<'_>, results: &[Type], centred: bool) -> Option<Vec<Figures>> {
-    let shape = s.operand(0).ok()?.shape()?;
-    let axes = trailing(s, shape.len()).ok()?;
-    let n = axes.iter().map(|&a| shape[a].known().map(|n| n as f64)).product::<Option<f64>>()?;
-    let most = bounds::sqrt_up((n - if centred { 1.0 } else { 0.0 }).max(0.0));
-    let bound = |x: &[Interval]| {
-        let y = Enclosure::new(-most, most);
-        let scaled = x.get(1).map_or(y, |&scale| bounds::times(y, scale));
-        x.get(2).map_or(scaled, |bias| enclosure::apply(&Binary64, Prim::Add, &[&scaled, bias]))
+/// Values over their root mean square, by [`RootMeanSquare`], of groups of `n` elements.
+fn normalised(
+    s: &Signature<'_>,
+    x: &Operands<'_>,
+    results: &[Type],
+    n: Option<f64>,
+    centred: bool,
+) -> Option<Vec<Figures>> {
+    let own = || {
+        let (n, format) = (n?, results[0].format()?);
+        let sum = bounds::summation(s, format, n);
+        let all = x[0].hull();
+        let narrow = narrowing(format, sum.format, magnitude(&all));
+        let size = add(magnitude(&all), narrow);
+        if !(size.is_finite() && n >= 1.0) {
+            return None;
+        }
+        // The variance of numbers of an interval is at most a quarter of its square (Popoviciu).
+        let extent = add(add(all.hi, -all.lo), mul(2.0, narrow));
+        let found = RootMeanSquare {
+            sum,
+            mean: if centred { Some(lemmas::mean_error(&sum, size)?) } else { None },
+            size: if centred { mul(extent, div(n - 1.0, n)) } else { size },
+            square: if centred { mul(0.25, mul(extent, extent)) } else { mul(size, size) },
+            epsilon: s.float("epsilon")?,
+        }
+        .bounds()?;
+        let y = Scaled { size: found.exact, error: add(found.error, mul(found.lipschitz, narrow)) };
+        let mut ways: SmallVec<[Sensitivity; 3]> = smallvec![Sensitivity::lipschitz(found.lipschitz)];
+        let scale = x.get(1).map(|scale| magnitude(&scale.hull()));
+        if let Some(scale) = scale {
+            ways = smallvec![
+                Sensitivity::lipschitz(mul(found.lipschitz, scale)),
+                Sensitivity::lipschitz(found.exact),
+            ];
+        }
+        if x.len() > 2 {
+            ways.push(Sensitivity::ONE);
+        }
+        Some(scaled(x, 1, y, sum.format, format, ways))
     };
-    bounds::sharpened(s, x, results, bound, figures::WHOLE)
+    lemmas::sharpest(s, x, results, own().map(|figures| vec![figures]))
+}
+
+/// Figures of `y * scale + bias` with what there is of them among the operands from `first` on.
+fn scaled(
+    x: &Operands<'_>,
+    first: usize,
+    y: Scaled,
+    acc: Format,
+    format: Format,
+    ways: SmallVec<[Sensitivity; 3]>,
+) -> Figures {
+    let (scale, bias) = (x.get(first), x.get(first + 1));
+    let side = |of: fn(&Range) -> Interval| {
+        let y = Enclosure::new(-y.size, y.size);
+        let scaled = scale.map_or(y, |scale| bounds::times(y, of(scale)));
+        bias.map_or(scaled, |bias| enclosure::apply(&Binary64, Prim::Add, &[&scaled, &of(bias)]))
+    };
+    let image = Range { exact: side(|r| r.exact), computed: side(|r| r.computed) };
+    let mut value = y;
+    if let Some(scale) = scale {
+        value = value.times(&scale.hull(), format, acc);
+    }
+    if let Some(bias) = bias {
+        value = value.plus(&bias.hull(), format, acc);
+    }
+    let delta = bounds::ended(acc, format, value.size, value.error);
+    bounds::settled(format, image, delta, ways, f64::INFINITY, f64::INFINITY)
+}
+
+/// By relative errors: of the difference, the sum, the root and the quotient.
+fn batch_normalised(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
+    let own = || {
+        let [x0, scale, _, mean, variance] = x.ranges else { return None };
+        let format = results[0].format()?;
+        let acc = s.accumulate(format);
+        let (u, epsilon) = (acc.unit_roundoff(), s.float("epsilon")?);
+        let (all, variance) = (x0.hull(), variance.hull());
+        let least = (variance.lo + epsilon).next_down();
+        let finite = [&all, &mean.hull(), &variance].iter().all(|x| magnitude(x) <= acc.max_finite());
+        if !finite || !is_exact(DType::Float(format), DType::Float(acc)) || !(least > 0.0) {
+            return None;
+        }
+        let difference = enclosure::apply(&Binary64, Prim::Sub, &[&all, &mean.hull()]);
+        let far = magnitude(&difference);
+        let most = mul(add(variance.hi.abs(), add(epsilon, acc.min_subnormal())), add(1.0, u));
+        if mul(far, add(1.0, u)) > acc.max_finite() || most > acc.max_finite() {
+            return None;
+        }
+        let sigma = least.sqrt().next_down();
+        let size = div(far, sigma);
+        // The sum may be off by its rounding and that of ε.
+        let rounded = acc.round(epsilon);
+        let off = compound(u, mul(div((rounded - epsilon).abs(), least), add(1.0, u)));
+        let root = compound(lemmas::root(lemmas::inverse(off)), lemmas::inverse(u));
+        let relative = compound(compound(u, root), u);
+        let y = Scaled { size, error: add(mul(size, relative), acc.min_subnormal()) };
+        let slope = mul(magnitude(&scale.hull()), div(1.0, sigma));
+        let by_variance = mul(mul(slope, far), div(0.5, least));
+        let ways = [slope, size, 1.0, slope, by_variance].map(Sensitivity::lipschitz);
+        Some(scaled(x, 1, y, acc, format, ways.into_iter().collect()))
+    };
+    lemmas::sharpest(s, x, results, own().map(|figures| vec![figures]))
+}
+
+/// No element is longer than the vector, so what is off is the norm and the quotient.
+fn shortened(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
+    let own = || {
+        let (n, format) = (crate::transfer::extent_along(s)?, results[0].format()?);
+        let sum = bounds::summation(s, format, n);
+        let (p, epsilon) = (s.float("p")?, s.float("epsilon")?);
+        let (u, tiny) = (sum.format.unit_roundoff(), sum.format.min_subnormal());
+        let size = magnitude(&x[0].hull());
+        let rounded = sum.format.round(epsilon);
+        // Where ε vanishes a vector of zeros has no direction.
+        let room = mul(size, mul(n, 2.0)) <= sum.format.max_finite();
+        if !(rounded > 0.0 && epsilon > 0.0 && room && n >= 1.0)
+            || !is_exact(DType::Float(format), DType::Float(sum.format))
+        {
+            return None;
+        }
+        let norm = super::reduce::norm_error(&sum, p)?;
+        let least = rounded.min(epsilon);
+        let off = compound(norm.max(div((rounded - epsilon).abs(), least)), div(tiny, least));
+        let relative = compound(lemmas::inverse(off), u);
+        let delta = add(
+            if lemmas::plain(&sum) {
+                lemmas::deficit(relative).max(lemmas::deficit(compound(off, lemmas::inverse(u))))
+            } else {
+                relative
+            },
+            tiny,
+        );
+        let y = Enclosure::new(-1.0, 1.0);
+        let lipschitz = div(add(1.0, n), epsilon);
+        let ways = [Sensitivity::lipschitz(lipschitz)].into_iter().collect();
+        let delta = bounds::ended(sum.format, format, 1.0, delta);
+        Some(bounds::settled(format, Range::both(y), delta, ways, f64::INFINITY, f64::INFINITY))
+    };
+    lemmas::sharpest(s, x, results, own().map(|figures| vec![figures]))
 }

@@ -2,7 +2,8 @@
 
 use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, attribute, operand, result};
 use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::summation::roundings;
+use ngc_numerics::figures::{add, div, magnitude, mul};
+use ngc_numerics::summation::{Summation, narrowing};
 use ngc_numerics::{
     DType, Data, Enclosure, Evaluator, Figures, Format, Interval, Operands, Range, Reduce, Sensitivity,
     Tensor, figures,
@@ -12,6 +13,7 @@ use super::infer::{self, reduced, shaped};
 use super::softmax::Exponentials;
 use super::steps::Steps;
 use crate::bounds;
+use crate::lemmas::{self, Divisor, Drift, compound};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[
@@ -399,21 +401,95 @@ fn reversed(x: &Tensor) -> Tensor {
     Tensor { data, ..x.clone() }
 }
 
-/// A quarter of the squared extent bounds the variance (Popoviciu's inequality), and it is never negative.
+/// Two passes: with a mean off by g the squares add up to `n (v + g²)`, as deviations from the mean add up to 0, and no
+/// variance is above a quarter of the squared extent (Popoviciu). What follows are relative errors, of each difference and
+/// square, of the sum and the quotient. The derivative by x_i is `2 d_i / (n - c)`, and `mean|d|` at most half the extent.
 fn spread(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
-    let n = crate::transfer::count(s).unwrap_or(f64::INFINITY);
-    let divisor = n - s.int("correction").unwrap_or(0) as f64;
+    let n = crate::transfer::count(s).filter(|&n| n >= 1.0);
+    let divisor = n.map(|n| n - s.int("correction").unwrap_or(0) as f64).filter(|&d| d > 0.0);
     let positive = |hi: f64| Enclosure { lo: 0.0, hi, may_be_nan: false };
-    let most = |x: &[Interval]| {
-        let extent = figures::add(x[0].hi, -x[0].lo);
-        let quarter = figures::mul(figures::mul(extent, extent), 0.25);
-        if divisor > 0.0 && n.is_finite() {
-            positive(figures::mul(quarter, figures::div(n, divisor)))
-        } else {
-            positive(f64::INFINITY)
-        }
+    let (Some(n), Some(divisor)) = (n, divisor) else {
+        let least = positive(f64::INFINITY);
+        return bounds::sharpened(s, x, results, |_| least, least);
     };
-    bounds::sharpened(s, x, results, most, positive(f64::INFINITY))
+    let own = || {
+        let format = results[0].format()?;
+        let sum = bounds::summation(s, format, n);
+        let acc = sum.format;
+        let extent = |x: &Interval| if x.may_be_nan { f64::INFINITY } else { add(x.hi, -x.lo) };
+        let most = |x: &Interval| mul(mul(mul(extent(x), extent(x)), 0.25), div(n, divisor));
+        let all = x[0].hull();
+        let (narrow, wide) = (narrowing(format, acc, magnitude(&all)), extent(&all));
+        let size = add(magnitude(&all), narrow);
+        if !size.is_finite() {
+            return None;
+        }
+        let off = lemmas::mean_error(&sum, size)?;
+        let by = Divisor::new(acc, divisor)?;
+        let (u, tiny) = (acc.unit_roundoff(), acc.min_subnormal());
+        let wider = add(wide, mul(2.0, narrow));
+        let quarter = mul(0.25, mul(wider, wider));
+        let square = add(quarter, mul(off, off));
+        let drift = Drift::of(&sum);
+        let each = lemmas::power(u, 3);
+        let above = compound(compound(each, drift.up), compound(by.off, u));
+        let below = compound(
+            compound(lemmas::power(lemmas::inverse(u), 3), drift.down),
+            compound(by.off, lemmas::inverse(u)),
+        );
+        let total = mul(n, add(mul(square, add(1.0, compound(each, drift.up))), tiny));
+        let largest = mul(add(wider, off), add(1.0, u));
+        let room = sum.error(total).is_finite() || lemmas::plain(&sum);
+        if !(room && total.max(mul(largest, largest)) <= acc.max_finite()) {
+            return None;
+        }
+        let share = div(n, divisor);
+        let raised = mul(share, add(mul(quarter, above), mul(mul(off, off), add(1.0, above))));
+        // No computed sum is above that of the greatest squares.
+        let most_computed = div(sum.largest(mul(mul(largest, largest), add(1.0, u))), by.rounded);
+        let raised = raised.min(mul(most_computed, add(1.0, u)));
+        let lowered = mul(mul(share, quarter), lemmas::deficit(below));
+        let lost = mul(tiny, add(1.0, mul(share, add(1.0, above))));
+        let error = add(add(raised.max(lowered), lost), mul(mul(wider, share), narrow));
+        let delta = bounds::ended(acc, format, mul(share, quarter), error);
+        let range = Range { exact: positive(most(&x[0].exact)), computed: positive(most(&x[0].computed)) };
+        let ways = [Sensitivity::lipschitz(mul(wide, share))].into_iter().collect();
+        Some(vec![bounds::settled(format, range, delta, ways, f64::INFINITY, mul(2.0, share))])
+    };
+    let least = positive(f64::INFINITY);
+    let mut found = lemmas::sharpest(s, x, results, own())?;
+    for figures in &mut found {
+        let nan = |x: Interval| Enclosure { may_be_nan: x.may_be_nan, ..figures::intersect(&x, &least) };
+        figures.range = Range { exact: nan(figures.range.exact), computed: nan(figures.range.computed) };
+    }
+    Some(found)
+}
+
+/// A bound of the relative error of a computed norm as `ng.norm` has it, beside what it loses to underflow; its excess
+/// and that of its inverse.
+pub(super) fn norm_error(sum: &Summation, p: f64) -> Option<f64> {
+    let drift = Drift::of(sum);
+    if p == f64::INFINITY {
+        return Some(0.0);
+    }
+    if p == 1.0 {
+        return Some(drift.up.max(drift.down));
+    }
+    if p != 2.0 {
+        return None;
+    }
+    let (u, tiny) = (sum.format.unit_roundoff(), sum.format.min_subnormal());
+    // Quotients by the greatest, squares and their sum, which is at least 1; then root and product.
+    let lost = mul(sum.terms, 3.0 * tiny);
+    let squares = add(lemmas::power(u, 3), lost);
+    let up = lemmas::root(compound(squares, drift.up));
+    let down = add(lemmas::power(lemmas::inverse(u), 3), lemmas::inverse(lost));
+    let down = lemmas::root(compound(compound(down, lemmas::inverse(lost)), drift.down));
+    let up = compound(up, lemmas::power(u, 2));
+    let down = compound(down, lemmas::power(lemmas::inverse(u), 2));
+    let room = sum.error(mul(sum.terms, add(1.0, squares))).is_finite() || lemmas::plain(sum);
+    let fits = room && mul(mul(sum.terms, add(1.0, squares)), add(1.0, drift.up)) <= sum.format.max_finite();
+    fits.then_some(up.max(down))
 }
 
 /// Between the greatest element and that plus the logarithm of the number of elements.
@@ -468,22 +544,14 @@ fn bounded_norm(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option
     };
     let range = Range { exact: image(&x[0].exact), computed: image(&x[0].computed) };
     let sum = bounds::summation(s, format, n);
-    let (u, tiny) = (sum.format.unit_roundoff(), sum.format.min_subnormal());
-    let size = figures::magnitude(&x[0].computed);
-    let narrowing = ngc_numerics::summation::narrowing(format, sum.format, size);
-    // Quotients by the greatest, squares and their sum, which is at least 1; then root and product.
-    let squares = figures::add(roundings(3.0, u), figures::mul(n, 3.0 * tiny));
-    let limited = sum.error(figures::mul(n, figures::add(1.0, squares))).is_finite();
-    let total = figures::add(squares, figures::mul(sum.relative(), figures::add(1.0, squares)));
-    let rooted =
-        if total < 0.5 { figures::div(figures::mul(total, 0.5), 1.0 - total) } else { f64::INFINITY };
-    let relative =
-        figures::add(figures::mul(rooted, figures::add(1.0, roundings(2.0, u))), roundings(2.0, u));
-    let value = figures::mul(figures::add(size, narrowing), root);
-    let error =
-        figures::add(figures::mul(value, relative), figures::add(tiny, figures::mul(root, narrowing)));
-    let delta = if limited { bounds::ended(sum.format, format, value, error) } else { f64::INFINITY };
-    let delta = if figures::add(value, error) > sum.format.max_finite() { f64::INFINITY } else { delta };
+    let tiny = sum.format.min_subnormal();
+    let size = magnitude(&x[0].computed);
+    let narrow = narrowing(format, sum.format, size);
+    let relative = norm_error(&sum, 2.0).unwrap_or(f64::INFINITY);
+    let value = mul(add(size, narrow), root);
+    let error = add(mul(value, relative), add(tiny, mul(root, narrow)));
+    let delta = bounds::ended(sum.format, format, value, error);
+    let delta = if add(value, error) <= sum.format.max_finite() { delta } else { f64::INFINITY };
     let ways = [Sensitivity::lipschitz(root)].into_iter().collect();
     Some(vec![bounds::settled(format, range, delta, ways, 1.0, f64::INFINITY)])
 }

@@ -5,6 +5,7 @@ use ngc_ir::op_def::{
 };
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{self, add, div, magnitude, mul};
+use ngc_numerics::summation::Summation;
 use ngc_numerics::{
     Binary64, DType, Enclosure, Figures, Format, Interval, Operands, Prim, Range, Sensitivity, enclosure,
 };
@@ -12,6 +13,7 @@ use ngc_numerics::{
 use super::infer::{self, normalize_axis, reduced, show, unify};
 use super::steps::Steps;
 use crate::bounds::{self, log_up};
+use crate::lemmas::{self, Drift, compound, inverse};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&SOFTMAX, &LOG_SOFTMAX, &CROSS_ENTROPY, &NLL];
@@ -374,34 +376,48 @@ fn likelihood(
     Ok(vec![g.narrow(loss)?])
 }
 
-/// Rounding errors of `exp(x - max(x))` and of their sum, relative to the sum, which is at least 1.
+/// Rounding errors of `exp(x - max(x))` and of their sum S, which is at least 1.
+///
+/// With ê, ŝ the computed exponentials and sum: the ê add up to `S (1 ± each)`, and ŝ is off from that as
+/// [`Drift`] says, so `ŝ ≤ S (1 + high)` and `S ≤ ŝ (1 + low)` at any length.
 pub(super) struct Exponentials {
     /// The format of every step.
     pub format: Format,
     /// Error of the operand in that format.
     pub narrowing: f64,
     /// The farthest that an element is below the greatest.
-    depth: f64,
-    /// Relative error of the sum.
-    sum: f64,
-    /// Absolute error of an exponential that comes of the rounded difference.
-    shift: f64,
+    pub depth: f64,
+    /// Errors of all exponentials together, relative to their sum.
+    pub each: f64,
+    /// The excess of ŝ / S.
+    pub high: f64,
+    /// The excess of S / ŝ.
+    pub low: f64,
+    /// Absolute error of an exponential.
+    own: f64,
+    /// Whether no exponential is above the computed sum.
+    plain: bool,
 }
 
 impl Exponentials {
     /// Of `n` numbers of the range `x`; -inf counts as a masked element.
     pub fn new(s: &Signature<'_>, x: &Interval, storage: Format, n: f64) -> Exponentials {
         let sum = bounds::summation(s, storage, n);
-        let format = sum.format;
-        let (u, tiny) = (format.unit_roundoff(), format.min_subnormal());
-        let narrowing = if crate::ng::convert::is_exact(DType::Float(storage), DType::Float(format)) {
+        let narrowing = if crate::ng::convert::is_exact(DType::Float(storage), DType::Float(sum.format)) {
             0.0
         } else {
-            ngc_numerics::summation::narrowing(storage, format, magnitude(x))
+            ngc_numerics::summation::narrowing(storage, sum.format, magnitude(x))
         };
         let depth = add(add(x.hi, -x.lo), mul(2.0, narrowing));
-        let bad =
-            x.may_be_nan || x.hi == f64::INFINITY || (!format.has_infinity() && depth > format.max_finite());
+        let defined = !x.may_be_nan && x.hi != f64::INFINITY;
+        Exponentials::of(&sum, if defined { depth } else { f64::NAN }, narrowing)
+    }
+
+    /// Of numbers of the format of the sum, at most `depth` below their greatest; NaN if one may be undefined.
+    pub fn of(sum: &Summation, depth: f64, narrowing: f64) -> Exponentials {
+        let (format, n) = (sum.format, sum.terms);
+        let (u, tiny) = (format.unit_roundoff(), format.min_subnormal());
+        let bad = depth.is_nan() || (!format.has_infinity() && depth > format.max_finite());
         // A difference d is off by u d, so its exponential e^-d by the factor e^(u d) at most.
         let steepest = exp_less_one(mul(u, depth));
         let spread = log_up(n);
@@ -415,27 +431,46 @@ impl Exponentials {
         let share = shares.into_iter().filter(|&t| fits(t)).fold(steepest, f64::min);
         // sup e^-d (e^(ud) - 1) < u / (e (1 - u))
         let shift = steepest.min(mul(div(u, (1.0 - u).next_down()), 0.367_879_45));
-        let each = add(add(mul(share, add(1.0, u)), u), mul(n, tiny));
-        let overflow = !sum.error(mul(n, add(1.0, each))).is_finite();
-        let total = add(each, mul(sum.relative(), add(1.0, each)));
-        let total = if bad || overflow || total >= 0.5 { f64::INFINITY } else { total };
-        Exponentials { format, narrowing, depth, sum: total, shift }
+        let each = add(compound(share, u), mul(n, tiny));
+        let own = add(compound(shift, u), tiny);
+        let drift = Drift::of(sum);
+        let high = compound(each, drift.up);
+        let low = compound(inverse(each), drift.down);
+        // The compensated methods want room for intermediate results.
+        let fits = sum.error(mul(n, add(1.0, each))).is_finite() || lemmas::plain(sum);
+        let room = fits && mul(n, add(1.0, high)) <= format.max_finite();
+        let (high, low) = if bad || !room { (f64::INFINITY, f64::INFINITY) } else { (high, low) };
+        Exponentials { format, narrowing, depth, each, high, low, own, plain: lemmas::plain(sum) }
     }
 
     /// The error of the logarithm of the sum, before it is rounded.
     pub fn logarithm(&self) -> f64 {
-        if self.sum < 0.5 { div(self.sum, 1.0 - self.sum) } else { f64::INFINITY }
+        lemmas::log_of_excess(self.high.max(self.low))
     }
 
-    /// The error of a share of the sum in the format of the steps.
-    fn quotient(&self) -> f64 {
-        if self.sum >= 0.5 {
+    /// The error of a share of the sum in the format of the steps; no exact share is above `greatest`.
+    ///
+    /// A share p becomes at most `p (1 + low)` and `own (1 + low)`; where it cannot pass 1 the most that it gains is
+    /// `low / (1 + low) + own`, and in any case it loses `p high / (1 + high) + own`.
+    fn quotient(&self, greatest: f64) -> f64 {
+        if self.high == f64::INFINITY {
             return f64::INFINITY;
         }
-        let u = self.format.unit_roundoff();
-        let own = add(add(mul(self.shift, add(1.0, u)), u), self.format.min_subnormal());
-        let before = div(add(own, self.sum), (1.0 - self.sum).next_down());
-        add(before, figures::half_ulp(self.format, add(1.0, before)))
+        let gain = add(mul(greatest, self.low), mul(self.own, add(1.0, self.low)));
+        let gain = if self.plain { gain.min(add(lemmas::deficit(self.low), self.own)) } else { gain };
+        let loss = add(mul(greatest, lemmas::deficit(self.high)), self.own);
+        let before = gain.max(loss);
+        let most = add(greatest, before);
+        let most = if self.plain { most.min(1.0) } else { most };
+        add(before, figures::half_ulp(self.format, most))
+    }
+
+    /// The errors of all shares of a row together, and a bound of the sum of the computed shares.
+    pub fn row(&self, n: f64) -> (f64, f64) {
+        let (u, tiny) = (self.format.unit_roundoff(), self.format.min_subnormal());
+        let off = compound(self.each, self.high.max(self.low));
+        let error = add(compound(off, u), mul(n, tiny));
+        (error, add(1.0, error))
     }
 }
 
@@ -465,7 +500,12 @@ fn bounded_softmax(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Opt
     };
     let image = Range { exact: image(&x[0].exact), computed: image(&x[0].computed) };
     let e = Exponentials::new(s, &x[0].computed, format, n);
-    let delta = bounds::ended(e.format, format, 1.0, add(e.quotient(), mul(0.5, e.narrowing)));
+    let delta = bounds::ended(
+        e.format,
+        format,
+        image.computed.hi,
+        add(e.quotient(image.computed.hi), mul(0.5, e.narrowing)),
+    );
     let condition = mul(2.0, magnitude(&x[0].hull()));
     let ways = [Sensitivity::lipschitz(0.5)].into_iter().collect();
     let mut figures = bounds::settled(format, image, delta, ways, condition, 1.0);
