@@ -22,10 +22,10 @@ use smallvec::SmallVec;
 const MAX_OPS: usize = 40;
 /// The most inputs of a chain that are no constants.
 const MAX_INPUTS: usize = 8;
-/// What a function may take in all, in chains.
-const POOL: usize = 64;
+/// What a function may take in all, in chains; each takes at most an eighth of what is left, so the first ones get most.
+const POOL: usize = 8;
 
-/// How hard one chain is searched unless stated otherwise, in operations on Taylor forms: about ten milliseconds.
+/// How hard one chain is searched unless stated otherwise, in operations on Taylor forms: ten milliseconds or so.
 pub const EFFORT: usize = 1 << 15;
 
 /// The chains of one function, and what they say of its values.
@@ -187,7 +187,7 @@ impl Chains {
         error: f64,
         exact: &Interval,
     ) -> Option<ErrorBound> {
-        let limit = self.effort.min(self.pool / 16);
+        let limit = self.effort.min(self.pool / POOL);
         let mut options = Options { effort: limit / 16, inexact, ..Options::default() };
         let mut run = |options: &Options| {
             let bound = taylor::analyze(graph, sides, options);

@@ -376,7 +376,8 @@ fn long(count: usize, per_chain: usize) -> Sketch {
             };
             made += 1;
         }
-        v = f.op("transpose", &[v]);
+        let permutation = AttrDict::from([("permutation", Attr::ints([1, 0]))]);
+        v = f.builder().emit("ng.transpose", &[v], permutation).expect("transpose");
         made += 1;
     }
     f.returns(&[v]);

@@ -37,6 +37,10 @@ impl Formula {
         Formula { program, constants }
     }
 
+    fn len(&self) -> usize {
+        self.program.steps().len()
+    }
+
     fn enclose(&self, args: &[Enclosure<f64>]) -> Enclosure<f64> {
         self.program.enclose(&Binary64, &self.constants, &[], args)
     }

@@ -23,7 +23,7 @@ pub struct Options {
     /// The search ends when the bound is known to be above the largest error over the box, as the analysis sees it, by no
     /// more than this, relative.
     pub tolerance: f64,
-    /// The search ends after this many operations on forms, for each of the two bounds. A count, so that results do not
+    /// The search ends after this many operations, for each of the two bounds. A count, so that results do not
     /// depend on time.
     pub effort: usize,
     /// Formulas of the inputs that are known to be at least zero over the reals.
@@ -55,7 +55,7 @@ impl Default for Options {
         Options {
             floor: None,
             tolerance: 0.01,
-            effort: 3 << 18,
+            effort: 1 << 19,
             constraints: Vec::new(),
             inexact: Vec::new(),
         }
@@ -100,7 +100,8 @@ pub fn analyze(graph: &RoundedGraph, sides: &[(f64, f64)], options: &Options) ->
         floor,
         tolerance: options.tolerance,
     };
-    let budget = (options.effort / search.tape.len()).max(16);
+    let length = search.tape.len() + search.constraints.iter().map(Formula::len).sum::<usize>();
+    let budget = (options.effort / length).max(16);
     let absolute = search.maximum(&whole, budget, |outcome| outcome.absolute);
     let relative = search.maximum(&whole, budget, |outcome| outcome.relative);
     let range = [absolute.range, relative.range].iter().flatten().fold(range, |x, y| intersect(&x, y));
