@@ -114,7 +114,8 @@ impl Errors {
     /// Bound of the relative error of a value, relative to its magnitude or to `floor`, whichever is greater.
     pub fn relative(&self, value: Value, floor: f64) -> f64 {
         let least = mignitude(&self.range(value).exact).max(floor);
-        div(self.absolute(value), least).min(self.chains.relative(value, least))
+        let mixed = self.flow.relative(value).from(least);
+        div(self.absolute(value), least).min(mixed).min(self.chains.relative(value, least))
     }
 
     /// The absolute bound in units in the last place of the greatest value.

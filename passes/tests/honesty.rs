@@ -116,7 +116,7 @@ fn check(context: &Context, ops: &[&'static OpDef], seed: u64, number: u64) -> T
         for (i, &v) in graph.values.iter().enumerate() {
             let name = body.defining_op(v).map_or("argument", |op| body.name(op));
             let counts = tally.ops.entry(name).or_default();
-            let (range, error) = (flow.range(v), flow.error(v));
+            let (range, error, mixed) = (flow.range(v), flow.error(v), flow.relative(v));
             let slack = Float::with_val(64, &scales[v.index()] >> 240u32);
             for (place, (e, c)) in reals(&exact[i]).iter().zip(reals(&computed[i])).enumerate() {
                 let bounded = error.is_finite() && !e.is_nan();
@@ -154,10 +154,11 @@ fn explain(graph: &Graph, flow: &Flow, v: Value, [exact, computed]: [&[Tensor]; 
         let show =
             |t: &Tensor| reals(t).iter().map(|x| format!("{:e}", x.to_f64())).collect::<Vec<_>>().join(" ");
         format!(
-            "  {} = {:?} ± {:e}\n    exact    {}\n    computed {}\n",
+            "  {} = {:?} ± {:e}, {:?}\n    exact    {}\n    computed {}\n",
             body.ty(v),
             flow.range(v),
             flow.error(v),
+            flow.relative(v),
             show(&exact[i]),
             show(&computed[i])
         )

@@ -8,15 +8,18 @@
 //! rounded once; an op with a decomposition is followed through its steps.
 
 use ngc_ir::op_def::Elementwise;
-use ngc_ir::{Semantics, Signature, Type};
+use ngc_ir::{Body, Op, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{add, div, magnitude, mignitude, mul};
 use ngc_numerics::mixed::{condition, log_distance, of_log_distance};
 use ngc_numerics::program::Step;
 use ngc_numerics::{
-    Binary64, Enclosure, Figures, Form, Format, Interval, Mixed, Prim, Range, Sensitivity, dual, enclosure,
-    primitives,
+    Binary64, Enclosure, Figures, Form, Format, Interval, Mixed, Prim, Range, Sensitivity, SumMethod, dual,
+    enclosure, primitives,
 };
 use smallvec::SmallVec;
+
+use crate::ng::infer;
+use crate::transfer::count;
 
 /// A value over the reals, what it is for computed operands, and how far these are apart.
 #[derive(Clone, Copy, Debug)]
@@ -221,12 +224,22 @@ fn applied(prim: Prim, x: &[Term], floor: f64) -> Term {
     Term { exact, moved, absolute: straight.min(found.at_most(magnitude(&exact))), mixed }
 }
 
-/// A primitive over the reals: relative and absolute parts apart, or all of each error relative.
+/// A primitive over the reals. The error of each operand counts in two parts, or all as relative to the least operand: none
+/// of them, all of them, or those where that makes no difference.
 fn primitive(prim: Prim, x: &[Term], local: &Local, image: &Interval, floor: f64) -> Mixed {
-    let apart: SmallVec<[Mixed; 3]> = x.iter().map(|x| x.mixed).collect();
-    let relative: SmallVec<[Mixed; 3]> = x.iter().map(Term::relative).collect();
-    let first = rule(prim, x, &apart, local, image);
-    first.better(rule(prim, x, &relative, local, image), image, floor)
+    let by = |of: &dyn Fn(&Term) -> Mixed| {
+        let errors: SmallVec<[Mixed; 3]> = x.iter().map(of).collect();
+        rule(prim, x, &errors, local, image)
+    };
+    let first = by(&|x| x.mixed).better(by(&Term::relative), image, floor);
+    if x.len() < 2 {
+        return first;
+    }
+    let alike = |x: &Term| {
+        let relative = x.relative();
+        if relative.rho <= mul(2.0, x.mixed.rho).max(f64::EPSILON) { relative } else { x.mixed }
+    };
+    first.better(by(&alike), image, floor)
 }
 
 fn rule(prim: Prim, x: &[Term], errors: &[Mixed], local: &Local, image: &Interval) -> Mixed {
@@ -338,4 +351,30 @@ pub(crate) fn reach(x: &Interval, error: &Mixed) -> Interval {
     }
     let by = |end: f64| error.at_most(end.abs());
     Enclosure { lo: -add(-x.lo, by(x.lo)), hi: add(x.hi, by(x.hi)), may_be_nan: false }
+}
+
+/// What intervals lose of a sum of exponentials of `x - max(x)`: the greatest gives 1, and no term is negative. Rounding
+/// is monotone, so neither is a computed sum below 1, of an order without compensation.
+pub(crate) fn shifted_sum(body: &Body, op: Op) -> Option<Interval> {
+    let made =
+        |op: Op, name: &str| (body.name(op) == name).then(|| body.operands(op)).filter(|x| !x.is_empty());
+    let axes = |of: Op, value: Value| {
+        body.with_signature(of, |s| infer::axes(s, body.ty(value).shape()?.len()).ok()).flatten()
+    };
+    let &[terms] = made(op, "ng.reduce_sum")? else { return None };
+    let difference = made(body.defining_op(terms)?, "ng.exp")?[0];
+    let &[x, greatest] = made(body.defining_op(difference)?, "ng.sub")? else { return None };
+    let max = body.defining_op(greatest)?;
+    let scalar = body.ty(greatest).shape().is_some_and(<[_]>::is_empty);
+    let aligned = scalar || body.with_signature(max, |s| s.flag("keepdims")) == Some(true);
+    if made(max, "ng.reduce_max")? != [x] || !aligned {
+        return None;
+    }
+    let over = axes(op, terms)?;
+    let holds_greatest = axes(max, x)?.iter().all(|axis| over.contains(axis));
+    let plain = body.with_signature(op, |s| {
+        count(s).is_some_and(|n| n > 0.0) && matches!(s.sum_method(), SumMethod::Naive | SumMethod::Pairwise)
+    });
+    let sum = Enclosure { lo: 1.0, hi: f64::INFINITY, may_be_nan: true };
+    (holds_greatest && plain == Some(true)).then_some(sum)
 }

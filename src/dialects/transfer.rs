@@ -128,7 +128,7 @@ impl Flow {
         let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();
         let steps = body.with_signature(op, |s| followed(s, &terms)).flatten();
         for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {
-            if let Some(fact) = relation(body, op, &operands) {
+            if let Some(fact) = relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op)) {
                 figures.range.exact = intersect(&figures.range.exact, &fact);
                 figures.range.computed = intersect(&figures.range.computed, &fact);
             }
