@@ -248,9 +248,13 @@ impl Figures {
     }
 }
 
-/// `x + y` for bounds, rounded up; exact where the sum is a number of the format (TwoSum, D. Knuth 1969).
+/// `x + y` for bounds, rounded up; exact where the sum is a number of the format (TwoSum, D. Knuth 1969). Infinities of
+/// opposite signs bound nothing, which is infinity.
 pub fn add(x: f64, y: f64) -> f64 {
     let sum = x + y;
+    if sum.is_nan() {
+        return f64::INFINITY;
+    }
     let part = sum - x;
     let lost = (x - (sum - part)) + (y - part);
     // An infinite sum of finite terms, or one of infinities: `lost` is NaN.

@@ -135,6 +135,11 @@ impl Sketch<'_> {
             let negative = s.r.chance(50);
             attrs.set("axis", Attr::int(if negative { axis as i64 - rank as i64 } else { axis as i64 }));
         };
+        let indexed = ["gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "nll"];
+        if shape.contains(&0) && (indexed.contains(&op.short_name()) || op.short_name() == "cross_entropy") {
+            // There is no valid index.
+            return None;
+        }
         match op.short_name() {
             "matmul" => {
                 let k = shape[rank - 1];
@@ -204,12 +209,12 @@ impl Sketch<'_> {
             "gather" => {
                 axes(&mut attrs, self);
                 let picked = self.r.pick(&[&[][..], &[2], &[1, 3], &[0]]);
-                operands.push(self.indices(picked, -(n as i64), n.max(1) as i64));
+                operands.push(self.indices(picked, -(n as i64), n as i64));
             }
             "gather_elements" | "scatter_elements" => {
                 axes(&mut attrs, self);
                 let picked = self.within(&shape);
-                operands.push(self.indices(&picked, -(n as i64), n.max(1) as i64));
+                operands.push(self.indices(&picked, -(n as i64), n as i64));
                 if op.operands.len() > 2 {
                     operands.push(self.of(elem, &picked));
                 }
@@ -220,7 +225,7 @@ impl Sketch<'_> {
                 let k = 1 + self.r.below(rank - batches);
                 let least = shape[batches..batches + k].iter().min().copied().unwrap_or(1) as i64;
                 let outer = [&shape[..batches], &[1 + self.r.below(3)]].concat();
-                operands.push(self.indices(&[&outer[..], &[k]].concat(), -least, least.max(1)));
+                operands.push(self.indices(&[&outer[..], &[k]].concat(), -least, least));
                 if batches > 0 {
                     attrs.set("batch_dims", Attr::int(batches as i64));
                 }
@@ -236,7 +241,7 @@ impl Sketch<'_> {
                 } else {
                     let mut without = shape.clone();
                     without.remove(axis);
-                    operands.push(self.indices(&without, 0, n.max(1) as i64));
+                    operands.push(self.indices(&without, 0, n as i64));
                     if self.r.chance(20) {
                         attrs.set("ignore_index", Attr::int(self.r.below(2) as i64));
                     }
@@ -277,6 +282,11 @@ impl Sketch<'_> {
             "div" | "rem" if !elem.is_float() => {
                 let divisor = numbers::integers(self.r, elem, &[], 1, 5);
                 operands.push(self.constant_of(&divisor));
+            }
+            // Nor is an exponent of integers negative.
+            "pow" if !elem.is_float() => {
+                let exponent = numbers::integers(self.r, elem, &[], 0, 3);
+                operands.push(self.constant_of(&exponent));
             }
             "select" => {
                 let condition = if self.r.chance(70) { shape } else { Vec::new() };

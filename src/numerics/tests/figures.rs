@@ -49,3 +49,9 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_distance_of_infinities_is_not_bounded() {
+    assert_eq!(add(f64::NEG_INFINITY, f64::INFINITY), f64::INFINITY);
+    assert_eq!(add(f64::NEG_INFINITY, 1.0), f64::NEG_INFINITY);
+}
