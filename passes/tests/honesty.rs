@@ -129,7 +129,6 @@ fn check(context: &Context, ops: &[&'static OpDef], seed: u64, number: u64) -> T
                     false => c == *e,
                 };
                 let relative = || Float::with_val(BITS, e.abs_ref()) * mixed.rho + mixed.eta;
-                let relative = || Float::with_val(BITS, e.abs_ref()) * mixed.rho + mixed.eta;
                 let wrong = if !inside(e, &range.exact, &slack) {
                     "exact value outside"
                 } else if !inside(&c, &range.computed, &Float::new(64)) {
