@@ -90,3 +90,24 @@ pub fn load_module(context: &Context, sources: &mut Sources, path: &str) -> Resu
         .map_err(|e| e.within(format_args!("the weights of '{path}'")))?;
     Ok(module)
 }
+
+/// The function that is meant: the one `wanted`, else the only one with a body, else `@main`.
+///
+/// # Errors
+/// Lists the functions there are; `flag` chooses one.
+pub fn choose_function(module: &Module, wanted: Option<&str>, flag: &str) -> Result<String, String> {
+    let names: Vec<&str> = module
+        .functions()
+        .into_iter()
+        .filter_map(|f| module.body.attr(f, "sym_name").and_then(|a| a.as_str()))
+        .collect();
+    let known = || names.iter().map(|n| format!("@{n}")).collect::<Vec<_>>().join(", ");
+    match (wanted, names.as_slice()) {
+        (Some(name), _) if names.contains(&name) => Ok(name.to_string()),
+        (Some(name), _) => Err(format!("there is no function @{name}; there are: {}", known())),
+        (None, [only]) => Ok((*only).to_string()),
+        (None, many) if many.contains(&"main") => Ok("main".into()),
+        (None, []) => Err("the module has no function with a body".into()),
+        (None, _) => Err(format!("choose a function with {flag}: {}", known())),
+    }
+}

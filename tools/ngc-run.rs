@@ -9,7 +9,7 @@ use ngc_interp::{Comparison, Interpreter, compare};
 use ngc_ir::{Context, Module, Sources};
 use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Tensor};
 use ngc_tools::io::{check_folder, read_bytes, write_output};
-use ngc_tools::load::{Failure, load_module};
+use ngc_tools::load::{Failure, choose_function, load_module};
 use ngc_tools::progress::Progress;
 
 /// Evaluates a function with each op correctly rounded in its own format, in one format throughout, or at any
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
     let context = ngc_dialects::context();
     let module = load_module(&context, sources, &arguments.file)?;
-    let function = choose_function(&module, arguments.function.as_deref())?;
+    let function = choose_function(&module, arguments.function.as_deref(), "--function")?;
     let types = argument_types(&module, &function);
     let inputs = read_inputs(&arguments.inputs, &types)?;
     let mode = match (arguments.precision, arguments.format) {
@@ -91,7 +91,7 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
     let mut reference = None;
     if let Some(path) = &arguments.against {
         let other = load_module(&context, sources, path)?;
-        let name = choose_function(&other, arguments.function.as_deref())?;
+        let name = choose_function(&other, arguments.function.as_deref(), "--function")?;
         reference = Some((path, other, name));
     }
     if let Some(directory) = &arguments.output_dir {
@@ -158,23 +158,6 @@ fn call(
         .with_progress(&report)
         .call(function, inputs)
         .map_err(Failure::from)
-}
-
-fn choose_function(module: &Module, wanted: Option<&str>) -> Result<String, Failure> {
-    let names: Vec<&str> = module
-        .functions()
-        .into_iter()
-        .filter_map(|f| module.body.attr(f, "sym_name").and_then(|a| a.as_str()))
-        .collect();
-    let known = || names.iter().map(|n| format!("@{n}")).collect::<Vec<_>>().join(", ");
-    match (wanted, names.as_slice()) {
-        (Some(name), _) if names.contains(&name) => Ok(name.to_string()),
-        (Some(name), _) => Err(Failure::new(format!("there is no function @{name}; there are: {}", known()))),
-        (None, [only]) => Ok((*only).to_string()),
-        (None, many) if many.contains(&"main") => Ok("main".into()),
-        (None, []) => Err(Failure::new("the module has no function with a body")),
-        (None, _) => Err(Failure::new(format!("choose a function with --function: {}", known()))),
-    }
 }
 
 /// Element types of the function's arguments, for files whose own type is ambiguous.

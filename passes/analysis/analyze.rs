@@ -1,13 +1,14 @@
-//! `analyze`: ranges and error bounds of every op, as attributes and as remarks.
+//! `analyze`: ranges and error bounds of every op, as attributes, as remarks and as a report.
 
 use ngc_ir::pass::{
-    Anchor, Changed, Function, OptionDef, OptionKind, OptionValue, Pass, PassContext, RemarkKind,
-    StatisticDef,
+    Anchor, Changed, OptionDef, OptionKind, Pass, PassContext, Remark, RemarkKind, StatisticDef,
 };
-use ngc_ir::{Attr, Diagnostics};
-use ngc_numerics::figures::{add, div, magnitude};
+use ngc_ir::{Attr, AttrDict, Diagnostics, Module, Op};
+use rayon::prelude::*;
 
+use super::calibrate::{Calibration, Sampled};
 use super::error::Errors;
+use super::report::{Exchange, Report, Row, down, nearest, up};
 
 /// The pass.
 pub struct Analyze;
@@ -27,16 +28,24 @@ impl Pass for Analyze {
          analysis remark of each op gives its range over the reals, the headroom (the format's largest value over the \
          greatest magnitude), the Lipschitz constant L (of all operands together), the rounding error delta that the op \
          itself adds, the condition number kappa, the curvature, the amplification of its rounding to the results, its \
-         share of the sum of all contributions, and the bound of the absolute error of its result. With several results \
-         the amplification is that to all of them together. A last remark gives the totals: the largest product of \
-         Lipschitz constants on a path, the total curvature, and the error of each result, absolute, in units in the \
-         last place of its greatest value, and relative to its magnitude or `floor`. With `attributes` the ops of one \
-         result keep their figures as `ng.range`, `ng.lipschitz`, `ng.delta`, `ng.condition`, `ng.curvature`, \
-         `ng.amplification` and `ng.error`."
+         share of the sum of all contributions, and the bound of the error of its result: absolute, in units in the last \
+         place of its greatest value, and relative to its least magnitude or `floor`. With several results of the \
+         function, amplification and share are the largest of those to each. A last remark gives the totals: the largest \
+         product of Lipschitz constants on a path, the total curvature, and the error of each result.\n\n\
+         With `attributes` the ops keep their figures as `ng.range`, `ng.lipschitz`, `ng.delta`, `ng.condition`, \
+         `ng.curvature`, `ng.amplification` and `ng.error`; an op of several results has arrays, an entry a result.\n\n\
+         `ngc-opt --analyze --analysis-report` prints the same figures as a table, or as JSON: an object a line for each \
+         argument (`kind` is `argument`), result of an op (`op`) and output (`output`) and one of `totals`, amplification \
+         and share by output, figures with all their digits, infinities as `\"inf\"` and `\"-inf\"`, `null` for what does \
+         not apply.\n\n\
+         `ngc-opt --analyze --calibrate inputs.npz` also evaluates a function on samples, in its formats and at higher \
+         precision (with every op rounded to f64; in 200 bits where the module has values of f64), and puts what it saw \
+         beside the bounds: range, mean, standard deviation and errors of each value. These are estimates and change no \
+         bound."
     }
 
     fn anchor(&self) -> Anchor {
-        Anchor::Function
+        Anchor::Module
     }
 
     fn options(&self) -> &'static [OptionDef] {
@@ -61,137 +70,162 @@ impl Pass for Analyze {
         ]
     }
 
-    fn run_on_function(
-        &self,
-        function: &mut Function,
-        cx: &mut PassContext<'_>,
-    ) -> Result<Changed, Diagnostics> {
-        let attributes = cx.options.get("attributes") == OptionValue::Bool(true);
-        let floor = match cx.options.get("floor") {
-            OptionValue::Float(floor) => floor,
-            _ => 0.0,
+    fn run_on_module(&self, module: &mut Module, cx: &mut PassContext<'_>) -> Result<Changed, Diagnostics> {
+        let floor = cx.options.float("floor");
+        let exchange = cx.supply::<Exchange>();
+        let calibration = exchange.and_then(|e| calibrate(module, cx, e).transpose()).transpose()?;
+        let samples = exchange.and_then(|e| e.samples.as_ref());
+        let report = |op: &Op| {
+            let attrs = &module.body.op(*op).attrs;
+            let name = attrs.get("sym_name").and_then(Attr::as_str).unwrap_or("");
+            let body = module.body.body(*op)?;
+            let errors = Errors::of_function(body, attrs.get("arg_attrs"), &module.resources);
+            let loc = module.body.op(*op).loc.clone();
+            let seen = calibration.as_ref().filter(|_| samples.is_some_and(|s| s.function() == name));
+            Some((*op, Report::new(name, loc, body, &errors, seen, floor)))
         };
-        let errors = cx.analysis::<Errors>(function);
-        let body = &function.body;
-        let mut all = 0.0;
-        for (op, figures) in errors.ops() {
-            for (own, v) in figures.iter().zip(body.results(*op)) {
-                all = add(all, errors.contribution(v, own));
-            }
-        }
-        let mut unbounded = 0;
-        let mut written = Vec::new();
-        for (op, figures) in errors.ops() {
-            for (own, v) in figures.iter().zip(body.results(*op)) {
-                let range = errors.range(v);
-                let lipschitz = own.sensitivity.iter().fold(0.0, |sum, way| {
-                    add(sum, if way.jump > 0.0 { f64::INFINITY } else { way.lipschitz })
-                });
-                let amplification = errors.amplification(v);
-                let amplification =
-                    if amplification.jump > 0.0 { f64::INFINITY } else { amplification.lipschitz };
-                let contribution = errors.contribution(v, own);
-                let share = if contribution == 0.0 { 0.0 } else { contribution / all };
-                let error = errors.absolute(v);
-                unbounded += usize::from(!error.is_finite());
-                let headroom = body.ty(v).format().map(|f| div(f.max_finite(), magnitude(&range.exact)));
-                let figures = [
-                    ("lipschitz", lipschitz),
-                    ("delta", own.delta),
-                    ("condition", own.condition),
-                    ("curvature", own.curvature),
-                    ("amplification", amplification),
-                    ("share", share),
-                    ("error", error),
-                ];
-                let nan = if range.exact.may_be_nan { " or NaN" } else { "" };
-                let (lo, hi) = (range.exact.lo, range.exact.hi);
-                let headroom_text = headroom.map_or_else(|| "-".to_string(), show);
-                let message = format!(
-                    "{} in [{}, {}]{nan}, headroom {headroom_text}, L {}, delta {}, kappa {}, curvature {}, \
-                     amplification {}, share {}, error bound {}",
-                    body.name(*op),
-                    show(lo),
-                    show(hi),
-                    show(lipschitz),
-                    show(own.delta),
-                    show(own.condition),
-                    show(own.curvature),
-                    show(amplification),
-                    show(share),
-                    show(error),
-                );
-                let remark = cx.remark(RemarkKind::Analysis, "op", body.op(*op).loc.clone(), message);
-                remark
-                    .arg("op", body.name(*op))
-                    .arg("lo", lo)
-                    .arg("hi", hi)
-                    .arg("nan", range.exact.may_be_nan);
-                if let Some(headroom) = headroom {
-                    remark.arg("headroom", headroom);
-                }
-                for (name, value) in figures {
-                    remark.arg(name, value);
-                }
-                remark.arg("label", "bound");
-                if attributes && body.num_results(*op) == 1 {
-                    written.push((*op, [lo, hi], figures));
+        let reports: Vec<(Op, Report)> = module.functions().par_iter().filter_map(report).collect();
+        let mut changed = false;
+        for (function, report) in &reports {
+            remarks(report, cx);
+            leaves_stated_range(report, cx);
+            if let (true, Some(body)) = (cx.options.flag("attributes"), module.body.body_mut(*function)) {
+                for rows in report.rows.chunk_by(|a, b| a.op == b.op) {
+                    if let Some(op) = rows[0].op {
+                        write(&mut body.op_mut(op).attrs, rows);
+                        changed = true;
+                    }
                 }
             }
         }
-        let loc =
-            errors.results().first().and_then(|&v| body.defining_op(v)).map(|op| body.op(op).loc.clone());
-        let message = format!(
-            "@{}: largest path {}, total curvature {}",
-            function.name(),
-            show(errors.largest_path()),
-            show(errors.total_curvature()),
-        );
-        let mut totals = vec![message];
-        for (n, &v) in errors.results().iter().enumerate() {
-            let Some(format) = body.ty(v).format() else { continue };
-            totals.push(format!(
-                "result {n}: error bound {}, {} ulp, relative {}",
-                show(errors.absolute(v)),
-                show(errors.ulps(v, format)),
-                show(errors.relative(v, floor)),
-            ));
-        }
-        let worst = errors.results().iter().map(|&v| errors.absolute(v)).fold(0.0, f64::max);
-        cx.remark(RemarkKind::Analysis, "totals", loc.unwrap_or(ngc_ir::Loc::Unknown), totals.join("; "))
-            .arg("largest-path", errors.largest_path())
-            .arg("total-curvature", errors.total_curvature())
-            .arg("error", worst)
-            .arg("label", "bound");
-        cx.count("ops", errors.ops().len());
-        cx.count("unbounded", unbounded);
-        let changed = !written.is_empty();
-        for (op, [lo, hi], figures) in written {
-            let attrs = &mut function.body.op_mut(op).attrs;
-            attrs.set("ng.range", Attr::Array([Attr::float(lo), Attr::float(hi)].into_iter().collect()));
-            for (name, value) in figures {
-                if name != "share" {
-                    attrs.set(format!("ng.{name}").as_str(), Attr::float(value));
-                }
-            }
+        if let Some(sink) = exchange.and_then(|e| e.reports.as_ref()) {
+            let reports = reports.into_iter().map(|(_, report)| report).collect();
+            sink.lock().unwrap_or_else(|e| e.into_inner()).push(reports);
         }
         Ok(Changed::from(changed))
     }
 }
 
-/// Three digits are what a reader needs; bounds are rounded up.
-fn show(x: f64) -> String {
-    if x == 0.0 || !x.is_finite() {
-        return x.to_string();
+fn calibrate(
+    module: &Module,
+    cx: &PassContext<'_>,
+    exchange: &Exchange,
+) -> Result<Option<Calibration>, Diagnostics> {
+    let Some(samples) = &exchange.samples else { return Ok(None) };
+    let silent = |_, _| {};
+    let found = match &exchange.progress {
+        Some(progress) => samples.evaluate(cx.context, module, progress),
+        None => samples.evaluate(cx.context, module, &silent),
+    };
+    found.map(Some).map_err(|d| Diagnostics(vec![d]))
+}
+
+/// Figures as attributes; an op of several results has arrays.
+fn write(attrs: &mut AttrDict, rows: &[Row]) {
+    let range = |row: &Row| Attr::Array([row.lo, row.hi].map(Attr::float).into_iter().collect());
+    let set = |attrs: &mut AttrDict, name: &str, of: &dyn Fn(&Row) -> Attr| {
+        let value = match rows {
+            [row] => of(row),
+            rows => Attr::Array(rows.iter().map(of).collect()),
+        };
+        attrs.set(format!("ng.{name}").as_str(), value);
+    };
+    set(attrs, "range", &range);
+    for (n, (name, _)) in rows[0].figures().into_iter().enumerate() {
+        set(attrs, name, &|row| Attr::float(row.figures()[n].1));
     }
-    if x.fract() == 0.0 && x.abs() < 1e5 {
-        return format!("{x}");
+}
+
+fn remarks(report: &Report, cx: &mut PassContext<'_>) {
+    let mut unbounded = 0;
+    let mut ops = 0;
+    for row in &report.rows {
+        let Some(own) = &row.own else { continue };
+        let headroom = row.headroom.map_or_else(|| "-".to_string(), down);
+        let share = row.largest_share().map_or_else(|| "-".to_string(), up);
+        let mut message = format!(
+            "{} in {}, headroom {headroom}, L {}, delta {}, kappa {}, curvature {}, amplification {}, share {share}, {}",
+            row.name,
+            row.range_text(),
+            up(own.lipschitz),
+            up(own.delta),
+            up(own.condition),
+            up(own.curvature),
+            up(row.largest_amplification()),
+            row.error.text(),
+        );
+        if let Some(s) = &row.sampled {
+            message += &format!(
+                "; sampled (estimates): {}, error {}, relative {}",
+                s.text(),
+                nearest(s.absolute),
+                nearest(s.relative)
+            );
+        }
+        ops += usize::from(row.index == 0);
+        unbounded += usize::from(!row.error.absolute.is_finite());
+        let remark = cx.remark(RemarkKind::Analysis, "op", row.loc.clone(), message);
+        remark.arg("op", row.name).arg("lo", row.lo).arg("hi", row.hi).arg("nan", row.nan);
+        for (name, figure) in row.figures() {
+            remark.arg(name, figure);
+        }
+        remark.arg("relative", row.error.relative);
+        let some = [("headroom", row.headroom), ("share", row.largest_share()), ("ulps", row.error.ulps)];
+        for (name, figure) in some {
+            if let Some(figure) = figure {
+                remark.arg(name, figure);
+            }
+        }
+        remark.arg("label", "bound");
+        if let Some(s) = &row.sampled {
+            sampled(remark, s);
+        }
     }
-    let digits = format!("{x:.2e}");
-    let shown: f64 = digits.parse().unwrap_or(x);
-    if shown >= x {
-        return digits;
+    let mut totals = vec![format!(
+        "@{}: largest path {}, total curvature {}",
+        report.function,
+        up(report.largest_path),
+        up(report.total_curvature)
+    )];
+    for (n, output) in report.outputs.iter().enumerate() {
+        totals.push(format!("result {n}: {}", output.error.text()));
     }
-    let step = 10f64.powi(x.abs().log10().floor() as i32 - 2);
-    format!("{:.2e}", shown + step)
+    if let Some((samples, reference)) = report.calibration {
+        totals.push(format!("sampled: estimates from {samples} samples against {reference}"));
+    }
+    cx.remark(RemarkKind::Analysis, "totals", report.loc.clone(), totals.join("; "))
+        .arg("largest-path", report.largest_path)
+        .arg("total-curvature", report.total_curvature)
+        .arg("error", report.largest_error())
+        .arg("label", "bound");
+    cx.count("ops", ops);
+    cx.count("unbounded", unbounded);
+}
+
+fn sampled(remark: &mut Remark, s: &Sampled) {
+    if let (Some((lo, hi)), Some(mean), Some(std)) = (s.range, s.mean, s.std) {
+        remark.arg("sampled-lo", lo).arg("sampled-hi", hi).arg("sampled-mean", mean).arg("sampled-std", std);
+    }
+    remark
+        .arg("sampled-error", s.absolute)
+        .arg("sampled-relative", s.relative)
+        .arg("sampled-not-finite", s.not_finite)
+        .arg("sampled-label", "estimate");
+}
+
+/// Bounds say nothing of inputs outside the ranges that were stated.
+fn leaves_stated_range(report: &Report, cx: &mut PassContext<'_>) {
+    for row in report.rows.iter().filter(|row| row.op.is_none()) {
+        let Some((lo, hi)) = row.sampled.and_then(|s| s.range) else { continue };
+        if lo < row.lo || hi > row.hi {
+            cx.warning(
+                row.loc.clone(),
+                format!(
+                    "samples of argument {} reach [{lo}, {hi}]; the bounds hold only in its range {}",
+                    row.index,
+                    row.range_text()
+                ),
+            );
+        }
+    }
 }

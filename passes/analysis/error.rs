@@ -3,7 +3,7 @@
 
 use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::{Analysis, Function};
-use ngc_ir::{Attr, Body, Context, Op, Value};
+use ngc_ir::{Attr, Body, Context, Op, Resources, Value};
 use ngc_numerics::figures::{add, div, magnitude, mignitude, mul};
 use ngc_numerics::{Figures, Format, Interval, Range, Sensitivity};
 
@@ -16,23 +16,29 @@ pub struct Errors {
     flow: Flow,
     chains: Chains,
     ops: Vec<(Op, Vec<Figures>)>,
-    /// By value: what an error of the value becomes in the results, all paths summed, the largest of all results.
-    amplification: Vec<Sensitivity>,
+    /// By result and value: what an error of the value becomes in the result, all paths summed.
+    amplification: Vec<Vec<Sensitivity>>,
     results: Vec<Value>,
     path: f64,
     curvature: f64,
 }
 
 impl Errors {
-    /// Of a function whose arguments are exact; `arg_attrs` is the function's attribute of that name.
-    pub fn of_function(body: &Body, arg_attrs: Option<&Attr>) -> Errors {
-        Errors::of_body(body, &range::stated(body, arg_attrs), chains::EFFORT)
+    /// Of a function whose arguments are exact; `arg_attrs` is the function's attribute of that name, `resources` are
+    /// those of its module.
+    pub fn of_function(body: &Body, arg_attrs: Option<&Attr>, resources: &Resources) -> Errors {
+        let flow = Flow::of_function(body, arg_attrs, resources);
+        Errors::flowing(body, &range::stated(body, arg_attrs), chains::EFFORT, flow)
     }
 
     /// Of a body whose entry block has arguments of the given ranges; chains of elementwise ops are searched with the
     /// given effort.
     pub fn of_body(body: &Body, arguments: &[Interval], effort: usize) -> Errors {
-        let mut errors = Errors { chains: Chains::new(effort), ..Errors::default() };
+        Errors::flowing(body, arguments, effort, Flow::default())
+    }
+
+    fn flowing(body: &Body, arguments: &[Interval], effort: usize, flow: Flow) -> Errors {
+        let mut errors = Errors { chains: Chains::new(effort), flow, ..Errors::default() };
         let entry = body.entry();
         for (&v, &interval) in entry.map_or(&[][..], |b| body.arguments(b)).iter().zip(arguments) {
             errors.flow.set(v, Range::both(interval), 0.0);
@@ -55,13 +61,13 @@ impl Errors {
     }
 
     fn backwards(&mut self, body: &Body) {
+        self.amplification = self.results.iter().map(|&end| self.towards(body, end)).collect();
+    }
+
+    /// What an error of each value becomes in `end`.
+    fn towards(&self, body: &Body, end: Value) -> Vec<Sensitivity> {
         let mut to = vec![Sensitivity::NONE; body.num_values()];
-        for (n, v) in self.results.iter().enumerate() {
-            // A value that is returned twice counts once.
-            if !self.results[..n].contains(v) {
-                to[v.index()] = Sensitivity::ONE;
-            }
-        }
+        to[end.index()] = Sensitivity::ONE;
         for (op, figures) in self.ops.iter().rev() {
             for (own, result) in figures.iter().zip(body.results(*op)) {
                 let onward = to[result.index()];
@@ -75,7 +81,7 @@ impl Errors {
                 }
             }
         }
-        self.amplification = to;
+        to
     }
 
     fn totals(&mut self, body: &Body) {
@@ -115,7 +121,7 @@ impl Errors {
     pub fn relative(&self, value: Value, floor: f64) -> f64 {
         let least = mignitude(&self.range(value).exact).max(floor);
         let mixed = self.flow.relative(value).from(least);
-        div(self.absolute(value), least).min(mixed).min(self.chains.relative(value, least))
+        div(self.absolute(value), least).min(mixed)
     }
 
     /// The absolute bound in units in the last place of the greatest value.
@@ -124,14 +130,16 @@ impl Errors {
         div(self.absolute(value), format.ulp(greatest))
     }
 
-    /// What an error of the value becomes in the results: every path summed, all results together.
-    pub fn amplification(&self, value: Value) -> Sensitivity {
-        self.amplification.get(value.index()).copied().unwrap_or(Sensitivity::NONE)
+    /// What an error of the value becomes in each result, every path summed.
+    pub fn amplification(&self, value: Value) -> impl Iterator<Item = Sensitivity> {
+        let of = move |to: &Vec<Sensitivity>| to.get(value.index()).copied().unwrap_or(Sensitivity::NONE);
+        self.amplification.iter().map(of)
     }
 
-    /// Bound of what the rounding of a value, as its figures have it, adds to the results.
-    pub fn contribution(&self, value: Value, figures: &Figures) -> f64 {
-        self.amplification(value).pass(figures.delta)
+    /// Bound of what the rounding of a value, as its figures have it, adds to each result.
+    pub fn contribution(&self, value: Value, figures: &Figures) -> impl Iterator<Item = f64> {
+        let delta = figures.delta;
+        self.amplification(value).map(move |onward| onward.pass(delta))
     }
 
     /// Values that the function returns.
@@ -152,6 +160,6 @@ impl Errors {
 
 impl Analysis for Errors {
     fn compute(function: &Function, _: &Context) -> Errors {
-        Errors::of_function(&function.body, function.attrs.get("arg_attrs"))
+        Errors::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources)
     }
 }

@@ -63,7 +63,7 @@ pub fn write(module: &Module) -> Result<Vec<u8>> {
 fn views(module: &Module) -> Result<Vec<(&str, TensorView<'_>)>> {
     let types = resource_types(module)?;
     let mut entries = Vec::with_capacity(module.resources.len());
-    for (key, blob) in &module.resources {
+    for (key, blob) in module.resources.iter() {
         let (dtype, shape) = match types.get(key) {
             Some(&ty) => stored_as(ty)?,
             // Nobody uses it, so nobody knows its type.

@@ -204,6 +204,13 @@ impl<'a> Interpreter<'a> {
 /// Values of a function that do not depend on its arguments, by value; many runs share them.
 pub struct Constants(Vec<Option<Arc<Tensor>>>);
 
+impl Constants {
+    /// Whether a value is among them.
+    pub fn has(&self, value: Value) -> bool {
+        self.0.get(value.index()).is_some_and(Option::is_some)
+    }
+}
+
 /// A run of a function, op by op. A value is dropped after its last use.
 pub struct Execution<'i> {
     interpreter: &'i Interpreter<'i>,

@@ -109,6 +109,25 @@ pub struct Flags {
     #[arg(long, value_name = "FILE", help_heading = "Remarks")]
     pub remarks_output: Option<String>,
 
+    /// Report the figures of --analyze: ranges, error bounds, and what each op does to errors
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text",
+          help_heading = "Analysis")]
+    pub analysis_report: Option<Format>,
+
+    /// Write the report to this file [default: the standard error stream]
+    #[arg(long, value_name = "FILE", help_heading = "Analysis")]
+    pub analysis_report_output: Option<String>,
+
+    /// Evaluate on these samples too, and show estimates beside the bounds. Arrays of the .npz are named as the arguments
+    /// or arg0, arg1 ...; their first axis runs over samples where they have one more than the argument. A folder stands
+    /// for its .npz files; may be given again
+    #[arg(long, value_name = "FILE", help_heading = "Analysis")]
+    pub calibrate: Vec<String>,
+
+    /// Function that the samples are for [default: the only one, else @main]
+    #[arg(long, value_name = "NAME", help_heading = "Analysis")]
+    pub calibrate_function: Option<String>,
+
     /// Where to write a reproducer when a pass fails [default: a new file in the folder for temporary files]
     #[arg(long, value_name = "FILE", help_heading = "When a pass fails")]
     pub crash_reproducer: Option<String>,
@@ -177,6 +196,8 @@ fn after_help(registry: &Registry) -> String {
          the same as --inline --symbol-dce --cse\n  \
          ngc-opt model.ngir --stabilize --remarks=text -o stable.ngir\n      \
          rewrite into a form that survives floating point, and say what was rewritten\n  \
+         ngc-opt model.ngir --analyze --analysis-report --calibrate inputs.npz -o analysed.ngir\n      \
+         bound ranges and errors, and show what samples do beside the bounds\n  \
          ngc-opt model.ngir --explain-nonfinite -o /dev/null\n      \
          say which ops can make an infinity or a NaN, and on which inputs\n  \
          ngc-opt tests.ngir --split-input-file --verify-diagnostics\n      \

@@ -1,5 +1,6 @@
 //! The driver of `ngc-opt`.
 
+mod analysis;
 mod expected;
 mod flags;
 mod print_ir;
@@ -87,9 +88,10 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
         flags.verify_each = recorded.verify_each;
         flags.allow_unregistered_dialect |= recorded.allow_unregistered;
     }
-    if let Some(path) = &flags.remarks_output {
+    for path in flags.remarks_output.iter().chain(&flags.analysis_report_output) {
         check_output(path)?;
     }
+    analysis::check(&flags, &pipeline)?;
     if flags.dump_pass_pipeline {
         eprintln!("{pipeline}");
     }
@@ -186,8 +188,14 @@ impl Driver<'_> {
         }
         self.reports.phase("verify", start.elapsed());
 
+        let calibrates = !self.flags.calibrate.is_empty();
+        let values = calibrates || self.pipeline.steps.iter().any(|s| s.pass.name() == "explain-nonfinite");
+        let weights =
+            if values { analysis::attach_weights(&mut module, &self.flags.input)? } else { Vec::new() };
+        let exchange = analysis::exchange(&self.flags, &module, sources, &mut found.0)?;
         let mut manager = PassManager::new(&self.context);
         manager.verify_each = self.flags.verify_each;
+        manager.supplies.push(&exchange);
         let printed = PrintOptions {
             generic: self.flags.mlir_print_op_generic,
             debuginfo: self.flags.print_debuginfo,
@@ -203,10 +211,12 @@ impl Driver<'_> {
             found.0.extend(run.report.remarks.iter().map(|r| r.diagnostic()));
         }
         self.reports.run(self.registry, &run.report, sources);
+        self.reports.analysis(&exchange, sources);
         if let Some(failure) = run.failure {
             let summary = reproducer::describe(&failure, &self.pipeline);
             found.0.extend(failure.diagnostics.0);
-            let path = if self.flags.verify_diagnostics {
+            // A reproducer holds no samples.
+            let path = if self.flags.verify_diagnostics || calibrates {
                 None
             } else {
                 let original = sources.file(file).map_or("", |f| &f.text);
@@ -220,6 +230,9 @@ impl Driver<'_> {
             return Ok(false);
         }
 
+        if !weights.is_empty() {
+            Arc::make_mut(&mut module.resources).retain(|key, _| !weights.contains(key));
+        }
         let start = Instant::now();
         if output.is_empty() {
             *output = print_module(&module, &printed);
@@ -231,6 +244,7 @@ impl Driver<'_> {
             // The process ends soon, and takes a large module apart faster than its destructor.
             std::mem::forget(module);
         }
-        Ok(true)
+        // A pass may report errors and go on.
+        Ok(!run.report.diagnostics.has_errors())
     }
 }

@@ -1,12 +1,14 @@
-//! Timing, statistics and remarks.
+//! Timing, statistics, remarks and the report of analyses.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use ngc_ir::Sources;
 use ngc_ir::pass::{Registry, Remark, Report};
+use ngc_passes::analysis::report::{Exchange, LEGEND};
 use serde_json::{Value, json};
 
+use super::analysis;
 use super::flags::{Flags, Format};
 use crate::io::write_output;
 
@@ -18,6 +20,7 @@ pub struct Reports {
     statistics: Option<String>,
     remarks: Option<(Format, String)>,
     filter: Option<regex::Regex>,
+    analysis: Option<(Format, String)>,
 }
 
 impl Reports {
@@ -31,6 +34,7 @@ impl Reports {
             statistics: flags.pass_statistics.then(String::new),
             remarks: format.map(|f| (f, String::new())),
             filter: flags.remarks_filter.clone(),
+            analysis: analysis::form(flags).map(|f| (f, String::new())),
         }
     }
 
@@ -71,12 +75,26 @@ impl Reports {
         }
     }
 
+    /// Adds the reports of analyses of a module.
+    pub fn analysis(&mut self, exchange: &Exchange, sources: &Sources) {
+        if let Some((form, out)) = &mut self.analysis {
+            out.push_str(&analysis::render(*form, exchange, sources));
+        }
+    }
+
     /// Writes the reports.
     pub fn finish(&self, flags: &Flags) -> Result<(), String> {
         if let Some((_, text)) = &self.remarks {
             match &flags.remarks_output {
                 Some(path) => write_output(path, text.as_bytes())?,
                 None => eprint!("{text}"),
+            }
+        }
+        if let Some((form, text)) = &self.analysis {
+            let legend = if *form == Format::Text && !text.is_empty() { LEGEND } else { "" };
+            match &flags.analysis_report_output {
+                Some(path) => write_output(path, format!("{text}{legend}").as_bytes())?,
+                None => eprint!("{text}{legend}"),
             }
         }
         if let Some(text) = &self.statistics {

@@ -1,0 +1,301 @@
+//! What an analysis found in one function: one structure behind remarks, the table and JSON.
+
+mod json;
+mod table;
+
+use std::sync::Mutex;
+
+use ngc_ir::location::LocKind;
+use ngc_ir::{Body, Loc, Op, Sources, Type, Value};
+use ngc_numerics::Figures;
+use ngc_numerics::figures::{add, magnitude};
+use smallvec::SmallVec;
+
+use super::calibrate::{Calibration, Sampled, Samples};
+use super::error::Errors;
+
+pub use table::{LEGEND, down, nearest, up};
+
+/// What a driver hands to the pass `analyze` beside its options, and where it finds the reports of each run of it.
+#[derive(Default)]
+pub struct Exchange {
+    /// Inputs on which a function is evaluated too.
+    pub samples: Option<Samples>,
+    /// Told how many steps of the evaluation are done, of how many.
+    pub progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
+    /// The reports of each run of the pass, by function; `None` where nobody wants them.
+    pub reports: Option<Mutex<Vec<Vec<Report>>>>,
+}
+
+/// The figures of one function. All are bounds but those in [`Sampled`], which are estimates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Symbol of the function.
+    pub function: String,
+    /// Its location.
+    pub loc: Loc,
+    /// Its arguments, then the results of its ops in order.
+    pub rows: Vec<Row>,
+    /// What it returns.
+    pub outputs: Vec<Output>,
+    /// The largest product of Lipschitz constants on a path.
+    pub largest_path: f64,
+    /// The curvatures of all ops, summed.
+    pub total_curvature: f64,
+    /// How many samples the function was evaluated on, and how the reference was evaluated.
+    pub calibration: Option<(usize, &'static str)>,
+}
+
+/// The figures of one value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The op; nothing for an argument.
+    pub op: Option<Op>,
+    /// The op's name, or `argument`.
+    pub name: &'static str,
+    /// Which result of the op, or which argument, from 0.
+    pub index: usize,
+    /// How many results the op has.
+    pub results: usize,
+    /// Where the op or the argument stands.
+    pub loc: Loc,
+    /// The value's type.
+    pub ty: Type,
+    /// Least value over the reals.
+    pub lo: f64,
+    /// Greatest value over the reals.
+    pub hi: f64,
+    /// Whether the value may be undefined over the reals.
+    pub nan: bool,
+    /// The format's largest value over the greatest magnitude.
+    pub headroom: Option<f64>,
+    /// What the op itself does; nothing for an argument.
+    pub own: Option<Own>,
+    /// What an error of the value becomes in each output.
+    pub amplification: SmallVec<[f64; 1]>,
+    /// Bound of the error of the value.
+    pub error: Bound,
+    /// What samples showed.
+    pub sampled: Option<Sampled>,
+}
+
+/// What an op itself does to errors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Own {
+    /// Lipschitz constant, all operands together.
+    pub lipschitz: f64,
+    /// The rounding error that it adds.
+    pub delta: f64,
+    /// Relative condition number.
+    pub condition: f64,
+    /// Curvature.
+    pub curvature: f64,
+    /// By output: the part of all contributions to its error; nothing where this and others are unbounded.
+    pub share: SmallVec<[Option<f64>; 1]>,
+}
+
+/// A bound of an error in three forms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// In units of the value.
+    pub absolute: f64,
+    /// In units in the last place of the greatest value; nothing for integers.
+    pub ulps: Option<f64>,
+    /// Relative to the value's least magnitude, or to the option `floor`.
+    pub relative: f64,
+}
+
+/// What a function returns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// The value's type.
+    pub ty: Type,
+    /// Bound of its error.
+    pub error: Bound,
+    /// What samples showed.
+    pub sampled: Option<Sampled>,
+}
+
+impl Row {
+    /// The largest amplification to an output.
+    pub fn largest_amplification(&self) -> f64 {
+        self.amplification.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// The largest share in the error of an output; nothing where the share of none is known.
+    pub fn largest_share(&self) -> Option<f64> {
+        let known = self.own.iter().flat_map(|own| own.share.iter().copied().flatten());
+        known.reduce(f64::max)
+    }
+
+    /// The figures that become attributes and arguments of remarks, by name.
+    pub fn figures(&self) -> Vec<(&'static str, f64)> {
+        let own = self.own.iter().flat_map(|own| {
+            [
+                ("lipschitz", own.lipschitz),
+                ("delta", own.delta),
+                ("condition", own.condition),
+                ("curvature", own.curvature),
+            ]
+        });
+        own.chain([("amplification", self.largest_amplification()), ("error", self.error.absolute)]).collect()
+    }
+}
+
+impl Report {
+    /// The report of a function with the given body. Relative errors are related to at least `floor`.
+    pub fn new(
+        function: &str,
+        loc: Loc,
+        body: &Body,
+        errors: &Errors,
+        calibration: Option<&Calibration>,
+        floor: f64,
+    ) -> Report {
+        let build = Builder { body, errors, calibration, floor };
+        let mut report = Report {
+            function: function.into(),
+            loc,
+            rows: build.rows(),
+            outputs: errors.results().iter().map(|&v| build.output(v)).collect(),
+            largest_path: errors.largest_path(),
+            total_curvature: errors.total_curvature(),
+            calibration: calibration.map(|c| (c.samples, c.reference)),
+        };
+        report.set_shares(&build.contributions());
+        report
+    }
+
+    fn set_shares(&mut self, contributions: &[SmallVec<[f64; 1]>]) {
+        let mut all: SmallVec<[f64; 1]> = SmallVec::from_elem(0.0, self.outputs.len());
+        for of in contributions {
+            all.iter_mut().zip(of).for_each(|(sum, &x)| *sum = add(*sum, x));
+        }
+        let part = |x: f64, all: f64| match () {
+            () if x == 0.0 => Some(0.0),
+            () if all.is_finite() => Some(x / all),
+            () => x.is_finite().then_some(0.0),
+        };
+        let owns = self.rows.iter_mut().filter_map(|row| row.own.as_mut());
+        for (own, of) in owns.zip(contributions) {
+            own.share = of.iter().zip(&all).map(|(&x, &all)| part(x, all)).collect();
+        }
+    }
+
+    /// The greatest bound of the absolute error of an output.
+    pub fn largest_error(&self) -> f64 {
+        self.outputs.iter().map(|output| output.error.absolute).fold(0.0, f64::max)
+    }
+}
+
+struct Builder<'a> {
+    body: &'a Body,
+    errors: &'a Errors,
+    calibration: Option<&'a Calibration>,
+    floor: f64,
+}
+
+impl Builder<'_> {
+    fn rows(&self) -> Vec<Row> {
+        let body = self.body;
+        let entry = body.entry();
+        let arguments = entry.map_or(&[][..], |b| body.arguments(b)).iter().enumerate();
+        let arguments = arguments.filter_map(|(n, &v)| {
+            let loc = body.argument_loc(entry?, n);
+            Some(self.row(v, Row { name: "argument", index: n, loc, ..self.blank(v) }))
+        });
+        let results = self.errors.ops().iter().flat_map(|(op, figures)| {
+            figures.iter().zip(body.results(*op)).enumerate().map(|(n, (own, v))| {
+                let loc = body.op(*op).loc.clone();
+                let row = Row {
+                    op: Some(*op),
+                    name: body.name(*op),
+                    index: n,
+                    results: figures.len(),
+                    loc,
+                    ..self.blank(v)
+                };
+                self.row(v, Row { own: Some(own_figures(own)), ..row })
+            })
+        });
+        arguments.chain(results).collect()
+    }
+
+    fn blank(&self, value: Value) -> Row {
+        let range = self.errors.range(value).exact;
+        let ty = self.body.ty(value);
+        Row {
+            op: None,
+            name: "",
+            index: 0,
+            results: 1,
+            loc: Loc::Unknown,
+            ty,
+            lo: range.lo,
+            hi: range.hi,
+            nan: range.may_be_nan,
+            headroom: ty.format().map(|f| f.max_finite() / magnitude(&range)),
+            own: None,
+            amplification: SmallVec::new(),
+            error: self.bound(value),
+            sampled: None,
+        }
+    }
+
+    fn row(&self, value: Value, row: Row) -> Row {
+        let steepest = |s: ngc_numerics::Sensitivity| if s.jump > 0.0 { f64::INFINITY } else { s.lipschitz };
+        let amplification = self.errors.amplification(value).map(steepest).collect();
+        Row { amplification, sampled: self.sampled(value), ..row }
+    }
+
+    fn output(&self, value: Value) -> Output {
+        Output { ty: self.body.ty(value), error: self.bound(value), sampled: self.sampled(value) }
+    }
+
+    fn bound(&self, value: Value) -> Bound {
+        let format = self.body.ty(value).format();
+        Bound {
+            absolute: self.errors.absolute(value),
+            ulps: format.map(|f| self.errors.ulps(value, f)),
+            relative: self.errors.relative(value, self.floor),
+        }
+    }
+
+    fn sampled(&self, value: Value) -> Option<Sampled> {
+        self.calibration.and_then(|c| c.of(value))
+    }
+
+    /// What the rounding of each result of an op adds to each output.
+    fn contributions(&self) -> Vec<SmallVec<[f64; 1]>> {
+        let values =
+            self.errors.ops().iter().flat_map(|(op, figures)| figures.iter().zip(self.body.results(*op)));
+        values.map(|(own, v)| self.errors.contribution(v, own).collect()).collect()
+    }
+}
+
+fn own_figures(own: &Figures) -> Own {
+    let steep = own.sensitivity.iter().map(|way| if way.jump > 0.0 { f64::INFINITY } else { way.lipschitz });
+    Own {
+        lipschitz: steep.fold(0.0, add),
+        delta: own.delta,
+        condition: own.condition,
+        curvature: own.curvature,
+        share: SmallVec::new(),
+    }
+}
+
+/// The name of an argument: as its location says, or as the source spells it, without `%`.
+pub fn argument_name(loc: &Loc, sources: &Sources) -> Option<String> {
+    match loc {
+        Loc::Source { file, offset } => {
+            let rest = sources.file(*file)?.text.get(*offset as usize..)?.strip_prefix('%')?;
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || "_$.-".contains(c))).unwrap_or(rest.len());
+            Some(rest[..end].to_string())
+        }
+        Loc::Explicit(kind) => match &**kind {
+            LocKind::Name(name, _) => Some(name.to_string()),
+            _ => None,
+        },
+        Loc::Unknown => None,
+    }
+}

@@ -1,0 +1,146 @@
+//! The report of `--analyze`, and the samples that it is given.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use ngc_formats::{npz, safetensors};
+use ngc_ir::pass::Pipeline;
+use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
+use ngc_numerics::{DType, Format as Number};
+use ngc_passes::analysis::calibrate::{Parameter, Samples};
+use ngc_passes::analysis::report::{Exchange, argument_name};
+
+use super::flags::{Flags, Format};
+use crate::io::read_bytes;
+use crate::load::choose_function;
+use crate::progress::Progress;
+
+/// The form of the report, if one is wanted.
+pub fn form(flags: &Flags) -> Option<Format> {
+    flags.analysis_report.or(flags.analysis_report_output.as_ref().map(|_| Format::Text))
+}
+
+/// Whether the flags ask for what only the pass `analyze` gives.
+///
+/// # Errors
+/// Says so when the pass is not to run.
+pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
+    let flag = match () {
+        () if !flags.calibrate.is_empty() => "--calibrate",
+        () if flags.calibrate_function.is_some() => {
+            return Err("error: --calibrate-function needs --calibrate".into());
+        }
+        () if form(flags).is_some() => "--analysis-report",
+        () => return Ok(()),
+    };
+    if pipeline.steps.iter().any(|step| step.pass.name() == "analyze") {
+        return Ok(());
+    }
+    Err(format!("error: {flag} is about the pass 'analyze', which does not run; add --analyze"))
+}
+
+/// What the pass is given for a module. Notes on how the samples were read go to `found`.
+///
+/// # Errors
+/// A message that names the file and array and says what would fit.
+pub fn exchange(
+    flags: &Flags,
+    module: &Module,
+    sources: &Sources,
+    found: &mut Vec<Diagnostic>,
+) -> Result<Exchange, String> {
+    let mut exchange = Exchange { reports: form(flags).map(|_| Mutex::default()), ..Exchange::default() };
+    if flags.calibrate.is_empty() {
+        return Ok(exchange);
+    }
+    let function = choose_function(module, flags.calibrate_function.as_deref(), "--calibrate-function")
+        .map_err(|message| format!("error: {message}"))?;
+    let parameters = parameters(module, &function, sources);
+    let void_as = parameters.iter().filter_map(|p| p.ty.elem()).find(has_no_name_in_numpy);
+    let mut samples = Samples::of(&function);
+    for path in &flags.calibrate {
+        for file in files(path)? {
+            let (_, bytes) = read_bytes(&file)?;
+            let arrays = npz::read(&bytes, void_as).map_err(|e| format!("error: {}", e.within(&file)))?;
+            let notes = samples.add(&parameters, arrays).map_err(|e| format!("error: {file}: {e}"))?;
+            let warn = |note| Diagnostic::new(Severity::Warning, Loc::Unknown, format!("{file}: {note}"));
+            found.extend(notes.into_iter().map(warn));
+        }
+    }
+    let progress = Progress::new("calibrating");
+    exchange.progress = Some(Box::new(move |done, total| progress.update(done, total)));
+    exchange.samples = Some(samples);
+    Ok(exchange)
+}
+
+/// Brings the weights into memory that a module names beside itself; the result are their keys.
+///
+/// # Errors
+/// A message that names the file.
+pub fn attach_weights(module: &mut Module, input: &str) -> Result<Vec<String>, String> {
+    let before: Vec<String> = module.resources.keys().cloned().collect();
+    let folder = Path::new(input).parent().map(Path::to_path_buf).unwrap_or_default();
+    safetensors::attach_weights(module, &folder)
+        .map_err(|e| format!("error: {}", e.within(format_args!("the weights of '{input}'"))))?;
+    Ok(module.resources.keys().filter(|key| !before.contains(key)).cloned().collect())
+}
+
+/// The reports of one module, in the form that is wanted.
+pub fn render(form: Format, exchange: &Exchange, sources: &Sources) -> String {
+    let Some(runs) = &exchange.reports else { return String::new() };
+    let runs = runs.lock().unwrap_or_else(|e| e.into_inner());
+    let mut out = String::new();
+    for (n, reports) in runs.iter().enumerate() {
+        let of =
+            if runs.len() > 1 { format!(", analysis {} of {}", n + 1, runs.len()) } else { String::new() };
+        for report in reports {
+            match form {
+                Format::Text => {
+                    out.push_str(&report.text(sources, &of));
+                    out.push('\n');
+                }
+                Format::Json => {
+                    for mut line in report.json(sources) {
+                        line["analysis"] = (n + 1).into();
+                        out.push_str(&line.to_string());
+                        out.push('\n');
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+fn parameters(module: &Module, function: &str, sources: &Sources) -> Vec<Parameter> {
+    let body = module.symbol(function).and_then(|f| module.body.body(f));
+    let Some((body, entry)) = body.and_then(|b| Some((b, b.entry()?))) else { return Vec::new() };
+    let name = |n| argument_name(&body.argument_loc(entry, n), sources);
+    let arguments = body.arguments(entry).iter().enumerate();
+    arguments.map(|(n, &v)| Parameter { name: name(n), ty: body.ty(v) }).collect()
+}
+
+/// NumPy stores such elements as bytes without a meaning.
+fn has_no_name_in_numpy(ty: &DType) -> bool {
+    matches!(ty, DType::Float(f) if !matches!(f, Number::F64 | Number::F32 | Number::F16))
+}
+
+/// The file, or the .npz files of a folder by name.
+fn files(path: &str) -> Result<Vec<String>, String> {
+    if !Path::new(path).is_dir() {
+        return Ok(vec![path.to_string()]);
+    }
+    let error = |e: std::io::Error| format!("error: cannot read '{path}': {e}");
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(error)? {
+        let file = entry.map_err(error)?.path();
+        if file.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
+            files.push(file.display().to_string());
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(format!("error: the folder '{path}' holds no .npz file"));
+    }
+    Ok(files)
+}
