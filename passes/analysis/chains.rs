@@ -10,10 +10,10 @@ use ngc_dialects::transfer::Flow;
 use ngc_ir::op_def::Elementwise;
 use ngc_ir::{Body, Op, Semantics, Value};
 use ngc_numerics::expr::Constant;
-use ngc_numerics::figures::{div, intersect, mignitude, mul};
+use ngc_numerics::figures::{div, magnitude, mignitude, mul};
 use ngc_numerics::program::{Program, Step};
 use ngc_numerics::taylor::{self, ErrorBound, Inexact, Options, Precision, RoundedGraph};
-use ngc_numerics::{Cmp, Enclosure, Format, Interval, Range};
+use ngc_numerics::{Cmp, Enclosure, Format, Interval, Mixed, Range};
 use rug::Rational;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -37,8 +37,6 @@ pub struct Chains {
     /// By value: the chain that would end there.
     chains: Vec<Option<Chain>>,
     known: FxHashMap<Vec<u64>, ErrorBound>,
-    /// Relative bounds, each with its floor.
-    relative: FxHashMap<Value, (f64, f64)>,
 }
 
 /// Elementwise ops, by their results in order, and the values that enter them.
@@ -72,16 +70,6 @@ impl Chains {
         let returns = body.op(op).def.is_some_and(|d| d.traits.terminator);
         for &v in body.operands(op) {
             self.end(body, v, flow, returns);
-        }
-    }
-
-    /// Bound of the error of a value relative to its magnitude, or to `floor` where that is greater; infinite unless a
-    /// chain ends there.
-    pub fn relative(&self, value: Value, floor: f64) -> f64 {
-        match self.relative.get(&value) {
-            // Relative to a magnitude below the bound's own floor the error may be greater by their quotient.
-            Some(&(bound, own)) => mul(bound, div(own, floor).max(1.0)),
-            None => f64::INFINITY,
         }
     }
 
@@ -135,19 +123,13 @@ impl Chains {
         }
         chain.bounded = true;
         let chain = chain.clone();
-        if let Some(bound) = self.bound(body, &chain, flow) {
-            let (range, error) = (flow.range(v), flow.error(v));
-            if !bound.absolute.is_finite()
-                || bound.range.1 > format.max_finite()
-                || bound.range.0 < -format.max_finite()
-            {
-                return;
-            }
-            let found = Enclosure::new(bound.range.0, bound.range.1);
-            let narrowed = |x: &Interval| intersect(x, &found);
-            let range = Range { exact: narrowed(&range.exact), computed: narrowed(&range.computed) };
-            flow.set(v, range, error.min(bound.absolute));
-            self.relative.insert(v, (bound.relative, bound.floor));
+        let Some(bound) = self.bound(body, &chain, flow) else { return };
+        let values = Enclosure::new(bound.range.0, bound.range.1);
+        if bound.absolute.is_finite() && magnitude(&values) <= format.max_finite() {
+            // |error| ≤ r max(|exact|, floor) ≤ r |exact| + r floor
+            let least = mignitude(&flow.range(v).exact).max(mignitude(&values));
+            let eta = if least >= bound.floor { 0.0 } else { mul(bound.relative, bound.floor) };
+            flow.narrow(v, &values, bound.absolute, Mixed { rho: bound.relative, eta });
         }
     }
 
@@ -171,7 +153,8 @@ impl Chains {
             return Some(known);
         }
         let end = *chain.members.last()?;
-        let bound = self.search(&graph, &sides, inexact, flow.error(end), &flow.range(end).exact);
+        let bound =
+            self.search(&graph, &sides, inexact, flow.error(end), flow.relative(end), &flow.range(end).exact);
         if let Some(bound) = bound {
             self.known.insert(key, bound);
         }
@@ -185,6 +168,7 @@ impl Chains {
         sides: &[(f64, f64)],
         inexact: Vec<Inexact>,
         error: f64,
+        relative: Mixed,
         exact: &Interval,
     ) -> Option<ErrorBound> {
         let limit = self.effort.min(self.pool / POOL);
@@ -199,7 +183,8 @@ impl Chains {
             return None;
         }
         let first = run(&options);
-        let relative = div(error, mignitude(exact).max(first.floor));
+        let least = mignitude(exact).max(first.floor);
+        let relative = div(error, least).min(relative.from(least));
         let better = first.absolute < 0.95 * error || first.relative < 0.95 * relative;
         if !better || first.absolute == 0.0 {
             return Some(first);
@@ -234,7 +219,7 @@ impl Member {
         match body.name(op) {
             "ng.convert" if operands.iter().all(float) => Some(Member::Cast(result.format()?)),
             "ng.compare" if operands.iter().all(float) => {
-                let cmp = body.with_signature(op, |s| ngc_dialects::ng::compare::direction(s))??;
+                let cmp = body.with_signature(op, ngc_dialects::ng::compare::direction)??;
                 Some(Member::Compare(cmp))
             }
             "ng.select" | "ng.where" if operands[1..].iter().all(float) => {

@@ -109,7 +109,7 @@ fn relative_bounds_rank_what_absolute_ones_do_not() {
     // A floor above the value only lowers a relative bound, and one below the search's own floor is no way around it.
     assert!(errors.relative(naive, 1.0) <= 4.9e-15);
     let alone = f.errors(&ranges, 0);
-    assert!(alone.relative(cured, 0.0) > 10.0 * errors.relative(cured, 0.0));
+    assert!(alone.relative(naive, 0.0) > 5.0 * errors.relative(naive, 0.0));
     assert!(alone.absolute(naive) >= errors.absolute(naive));
 }
 
@@ -284,7 +284,7 @@ fn check(r: &mut Random, ops: &[&'static OpDef], tally: &mut Tally) {
     whole.returns(&all);
     let module = whole.module(&all);
     let ranges: Vec<(f64, f64)> = SHAPES.iter().map(|_| random_range(r, format)).collect();
-    let errors = f.errors(&ranges, r.pick(&[1 << 8, 1 << 11, 1 << 13]));
+    let errors = f.errors(&ranges, r.pick(&[1 << 9, 1 << 12, 1 << 15]));
     let alone = f.errors(&ranges, 0);
     let floors = [0.0, format.min_normal(), 0.125];
     for _ in 0..6 {
@@ -358,7 +358,7 @@ fn no_bound_of_a_chain_is_ever_exceeded() {
         check(&mut r, &ops, &mut tally);
     }
     println!("{} values, {} bounded, {} tensors sharper", tally.values, tally.bounded, tally.sharper);
-    assert!(tally.bounded * 3 > tally.values && tally.sharper * 60 > tally.values, "too little is tested");
+    assert!(tally.bounded * 3 > tally.values && tally.sharper * 100 > tally.values, "too little is tested");
 }
 
 /// A body of `count` elementwise ops in chains with ever other ranges.

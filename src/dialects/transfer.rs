@@ -85,6 +85,16 @@ impl Flow {
         self.set_mixed(value, range, error, Mixed::absolute(error));
     }
 
+    /// Narrows what is known of a value by what was found otherwise: its values, exact and computed, and its error,
+    /// absolute and relative.
+    pub fn narrow(&mut self, value: Value, values: &Interval, error: f64, relative: Mixed) {
+        let Range { exact, computed } = self.range(value);
+        let mut range = Range { exact: intersect(&exact, values), computed: intersect(&computed, values) };
+        let error = settle(&mut range, self.error(value).min(error));
+        let relative = relative.better(self.relative(value), &range.exact, f64::MIN_POSITIVE);
+        self.set_mixed(value, range, error, relative);
+    }
+
     fn set_mixed(&mut self, value: Value, range: Range, error: f64, mixed: Mixed) {
         if self.ranges.len() <= value.index() {
             self.ranges.resize(value.index() + 1, Range::WHOLE);
