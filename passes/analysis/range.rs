@@ -6,7 +6,7 @@
 
 use ngc_dialects::transfer::{self, Flow};
 use ngc_ir::pass::{Analysis, Function};
-use ngc_ir::{Attr, Body, Context, Op, Signature, Type, Value, ValueDef};
+use ngc_ir::{Attr, Body, Context, Op, Resources, Signature, Type, Value, ValueDef};
 use ngc_numerics::figures::WHOLE;
 use ngc_numerics::{DType, Enclosure};
 
@@ -19,23 +19,28 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Ranges of a function's body; `arg_attrs` is the function's attribute of that name.
-    pub fn of_function(body: &Body, arg_attrs: Option<&Attr>) -> Ranges {
-        Ranges::of_body(body, &stated(body, arg_attrs))
+    /// Ranges of a function's body; `arg_attrs` is the function's attribute of that name, `resources` are those of its
+    /// module.
+    pub fn of_function(body: &Body, arg_attrs: Option<&Attr>, resources: &Resources) -> Ranges {
+        let flow = Flow::of_function(body, arg_attrs, resources);
+        Ranges { flow }.flowing(body, &stated(body, arg_attrs))
     }
 
     /// Ranges of a body whose entry block has arguments of the given ranges.
     pub fn of_body(body: &Body, arguments: &[Interval]) -> Ranges {
-        let mut ranges = Ranges::default();
+        Ranges::default().flowing(body, arguments)
+    }
+
+    fn flowing(mut self, body: &Body, arguments: &[Interval]) -> Ranges {
         for (n, interval) in arguments.iter().enumerate() {
             if let Some(&v) = body.entry().and_then(|b| body.arguments(b).get(n)) {
-                ranges.flow.set(v, Range::both(*interval), 0.0);
+                self.flow.set(v, Range::both(*interval), 0.0);
             }
         }
         for op in body.walk() {
-            ranges.update(body, op);
+            self.update(body, op);
         }
-        ranges
+        self
     }
 
     /// Computes the ranges of an op's results from those of its operands.
@@ -56,7 +61,7 @@ impl Ranges {
 
 impl Analysis for Ranges {
     fn compute(function: &Function, _: &Context) -> Ranges {
-        Ranges::of_function(&function.body, function.attrs.get("arg_attrs"))
+        Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources)
     }
 }
 

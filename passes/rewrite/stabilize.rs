@@ -221,7 +221,7 @@ pub fn stabilize(context: &ngc_ir::Context, function: &mut Function, rules: &Rul
     for _ in 0..MAX_ROUNDS {
         let before = report.applied.len();
         let mut missed: BTreeMap<(usize, String), Step> = BTreeMap::new();
-        let mut ranges = Ranges::of_function(&function.body, arg_attrs.as_ref());
+        let mut ranges = Ranges::of_function(&function.body, arg_attrs.as_ref(), &function.resources);
         let mut rewriter = Rewriter::new(context, &mut function.body);
         let mut ops = rewriter.body().walk().into_iter().rev();
         // One graph serves until the body changes.

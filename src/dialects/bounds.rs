@@ -5,12 +5,12 @@ use ngc_ir::{Signature, Type};
 use ngc_numerics::figures::{self, add, div, half_ulp, intersect, magnitude, mul};
 use ngc_numerics::summation::{Summation, narrowing, roundings};
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Figures, Form, Format, Interval, Mixed, Operands, Prim, Range, Sensitivity,
-    enclosure,
+    Binary64, DType, Enclosure, Extent, Figures, Form, Format, Interval, Mixed, Operands, Prim, Range,
+    Sensitivity, enclosure,
 };
 use smallvec::{SmallVec, smallvec};
 
-use crate::transfer::{count, decomposed, extent_along};
+use crate::transfer::{along, counted, decomposed};
 
 /// Both sides of ranges by one function of intervals.
 fn each(x: &[Range], f: impl Fn(&[Interval]) -> Interval) -> Range {
@@ -115,7 +115,7 @@ pub(crate) const EXTREME: Option<TransferFn> = Some(|s, x, results| {
         _ => f64::INFINITY,
     };
     // Of no elements, which an unknown extent may mean, it is an infinity, or the end of an integer type.
-    let surely = count(s).is_some_and(|n| n > 0.0);
+    let surely = counted(s, x).least > 0.0;
     if !surely && format.is_some_and(|f| !f.has_infinity()) {
         return None;
     }
@@ -145,18 +145,19 @@ pub(crate) fn times(x: Interval, y: Interval) -> Interval {
     enclosure::apply(&Binary64, Prim::Mul, &[&x, &y])
 }
 
-/// The sum of `n` values of a range.
-pub(crate) fn repeated(x: Interval, n: Option<f64>) -> Interval {
+/// The sum of so many values of a range.
+pub(crate) fn repeated(x: Interval, n: Extent) -> Interval {
     // Opposite infinities have no sum.
     let opposed = x.lo == f64::NEG_INFINITY && x.hi == f64::INFINITY;
     let x = Enclosure { may_be_nan: x.may_be_nan || opposed, ..x };
-    match n {
-        Some(n) => times(x, Enclosure::point(n)),
-        None => Enclosure {
-            lo: if x.lo < 0.0 { f64::NEG_INFINITY } else { 0.0 },
-            hi: if x.hi > 0.0 { f64::INFINITY } else { 0.0 },
-            may_be_nan: x.may_be_nan,
-        },
+    if n.most.is_finite() {
+        return times(x, Enclosure::new(n.least, n.most));
+    }
+    let least = times(x, Enclosure::point(n.least));
+    Enclosure {
+        lo: if x.lo < 0.0 { f64::NEG_INFINITY } else { least.lo },
+        hi: if x.hi > 0.0 { f64::INFINITY } else { least.hi },
+        may_be_nan: x.may_be_nan,
     }
 }
 
@@ -205,10 +206,10 @@ pub(crate) fn settled(
 
 /// The sum over axes.
 pub(crate) const SUM: Option<TransferFn> = Some(|s, x, results| {
-    let n = count(s);
+    let n = counted(s, x);
     let [x0] = x.ranges else { return None };
     let image = each(x, |x| repeated(x[0], n));
-    let terms = n.unwrap_or(f64::INFINITY);
+    let terms = n.most;
     let Some(format) = results[0].format() else {
         return whole_numbers(x, image.exact.hull(image.computed), terms);
     };
@@ -248,10 +249,14 @@ fn narrowed_twice(acc: Format, format: Format, size: f64) -> f64 {
     if first == 0.0 && size <= format.max_finite() { 0.0 } else { add(first, second) }
 }
 
+fn finite(n: f64) -> Option<f64> {
+    n.is_finite().then_some(n)
+}
+
 /// The product over axes.
 pub(crate) const PRODUCT: Option<TransferFn> = Some(|s, x, results| {
-    let n = count(s);
-    products(s, x, results, n, false)
+    let n = counted(s, x);
+    products(s, x, results, finite(n.most), n.known().is_none())
 });
 
 /// Products of up to `n` elements.
@@ -307,10 +312,10 @@ pub(crate) fn products(
 
 /// Running sums along an axis.
 pub(crate) const RUNNING_SUM: Option<TransferFn> = Some(|s, x, results| {
-    let n = extent_along(s)?;
+    let n = finite(along(s, x).most)?;
     let zero = Enclosure::point(0.0);
     let image = each(x, |x| {
-        let all = x[0].hull(repeated(x[0], Some(n)));
+        let all = x[0].hull(repeated(x[0], Extent::exactly(n)));
         if s.flag("exclusive") { all.hull(zero) } else { all }
     });
     let Some(format) = results[0].format() else {
@@ -326,7 +331,7 @@ pub(crate) const RUNNING_SUM: Option<TransferFn> = Some(|s, x, results| {
 
 /// Running products along an axis.
 pub(crate) const RUNNING_PRODUCT: Option<TransferFn> =
-    Some(|s, x, results| products(s, x, results, extent_along(s), true));
+    Some(|s, x, results| products(s, x, results, finite(along(s, x).most), true));
 
 /// Inner products of `terms` pairs of elements of the first two operands, and the third operand added to them, all in
 /// the format of accumulation.
@@ -334,12 +339,12 @@ pub(crate) fn contraction(
     s: &Signature<'_>,
     x: &[Range],
     results: &[Type],
-    terms: Option<f64>,
+    terms: Extent,
     padded: bool,
 ) -> Option<Vec<Figures>> {
     let zero = |x: Interval| if padded { x.hull(Enclosure::point(0.0)) } else { x };
     let product = |a: Interval, b: Interval| repeated(times(zero(a), b), terms);
-    let n = terms.unwrap_or(f64::INFINITY);
+    let n = terms.most;
     let image = each(x, |x| {
         let sum = product(x[0], x[1]);
         x.get(2).map_or(sum, |b| enclosure::apply(&Binary64, Prim::Add, &[&sum, b]))
@@ -478,15 +483,17 @@ pub(crate) fn conversion(x: &[Range], from: DType, to: DType) -> Option<Vec<Figu
             return truth(x, verdict);
         }
         _ => {
-            let (lo, hi) = to.int_range();
-            let (lo, hi) = (lo as f64, hi as f64);
+            let (lo, last) = to.int_range();
+            let (lo, hi) = (lo as f64, last as f64);
+            let greatest = if hi as i128 > i128::from(last) { hi.next_down() } else { hi };
             let cut = |x: Interval| {
                 let inside = !x.may_be_nan && x.lo >= lo && x.hi <= hi;
                 match (from.is_float(), inside) {
                     (true, _) if x.may_be_nan || x.is_undefined() => {
                         Enclosure::new(lo, hi).hull(Enclosure::point(0.0))
                     }
-                    (true, _) => Enclosure::new(x.lo.trunc().clamp(lo, hi), x.hi.trunc().clamp(lo, hi)),
+                    // The greatest integer of 64 bits is no f64, but less than the next one.
+                    (true, _) => Enclosure::new(x.lo.trunc().clamp(lo, greatest), x.hi.trunc().clamp(lo, hi)),
                     (false, true) => x,
                     _ => Enclosure::new(lo, hi),
                 }

@@ -177,9 +177,8 @@ impl Known {
         let s = Signature { def: s_def, operands: &types, attrs: &body.op(op).attrs };
         let lent = self.lend(operands, ranges);
         let x = lent.operands(ranges);
-        let flags: SmallVec<[Flags; 2]> = (0..found.len())
-            .map(|n| flags(&s, &x, body.ty(body.result(op, n)), &found[n].range))
-            .collect();
+        let flags: SmallVec<[Flags; 2]> =
+            (0..found.len()).map(|n| flags(&s, &x, body.ty(body.result(op, n)), &found[n].range)).collect();
         let constant = rearranged(&s, &x, &body.result_types(op));
         drop(lent);
         let extents = self.inferred(&s, operands, &body.result_types(op));
@@ -192,7 +191,12 @@ impl Known {
     }
 
     /// The extents of results: what is inferred from the least ones of the operands, and from the greatest.
-    fn inferred(&self, s: &Signature<'_>, operands: &[Value], results: &[Type]) -> SmallVec<[Option<Extents>; 1]> {
+    fn inferred(
+        &self,
+        s: &Signature<'_>,
+        operands: &[Value],
+        results: &[Type],
+    ) -> SmallVec<[Option<Extents>; 1]> {
         let known = |v: &Value| self.entry(*v).and_then(|e| e.extents.as_ref());
         let none = || results.iter().map(|_| None).collect();
         if !operands.iter().any(|v| known(v).is_some()) || !grows_with_extents(s) {
@@ -263,14 +267,14 @@ fn flags(s: &Signature<'_>, x: &Operands<'_>, ty: Type, range: &Range) -> Flags 
     };
     let integer = match s.def.short_name() {
         // Elements of operands as they are.
-        "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "broadcast_to" | "slice" | "reverse"
-        | "tile" | "gather" | "gather_elements" | "split" => return x.flags(0).and(by_range),
+        "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "broadcast_to" | "slice"
+        | "reverse" | "tile" | "gather" | "gather_elements" | "split" => return x.flags(0).and(by_range),
         "concat" => return (0..count).map(|i| x.flags(i)).fold(Flags::NONE, Flags::or).and(by_range),
         "select" | "where" if count == 3 => return x.flags(1).or(x.flags(2)).and(by_range),
         // Sums and products of integers, and the nearest number of a format to an integer, are integers.
         "matmul" | "conv" => whole(count),
-        "reduce_sum" | "reduce_prod" | "reduce_max" | "reduce_min" | "cumsum" | "cumprod" | "sort" | "convert"
-        | "max_pool" | "global_max_pool" => whole(1),
+        "reduce_sum" | "reduce_prod" | "reduce_max" | "reduce_min" | "cumsum" | "cumprod" | "sort"
+        | "convert" | "max_pool" | "global_max_pool" => whole(1),
         _ => integral(s, x),
     };
     Flags { integer: integer || by_range.integer, ..by_range }
@@ -288,9 +292,7 @@ pub(crate) fn integral(s: &Signature<'_>, x: &Operands<'_>) -> bool {
         let next = match step {
             Step::Var(i) => x.flags(*i).integer,
             Step::Param(i) => e.params.get(*i).is_some_and(|&p| Flags::of_number(p).integer),
-            Step::Const(i) => {
-                Flags::of(&enclosure::constant(&Binary64, &program.constants()[*i])).integer
-            }
+            Step::Const(i) => Flags::of(&enclosure::constant(&Binary64, &program.constants()[*i])).integer,
             Step::Apply(Floor | Ceil | RoundEven | Trunc | Sign, _) => true,
             Step::Apply(Neg | Abs | Add | Sub | Mul | Square | Min | Max | Rem | Fma, operands) => {
                 operands.iter().all(|&i| whole[i])
@@ -323,6 +325,8 @@ fn rearranged(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<A
         return same.then(|| Arc::new(Tensor { dtype, shape, data: tensor.data.clone() }));
     }
     let Semantics::Primitive(evaluate) = s.def.semantics else { return None };
-    let [moved] = &mut evaluate(&Evaluator { mode: Mode::Rounded }, s, &[tensor]).ok()?[..] else { return None };
+    let [moved] = &mut evaluate(&Evaluator { mode: Mode::Rounded }, s, &[tensor]).ok()?[..] else {
+        return None;
+    };
     Some(Arc::new(std::mem::replace(moved, Tensor::bool_scalar(false))))
 }

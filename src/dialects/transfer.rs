@@ -8,17 +8,22 @@
 use std::sync::OnceLock;
 
 use ngc_ir::op_def::Elementwise;
-use ngc_ir::{Block, Body, Builder, Context, Loc, Op, Semantics, Signature, Type, Value};
+use ngc_ir::{
+    Attr, Block, Body, Builder, Context, Dim, Loc, Op, Resources, Semantics, Signature, Type, Value,
+};
 use ngc_numerics::dual::{self, Jet};
 use ngc_numerics::figures::{self, WHOLE, add, div, half_ulp, intersect, magnitude, mignitude, mul, widen};
 use ngc_numerics::program::Step;
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Figures, Form, Format, Interval, Mixed, Operands, Prim, Range, Sensitivity,
+    Binary64, ConstantFacts, DType, Enclosure, Extent, Figures, Flags, Form, Format, Interval, Mixed,
+    Operands, Prim, Range, Sensitivity, Tensor, weights,
 };
 use smallvec::SmallVec;
 
+use crate::known::{self, Known};
 use crate::ng::infer;
 use crate::relative::{self, Term};
+use crate::weighted;
 
 /// The figures of the results of an op on operands of the given ranges.
 pub fn transfer(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Vec<Figures> {
@@ -33,7 +38,19 @@ pub fn transfer_aliased(
     alias: &[usize],
     results: &[Type],
 ) -> Vec<Figures> {
-    let own = s.def.transfer.and_then(|hook| hook(s, &Operands::of_ranges(operands), results));
+    transfer_known(s, &Operands::of_ranges(operands), alias, results)
+}
+
+/// As [`transfer_aliased`], where more may be known of the operands than their ranges.
+pub fn transfer_known(
+    s: &Signature<'_>,
+    operands: &Operands<'_>,
+    alias: &[usize],
+    results: &[Type],
+) -> Vec<Figures> {
+    let ranges = populated(s, operands);
+    let operands = &Operands { ranges: &ranges, ..*operands };
+    let own = s.def.transfer.and_then(|hook| hook(s, operands, results));
     let found = own.or_else(|| match s.def.semantics {
         Semantics::Elementwise(of) => {
             let function = of(s).ok()?;
@@ -51,6 +68,16 @@ pub fn transfer_aliased(
         within_type(figures, *ty);
     }
     found
+}
+
+/// A tensor without elements has no values, so whatever was found of them, 0 serves as well; a rule for no terms need
+/// then not look out for infinite or undefined ones.
+fn populated(s: &Signature<'_>, operands: &[Range]) -> SmallVec<[Range; 4]> {
+    let empty = |i: usize| {
+        s.operands.get(i).and_then(|ty| ty.shape()).is_some_and(|shape| shape.contains(&Dim::Static(0)))
+    };
+    let nothing = Range::both(Enclosure::point(0.0));
+    operands.iter().enumerate().map(|(i, &range)| if empty(i) { nothing } else { range }).collect()
 }
 
 /// No integer leaves its type, and nothing else is known of a value that is no number.
@@ -74,12 +101,53 @@ fn within_type(figures: &mut Figures, ty: Type) {
 /// where it is infinite, so is the computed one, alike.
 #[derive(Clone, Debug, Default)]
 pub struct Flow {
+    known: Known,
     ranges: Vec<Range>,
     errors: Vec<f64>,
     mixed: Vec<Mixed>,
 }
 
 impl Flow {
+    /// Of a function's body: its constants may lie in the resources of its module, and `arg_attrs`, the function's
+    /// attribute of that name, may bound extents of its arguments.
+    pub fn of_function(body: &Body, arg_attrs: Option<&Attr>, resources: &Resources) -> Flow {
+        let mut flow = Flow { known: Known::new(resources.clone()), ..Flow::default() };
+        let dicts = arg_attrs.and_then(Attr::as_array).unwrap_or_default();
+        let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
+        for (&argument, dict) in arguments.iter().zip(dicts) {
+            if let Attr::Dict(dict) = dict {
+                flow.known.state_extents(argument, body.ty(argument), dict.get("ng.dim_range"));
+            }
+        }
+        flow
+    }
+
+    /// The tensor of a constant; of one whose elements are all alike a single one, with 1 for each extent.
+    pub fn constant(&self, value: Value) -> Option<&Tensor> {
+        self.known.constant(value).map(|tensor| &**tensor)
+    }
+
+    /// Facts of a constant, in all and by channel.
+    pub fn constant_facts(&self, value: Value) -> Option<ConstantFacts> {
+        self.constant(value).map(ConstantFacts::of)
+    }
+
+    /// What a value may be, exact or computed.
+    pub fn flags(&self, value: Value) -> Flags {
+        self.known.flags(value, &self.range(value))
+    }
+
+    /// Estimate of the 2-norm of a constant matrix of type `ty`, of the largest in a stack; no bound.
+    pub fn norm2_estimate(&self, value: Value, ty: Type) -> Option<f64> {
+        let (tensor, shape) = (self.constant(value)?, ty.static_shape()?);
+        let &[.., rows, columns] = &shape[..] else { return None };
+        match tensor.as_floats()? {
+            // All elements alike: a product of two vectors.
+            [w] => w.is_finite().then(|| w.abs() * ((rows * columns) as f64).sqrt()),
+            _ => weights::norm2_estimate(tensor),
+        }
+    }
+
     /// Sets what is known of a value.
     pub fn set(&mut self, value: Value, range: Range, error: f64) {
         self.set_mixed(value, range, error, Mixed::absolute(error));
@@ -134,9 +202,19 @@ impl Flow {
         let alias: SmallVec<[usize; 4]> =
             values.iter().map(|v| values.iter().position(|w| w == v).unwrap_or(0)).collect();
         let results = body.result_types(op);
-        let mut found = body.with_signature(op, |s| transfer_aliased(s, &operands, &alias, &results))?;
+        if let Some((tensor, facts)) = self.known.read(body, op) {
+            let figures = Figures::constant(facts.interval);
+            let value = body.result(op, 0);
+            self.set(value, figures.range, 0.0);
+            self.known.set_constant(value, tensor, facts.flags);
+            return Some(vec![figures]);
+        }
+        let lent = self.known.lend(values, &operands);
+        let x = lent.operands(&operands);
+        let mut found = body.with_signature(op, |s| transfer_known(s, &x, &alias, &results))?;
         let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();
-        let steps = body.with_signature(op, |s| followed(s, &terms)).flatten();
+        let steps = body.with_signature(op, |s| followed(s, &x, &terms)).flatten();
+        drop(lent);
         for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {
             if let Some(fact) = relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op)) {
                 figures.range.exact = intersect(&figures.range.exact, &fact);
@@ -159,12 +237,13 @@ impl Flow {
             let error = settle(&mut figures.range, error);
             self.set_mixed(value, figures.range, error, mixed);
         }
+        self.known.step(body, op, &operands, &found);
         Some(found)
     }
 }
 
 /// Narrows the range by the error, and the error by the range.
-fn settle(range: &mut Range, error: f64) -> f64 {
+pub fn settle(range: &mut Range, error: f64) -> f64 {
     let Range { exact, computed } = *range;
     if error.is_finite() {
         range.computed = intersect(&computed, &widen(&exact, error));
@@ -228,12 +307,13 @@ fn steps(s: &Signature<'_>) -> Option<(Body, Block, Vec<Value>)> {
 
 /// The steps of a decomposition, run on what is known of the operands. Operands without errors, and no hook beside the
 /// decomposition, leave nothing to learn from it: then [`decomposed`] has said all.
-fn followed(s: &Signature<'_>, operands: &[Term]) -> Option<(Flow, Vec<Value>)> {
+fn followed(s: &Signature<'_>, x: &Operands<'_>, operands: &[Term]) -> Option<(Flow, Vec<Value>)> {
     if s.def.transfer.is_none() && operands.iter().all(|x| x.absolute == 0.0) {
         return None;
     }
     let (body, block, ends) = steps(s)?;
     let mut flow = Flow::default();
+    flow.known.enter(body.arguments(block), s.operands, x);
     for (&v, x) in body.arguments(block).iter().zip(operands) {
         flow.set_mixed(v, Range { exact: x.exact, computed: x.moved }, x.absolute, x.mixed);
     }
@@ -244,7 +324,7 @@ fn followed(s: &Signature<'_>, operands: &[Term]) -> Option<(Flow, Vec<Value>)> 
 }
 
 /// The figures of an op from its decomposition: its steps are composed, paths summed for each operand.
-pub fn decomposed(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Option<Vec<Figures>> {
+pub fn decomposed(s: &Signature<'_>, operands: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
     let (body, block, ends) = steps(s)?;
     let arguments = body.arguments(block).to_vec();
     if ends.len() != results.len() || arguments.len() != operands.len() {
@@ -252,11 +332,12 @@ pub fn decomposed(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Op
     }
     // The steps are run on exact inputs from exact and computed operands alike: what they add is the op's own error.
     let mut flow = Flow::default();
+    flow.known.enter(&arguments, s.operands, operands);
     let mut paths: Vec<SmallVec<[Sensitivity; 3]>> =
         vec![SmallVec::from_elem(Sensitivity::NONE, operands.len()); body.num_values()];
     let mut conditions = vec![0.0f64; body.num_values()];
     let mut curvatures = vec![0.0f64; body.num_values()];
-    for (i, (&v, range)) in arguments.iter().zip(operands).enumerate() {
+    for (i, (&v, range)) in arguments.iter().zip(operands.ranges).enumerate() {
         flow.set(v, Range::both(range.hull()), 0.0);
         paths[v.index()][i] = Sensitivity::ONE;
         conditions[v.index()] = 1.0;
@@ -290,13 +371,24 @@ pub fn decomposed(s: &Signature<'_>, operands: &[Range], results: &[Type]) -> Op
 }
 
 /// The figures of a correctly rounded function of corresponding elements.
-fn elementwise(s: &Signature<'_>, e: &Elementwise, x: &[Range], alias: &[usize], ty: Type) -> Figures {
+fn elementwise(
+    s: &Signature<'_>,
+    e: &Elementwise,
+    known: &Operands<'_>,
+    alias: &[usize],
+    ty: Type,
+) -> Figures {
+    let x = known.ranges;
     if x.iter().any(|r| r.exact.is_undefined() || r.computed.is_undefined()) {
         return Figures::unknown(x.len());
     }
     let Some(format) = ty.format() else { return integral(e, x, alias) };
     let params: SmallVec<[Interval; 2]> = e.params.iter().map(|&p| Enclosure::point(p)).collect();
-    let side = |of: fn(&Range) -> Interval| -> SmallVec<[Interval; 3]> { x.iter().map(of).collect() };
+    // A range knows no signs of zeros: where a value may only be zero, it may be either.
+    let zeros =
+        |x: Interval| if x.lo == 0.0 && x.hi == 0.0 { Enclosure { lo: -0.0, hi: 0.0, ..x } } else { x };
+    let side =
+        |of: fn(&Range) -> Interval| -> SmallVec<[Interval; 3]> { x.iter().map(|r| zeros(of(r))).collect() };
     let (exact, computed, hull) = (side(|r| r.exact), side(|r| r.computed), side(Range::hull));
     let at_hull = Analysed::new(e, &params, &hull, alias);
     let value = |args: &[Interval]| {
@@ -312,7 +404,8 @@ fn elementwise(s: &Signature<'_>, e: &Elementwise, x: &[Range], alias: &[usize],
         }
     };
     let image = Range { exact: value(&exact), computed: value(&computed) };
-    let delta = rounding(s, e, &computed, alias, &image.computed, format);
+    let exact = weighted::holds_integers(format, magnitude(&image.computed)) && known::integral(s, known);
+    let delta = if exact { 0.0 } else { rounding(s, e, &computed, alias, &image.computed, format) };
     let rounded = figures::round(format, &image.computed);
     let mut sensitivity = at_hull.sensitivity(e);
     for (way, x) in sensitivity.iter_mut().zip(&hull) {
@@ -571,6 +664,28 @@ fn integral(e: &Elementwise, x: &[Range], alias: &[usize]) -> Figures {
         condition: found.condition,
         curvature: found.curvature,
     }
+}
+
+/// The extent of a dimension of an operand.
+pub(crate) fn extent(s: &Signature<'_>, x: &Operands<'_>, operand: usize, dimension: usize) -> Extent {
+    let shape = s.operands.get(operand).and_then(|ty| ty.shape()).unwrap_or_default();
+    match shape.get(dimension).and_then(|dim| dim.known()) {
+        Some(n) => Extent::exactly(n as f64),
+        None => x.extent(operand, dimension),
+    }
+}
+
+/// The number of elements that a reduction over `axes` takes together.
+pub(crate) fn counted(s: &Signature<'_>, x: &Operands<'_>) -> Extent {
+    let rank = s.operands.first().and_then(|ty| ty.shape()).map_or(0, <[_]>::len);
+    let Ok(axes) = infer::axes(s, rank) else { return Extent::UNKNOWN };
+    axes.iter().map(|&a| extent(s, x, 0, a)).fold(Extent::exactly(1.0), Extent::times)
+}
+
+/// The extent of the attribute `axis` of the first operand.
+pub(crate) fn along(s: &Signature<'_>, x: &Operands<'_>) -> Extent {
+    let rank = s.operands.first().and_then(|ty| ty.shape()).map_or(0, <[_]>::len);
+    infer::axis(s, rank).map_or(Extent::UNKNOWN, |axis| extent(s, x, 0, axis))
 }
 
 /// The number of elements that a reduction over `axes` takes together, if it is known.

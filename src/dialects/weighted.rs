@@ -7,14 +7,14 @@ use ngc_ir::{Signature, Type};
 use ngc_numerics::enclosure;
 use ngc_numerics::figures::{add, half_ulp, intersect, magnitude};
 use ngc_numerics::summation::{Summation, narrowing};
-use ngc_numerics::{Binary64, Enclosure, Figures, Format, Interval, Operands, Prim, Range, Weights};
+use ngc_numerics::{Binary64, Enclosure, Extent, Figures, Format, Interval, Operands, Prim, Range, Weights};
 
 use crate::bounds::{self, ended, settled, summation, times};
 
 /// Where a contraction has its weights, and where its bias.
 pub(crate) struct Contraction {
-    /// The number of terms of each sum, if it is known.
-    pub terms: Option<f64>,
+    /// The number of terms of each sum.
+    pub terms: Extent,
     /// Whether terms may be missing, as in the padding of a convolution.
     pub padded: bool,
     /// The contracted axes of the first two operands, counted from the first.
@@ -42,14 +42,14 @@ pub(crate) fn contraction(
     if !x.ranges.iter().all(finite) {
         return Some(found);
     }
-    let sum = summation(s, format, of.terms?);
+    let sum = summation(s, format, of.terms.most);
     let whole = (0..x.ranges.len()).all(|i| x.flags(i).integer);
     if whole && fits(figures, x, &sum, format) {
         figures.delta = 0.0;
     }
     for weights in [of.weights, 1 - of.weights] {
         let Some(tensor) = x.constant(weights) else { continue };
-        let Some(channels) = Weights::of(tensor, of.axes[weights].clone(), of.terms?) else { continue };
+        let Some(channels) = Weights::of(tensor, of.axes[weights].clone(), of.terms.most) else { continue };
         if channels.is_empty() {
             continue;
         }
@@ -63,9 +63,11 @@ pub(crate) fn contraction(
 /// Whether integers are added without rounding: no partial sum is beyond what the formats hold exactly.
 fn fits(figures: &Figures, x: &Operands<'_>, sum: &Summation, format: Format) -> bool {
     let size = |i: usize| x.get(i).map_or(0.0, |r| magnitude(&r.hull()));
-    let total = add(ngc_numerics::figures::mul(sum.terms, ngc_numerics::figures::mul(size(0), size(1))), size(2));
+    let total =
+        add(ngc_numerics::figures::mul(sum.terms, ngc_numerics::figures::mul(size(0), size(1))), size(2));
     let largest = [size(0), size(1), size(2), total].into_iter().fold(0.0, f64::max);
-    holds_integers(sum.format, largest) && holds_integers(format, magnitude(&figures.range.computed).min(total))
+    holds_integers(sum.format, largest)
+        && holds_integers(format, magnitude(&figures.range.computed).min(total))
 }
 
 /// Whether a format holds every integer of at most this magnitude.
@@ -91,7 +93,14 @@ struct Channels<'a> {
 }
 
 impl Channels<'_> {
-    fn sharpen(&self, figures: &mut Figures, channels: &[Weights], sum: &Summation, format: Format, whole: bool) {
+    fn sharpen(
+        &self,
+        figures: &mut Figures,
+        channels: &[Weights],
+        sum: &Summation,
+        format: Format,
+        whole: bool,
+    ) {
         let data = 1 - self.weights;
         let range = self.x.ranges[data];
         let (reach, integer) = (magnitude(&range.computed), self.x.flags(self.weights).integer);
@@ -119,7 +128,11 @@ impl Channels<'_> {
                     error = add(error, half_ulp(sum.format, add(magnitude(&computed), error)));
                 }
                 // The largest partial sum must not overflow, the last one is what is rounded.
-                if total.is_finite() { ended(sum.format, format, magnitude(&computed), error) } else { f64::INFINITY }
+                if total.is_finite() {
+                    ended(sum.format, format, magnitude(&computed), error)
+                } else {
+                    f64::INFINITY
+                }
             };
             delta = delta.max(own);
             let hull = range.hull();

@@ -95,7 +95,7 @@ impl Flags {
 /// Whether a number is whole; what is not finite has no fraction either.
 fn is_integer(x: f64) -> bool {
     // From 2^52 on every number is.
-    !(x.abs() < 4_503_599_627_370_496.0) || x == (x as i64) as f64
+    x.is_nan() || x.abs() >= 4_503_599_627_370_496.0 || x == (x as i64) as f64
 }
 
 /// The values of a constant, or of a part of it.

@@ -2,11 +2,12 @@
 
 use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
-use ngc_numerics::{DType, Evaluator, Tensor, primitives};
+use ngc_numerics::{DType, Evaluator, Extent, Tensor, primitives};
 
 use super::infer::{same_elem, show, unify};
 use super::shape::result_shape;
 use super::windows::{DILATIONS, PADS, STRIDES, Window, all_reads, index_for};
+use crate::transfer::extent;
 use crate::weighted::{self, Contraction};
 
 /// Ops of this family.
@@ -44,8 +45,8 @@ compensation that `sum` names; the bias is added in that format, and the total i
     semantics: Semantics::Primitive(evaluate),
     transfer: Some(|s, x, results| {
         let kernel = s.operand(1).ok()?.shape()?;
-        let terms = kernel.iter().skip(1).map(|d| d.known().map(|n| n as f64)).product();
         let rank = kernel.len();
+        let terms = (1..rank).map(|axis| extent(s, x, 1, axis)).fold(Extent::exactly(1.0), Extent::times);
         // Windows take the elements of the data apart, so only weights have channels.
         let of = Contraction { terms, padded: true, axes: [0..rank, 1..rank], bias_axis: Some(0), weights: 1 };
         weighted::contraction(s, x, results, &of)

@@ -3,11 +3,12 @@
 use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
 use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::{self, broadcast_index};
-use ngc_numerics::{Evaluator, Format, Tensor};
+use ngc_numerics::{Evaluator, Extent, Format, Operands, Tensor};
 
 use super::infer::{broadcast_shapes, same_elem, shaped, show, unify};
 use super::shape::result_shape;
 use super::steps::Steps;
+use crate::transfer::extent;
 use crate::weighted::{self, Contraction};
 
 /// Ops of this family.
@@ -40,7 +41,7 @@ Integers wrap around.",
     },
     semantics: Semantics::Primitive(evaluate),
     transfer: Some(|s, x, results| {
-        weighted::contraction(s, x, results, &contracted(s, false, false)?)
+        weighted::contraction(s, x, results, &contracted(s, x, false, false)?)
     }),
     ..OpDef::BASE
 };
@@ -75,7 +76,7 @@ Every step is rounded to the format `accumulate`.",
     transfer: Some(|s, x, results| {
         let factors = [s.float("alpha"), s.float("beta")].into_iter().all(|f| f.is_none_or(|f| f == 1.0));
         let known = x.constant(0).is_some() || x.constant(1).is_some();
-        let contraction = contracted(s, s.flag("transpose_x"), s.flag("transpose_w"))?;
+        let contraction = contracted(s, x, s.flag("transpose_x"), s.flag("transpose_w"))?;
         (factors && known).then(|| weighted::contraction(s, x, results, &contraction))?
     }),
     ..OpDef::BASE
@@ -118,12 +119,19 @@ fn product_shape(a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, String> {
 }
 
 /// Which axes are contracted, where a flag exchanges the last two of an operand.
-fn contracted(s: &Signature<'_>, transpose_a: bool, transpose_b: bool) -> Option<Contraction> {
+fn contracted(
+    s: &Signature<'_>,
+    x: &Operands<'_>,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Option<Contraction> {
     let (a, b) = (shape_of(s, 0).ok()?, shape_of(s, 1).ok()?);
     let from_end = |rank: usize, back: usize| rank.checked_sub(back).map(|axis| axis..axis + 1);
     let left = from_end(a.len(), if transpose_a { 2 } else { 1 })?;
     let right = from_end(b.len(), if b.len() == 1 || transpose_b { 1 } else { 2 })?;
-    let terms = a[left.start].known().or(b[right.start].known()).map(|n| n as f64);
+    // Both extents are the same number.
+    let (m, n) = (extent(s, x, 0, left.start), extent(s, x, 1, right.start));
+    let terms = Extent { least: m.least.max(n.least), most: m.most.min(n.most) };
     // A column has no channels of its own.
     let bias_axis = (b.len() > 1).then_some(0);
     Some(Contraction { terms, padded: false, axes: [left, right], bias_axis, weights: 1 })

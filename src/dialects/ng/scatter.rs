@@ -193,7 +193,7 @@ fn joined(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<F
             let n: f64 = s.operand(2).ok()?.static_shape()?.into_iter().map(|n| n as f64).product();
             let format = results[0].format()?;
             let sum = |data: Interval, update: Interval| {
-                let many = bounds::repeated(update.hull(Enclosure::point(0.0)), Some(n));
+                let many = bounds::repeated(update.hull(Enclosure::point(0.0)), ngc_numerics::Extent::exactly(n));
                 enclosure::apply(&Binary64, Prim::Add, &[&data, &many])
             };
             let image = Range {
