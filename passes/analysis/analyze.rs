@@ -7,6 +7,7 @@ use ngc_ir::{Attr, AttrDict, Diagnostics, Module, Op};
 use rayon::prelude::*;
 
 use super::calibrate::{Calibration, Sampled};
+use super::chains;
 use super::error::Errors;
 use super::report::{Exchange, Report, Row, down, nearest, up};
 
@@ -60,6 +61,11 @@ impl Pass for Analyze {
                 kind: OptionKind::Float(0.0),
                 doc: "least magnitude to which an error is related",
             },
+            OptionDef {
+                name: "effort",
+                kind: OptionKind::Int { default: chains::EFFORT as i64, min: 0 },
+                doc: "operations spent on the error of one chain of elementwise ops, for a sharper bound",
+            },
         ]
     }
 
@@ -72,6 +78,7 @@ impl Pass for Analyze {
 
     fn run_on_module(&self, module: &mut Module, cx: &mut PassContext<'_>) -> Result<Changed, Diagnostics> {
         let floor = cx.options.float("floor");
+        let effort = usize::try_from(cx.options.int("effort")).unwrap_or(0);
         let exchange = cx.supply::<Exchange>();
         let calibration = exchange.and_then(|e| calibrate(module, cx, e).transpose()).transpose()?;
         let samples = exchange.and_then(|e| e.samples.as_ref());
@@ -79,7 +86,7 @@ impl Pass for Analyze {
             let attrs = &module.body.op(*op).attrs;
             let name = attrs.get("sym_name").and_then(Attr::as_str).unwrap_or("");
             let body = module.body.body(*op)?;
-            let errors = Errors::of_function(body, attrs.get("arg_attrs"), &module.resources);
+            let errors = Errors::of_function(body, attrs.get("arg_attrs"), &module.resources, effort);
             let loc = module.body.op(*op).loc.clone();
             let seen = calibration.as_ref().filter(|_| samples.is_some_and(|s| s.function() == name));
             Some((*op, Report::new(name, loc, body, &errors, seen, floor)))

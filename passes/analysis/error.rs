@@ -7,7 +7,7 @@ use ngc_ir::{Attr, Body, Context, Op, Resources, Value};
 use ngc_numerics::figures::{add, div, magnitude, mignitude, mul};
 use ngc_numerics::{Figures, Format, Interval, Range, Sensitivity};
 
-use super::chains::{self, Chains};
+use super::chains::{Chains, EFFORT};
 use super::range;
 
 /// Figures of every op of one function, and bounds of the errors of its values. All are bounds, none an estimate.
@@ -25,10 +25,15 @@ pub struct Errors {
 
 impl Errors {
     /// Of a function whose arguments are exact; `arg_attrs` is the function's attribute of that name, `resources` are
-    /// those of its module.
-    pub fn of_function(body: &Body, arg_attrs: Option<&Attr>, resources: &Resources) -> Errors {
+    /// those of its module. Chains of elementwise ops are searched with the given effort.
+    pub fn of_function(
+        body: &Body,
+        arg_attrs: Option<&Attr>,
+        resources: &Resources,
+        effort: usize,
+    ) -> Errors {
         let flow = Flow::of_function(body, arg_attrs, resources);
-        Errors::flowing(body, &range::stated(body, arg_attrs), chains::EFFORT, flow)
+        Errors::flowing(body, &range::stated(body, arg_attrs), effort, flow)
     }
 
     /// Of a body whose entry block has arguments of the given ranges; chains of elementwise ops are searched with the
@@ -160,6 +165,6 @@ impl Errors {
 
 impl Analysis for Errors {
     fn compute(function: &Function, _: &Context) -> Errors {
-        Errors::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources)
+        Errors::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources, EFFORT)
     }
 }
