@@ -384,6 +384,39 @@ fn long(count: usize, per_chain: usize) -> Sketch {
     f
 }
 
+/// Layers of a transformer: attention, and two products with a GELU written out between them, on 64 tokens.
+fn transformer(layers: usize) -> Sketch {
+    let mut f = Sketch::new();
+    let (mut x, shift) = (f.argument(&[64, 64], Format::F32), f.argument(&[64], Format::F32));
+    let weights = f.argument(&[64, 64], Format::F32);
+    for _ in 0..layers {
+        let normal = f.op("layer_norm", &[x]);
+        let [q, k, v] = [0; 3].map(|_| f.op("matmul", &[normal, weights]));
+        let attention = f.op("attention", &[q, k, v]);
+        let mixed = f.op("matmul", &[attention, weights]);
+        x = f.op("add", &[x, mixed]);
+        let normal = f.op("layer_norm", &[x]);
+        let wide = f.op("matmul", &[normal, weights]);
+        let shifted = f.op("add", &[wide, shift]);
+        // x Φ(x) by the hyperbolic tangent.
+        let [half, one, c, k] =
+            [0.5, 1.0, 0.044715, 0.7978845608].map(|c| f.constant(Format::F32.round(c), Format::F32));
+        let square = f.op("mul", &[shifted, shifted]);
+        let scaled = f.op("mul", &[square, c]);
+        let grown = f.op("add", &[scaled, one]);
+        let cubic = f.op("mul", &[grown, shifted]);
+        let inner = f.op("mul", &[cubic, k]);
+        let tanh = f.op("tanh", &[inner]);
+        let risen = f.op("add", &[tanh, one]);
+        let product = f.op("mul", &[shifted, risen]);
+        let gelu = f.op("mul", &[product, half]);
+        let narrow = f.op("matmul", &[gelu, weights]);
+        x = f.op("add", &[x, narrow]);
+    }
+    f.returns(&[x]);
+    f
+}
+
 #[test]
 #[ignore = "a stopwatch, meaningful in release builds only"]
 fn stopwatch() {
@@ -394,5 +427,11 @@ fn stopwatch() {
             let errors = f.errors(&[(-1.0, 1.0)], effort);
             println!("chains of {per_chain}, effort {effort}: {:?} {}", start.elapsed(), errors.ops().len());
         }
+    }
+    let f = transformer(12);
+    for effort in [0, EFFORT] {
+        let start = Instant::now();
+        let errors = f.errors(&[(-4.0, 4.0), (-1.0, 1.0), (-0.1, 0.1)], effort);
+        println!("12 layers, effort {effort}: {:?} {}", start.elapsed(), errors.ops().len());
     }
 }
