@@ -266,8 +266,10 @@ fn log_sum_exp(count: usize) -> Expr {
     &greatest + log(weights.reduce(|a, b| a + b).unwrap())
 }
 
-/// Names, formulas and the inputs' sides.
-fn kernels_of_machine_learning() -> Vec<(String, Expr, Vec<(f64, f64)>)> {
+/// A name, a formula and the inputs' sides.
+type Case = (String, Expr, Vec<(f64, f64)>);
+
+fn kernels_of_machine_learning() -> Vec<Case> {
     let (x, y) = (Expr::var(0), Expr::var(1));
     let sigmoid = 1 / (1 + exp(-&x));
     let mean = (&x + &y) / 2;
