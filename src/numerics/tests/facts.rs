@@ -71,9 +71,7 @@ fn sums_of_weights_enclose_the_exact_sums() {
         assert_eq!(weights.len(), shape[0] * shape[2]);
         for (channel, w) in weights.iter().enumerate() {
             let of = |k: usize| values[(channel / shape[2] * shape[1] + k) * shape[2] + channel % shape[2]];
-            let sum = |f: fn(f64) -> f64| {
-                (0..shape[1]).fold(rug::Float::new(2000), |sum, k| sum + f(of(k)))
-            };
+            let sum = |f: fn(f64) -> f64| (0..shape[1]).fold(rug::Float::new(2000), |sum, k| sum + f(of(k)));
             let (up, down, all) = (sum(|x| x.max(0.0)), sum(|x| x.min(0.0)), sum(f64::abs));
             assert!(up >= w.positive.lo && up <= w.positive.hi);
             assert!(down >= w.negative.lo && down <= w.negative.hi);
