@@ -13,6 +13,7 @@ use ngc_ir::{
 };
 use ngc_numerics::dual::{self, Jet};
 use ngc_numerics::figures::{self, WHOLE, add, div, half_ulp, intersect, magnitude, mignitude, mul, widen};
+use ngc_numerics::functional;
 use ngc_numerics::program::Step;
 use ngc_numerics::{
     Binary64, ConstantFacts, DType, Enclosure, Extent, Figures, Flags, Form, Format, Interval, Mixed,
@@ -313,7 +314,9 @@ fn followed(s: &Signature<'_>, x: &Operands<'_>, operands: &[Term]) -> Option<(F
     }
     let (body, block, ends) = steps(s)?;
     let mut flow = Flow::default();
-    flow.known.enter(body.arguments(block), s.operands, x);
+    // A hook has looked at constants already.
+    let constants = if s.def.transfer.is_some() { &[] } else { x.constants };
+    flow.known.enter(body.arguments(block), s.operands, &Operands { constants, ..*x });
     for (&v, x) in body.arguments(block).iter().zip(operands) {
         flow.set_mixed(v, Range { exact: x.exact, computed: x.moved }, x.absolute, x.mixed);
     }
@@ -346,13 +349,8 @@ pub fn decomposed(s: &Signature<'_>, operands: &Operands<'_>, results: &[Type]) 
         let found = flow.step(&body, op)?;
         let inputs = body.operands(op);
         for (figures, value) in found.iter().zip(body.results(op)) {
-            let mut sum: SmallVec<[Sensitivity; 3]> = SmallVec::from_elem(Sensitivity::NONE, operands.len());
-            for (own, input) in figures.sensitivity.iter().zip(inputs) {
-                for (total, path) in sum.iter_mut().zip(&paths[input.index()]) {
-                    *total = total.and(&own.after(path));
-                }
-            }
-            paths[value.index()] = sum;
+            let before = inputs.iter().map(|v| &paths[v.index()][..]);
+            paths[value.index()] = functional::along(&figures.sensitivity, before, operands.len());
             let worst = |of: &[f64]| inputs.iter().map(|v| of[v.index()]).fold(0.0, f64::max);
             conditions[value.index()] = mul(figures.condition, worst(&conditions));
             curvatures[value.index()] = add(figures.curvature, worst(&curvatures));

@@ -15,6 +15,7 @@ pub mod expr;
 pub mod facts;
 pub mod figures;
 pub mod format;
+pub mod functional;
 pub mod integer;
 pub mod mixed;
 pub mod primitives;
