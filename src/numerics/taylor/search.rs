@@ -55,7 +55,7 @@ impl Default for Options {
         Options {
             floor: None,
             tolerance: 0.01,
-            effort: 1 << 19,
+            effort: 3 << 17,
             constraints: Vec::new(),
             inexact: Vec::new(),
         }
