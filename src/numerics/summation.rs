@@ -100,7 +100,7 @@ impl Summation {
         let (mut sum, mut error, mut left) = (term, 0.0, self.terms - 1.0);
         while left > 0.0 {
             let reached = add(sum, term);
-            if !(reached <= max) {
+            if reached > max {
                 return None;
             }
             let each = half_ulp(format, reached).min(term);

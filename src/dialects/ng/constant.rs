@@ -128,10 +128,7 @@ pub fn constant_elements(value: &Attr) -> Result<Tensor, String> {
 ///
 /// # Errors
 /// As [`attr_to_tensor`].
-pub fn constant_tensor<'b>(
-    value: &Attr,
-    blob: impl Fn(&str) -> Option<&'b [u8]>,
-) -> Result<Tensor, String> {
+pub fn constant_tensor<'b>(value: &Attr, blob: impl Fn(&str) -> Option<&'b [u8]>) -> Result<Tensor, String> {
     match value {
         Attr::Dense(d) if d.splat => {
             let rank = static_shape(d.ty)?.len();

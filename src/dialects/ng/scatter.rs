@@ -7,8 +7,8 @@ use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::primitives::{ADD, MAX, MIN, MUL};
 use ngc_numerics::summation::Summation;
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Evaluator, Figures, Interval, Operands, Prim, Range, ScalarFn, Sensitivity,
-    SumMethod, Tensor, enclosure, figures,
+    Binary64, DType, Enclosure, Evaluator, Extent, Figures, Interval, Operands, Prim, Range, ScalarFn,
+    Sensitivity, SumMethod, Tensor, enclosure, figures,
 };
 
 use super::index::{along_axis, element_positions, index_vectors, slice_positions};
@@ -193,7 +193,7 @@ fn joined(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<F
             let n: f64 = s.operand(2).ok()?.static_shape()?.into_iter().map(|n| n as f64).product();
             let format = results[0].format()?;
             let sum = |data: Interval, update: Interval| {
-                let many = bounds::repeated(update.hull(Enclosure::point(0.0)), ngc_numerics::Extent::exactly(n));
+                let many = bounds::repeated(update.hull(Enclosure::point(0.0)), Extent::exactly(n));
                 enclosure::apply(&Binary64, Prim::Add, &[&data, &many])
             };
             let image = Range {
