@@ -89,7 +89,7 @@ impl Pass for Analyze {
             let errors = Errors::of_function(body, attrs.get("arg_attrs"), &module.resources, effort);
             let loc = module.body.op(*op).loc.clone();
             let seen = calibration.as_ref().filter(|_| samples.is_some_and(|s| s.function() == name));
-            Some((*op, Report::new(name, loc, body, &errors, seen, floor)))
+            Some((*op, Report::new(attrs, loc, body, &errors, seen, floor)))
         };
         let reports: Vec<(Op, Report)> = module.functions().par_iter().filter_map(report).collect();
         let mut changed = false;

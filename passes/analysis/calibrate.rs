@@ -6,12 +6,11 @@
 mod samples;
 mod tally;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ngc_interp::{Constants, Execution, Interpreter};
 use ngc_ir::{Body, Context, Diagnostic, Loc, Module, Value};
-use ngc_numerics::{Evaluator, Format, Mode, Tensor};
+use ngc_numerics::{Evaluator, Format, Mode};
 use rayon::prelude::*;
 
 pub use samples::{Parameter, Samples};
@@ -134,9 +133,9 @@ impl Pair<'_> {
         for (v, input) in arguments.iter().zip(&inputs) {
             tallies[v.index()].add(input, input);
         }
-        while let (Some((op, computed)), Some((_, reference))) = (own.step()?, exact.step()?) {
-            let pairs: Vec<(Arc<Tensor>, Arc<Tensor>)> = computed.into_iter().zip(reference).collect();
-            for (v, (computed, reference)) in self.body.results(op).zip(&pairs) {
+        while let (Some(computed), Some(reference)) = (own.step()?, exact.step()?) {
+            let values = self.body.results(computed.op);
+            for ((v, computed), reference) in values.zip(&computed.results).zip(&reference.results) {
                 // What is the same in every sample is looked at once.
                 if n == 0 || !self.known.0.has(v) {
                     tallies[v.index()].add(computed, reference);

@@ -6,7 +6,7 @@ mod table;
 use std::sync::Mutex;
 
 use ngc_ir::location::LocKind;
-use ngc_ir::{Body, Loc, Op, Sources, Type, Value};
+use ngc_ir::{Attr, AttrDict, Body, Loc, Op, Sources, Type, Value};
 use ngc_numerics::Figures;
 use ngc_numerics::figures::{add, magnitude};
 use smallvec::SmallVec;
@@ -53,6 +53,8 @@ pub struct Row {
     pub op: Option<Op>,
     /// The op's name, or `argument`.
     pub name: &'static str,
+    /// The name that an argument has by its attribute `ng.name`.
+    pub label: Option<String>,
     /// Which result of the op, or which argument, from 0.
     pub index: usize,
     /// How many results the op has.
@@ -117,6 +119,11 @@ pub struct Output {
 }
 
 impl Row {
+    /// The name of an argument.
+    fn argument_name(&self, sources: &Sources) -> Option<String> {
+        self.label.clone().or_else(|| argument_name(&self.loc, sources))
+    }
+
     /// The largest amplification to an output.
     pub fn largest_amplification(&self) -> f64 {
         self.amplification.iter().copied().fold(0.0, f64::max)
@@ -143,18 +150,18 @@ impl Row {
 }
 
 impl Report {
-    /// The report of a function with the given body. Relative errors are related to at least `floor`.
+    /// The report of a function with the given attributes and body. Relative errors are related to at least `floor`.
     pub fn new(
-        function: &str,
+        attrs: &AttrDict,
         loc: Loc,
         body: &Body,
         errors: &Errors,
         calibration: Option<&Calibration>,
         floor: f64,
     ) -> Report {
-        let build = Builder { body, errors, calibration, floor };
+        let build = Builder { attrs, body, errors, calibration, floor };
         let mut report = Report {
-            function: function.into(),
+            function: attrs.get("sym_name").and_then(Attr::as_str).unwrap_or("").into(),
             loc,
             rows: build.rows(),
             outputs: errors.results().iter().map(|&v| build.output(v)).collect(),
@@ -189,6 +196,7 @@ impl Report {
 }
 
 struct Builder<'a> {
+    attrs: &'a AttrDict,
     body: &'a Body,
     errors: &'a Errors,
     calibration: Option<&'a Calibration>,
@@ -202,7 +210,8 @@ impl Builder<'_> {
         let arguments = entry.map_or(&[][..], |b| body.arguments(b)).iter().enumerate();
         let arguments = arguments.filter_map(|(n, &v)| {
             let loc = body.argument_loc(entry?, n);
-            Some(self.row(v, Row { name: "argument", index: n, loc, ..self.blank(v) }))
+            let label = argument_label(self.attrs, n);
+            Some(self.row(v, Row { name: "argument", label, index: n, loc, ..self.blank(v) }))
         });
         let results = self.errors.ops().iter().flat_map(|(op, figures)| {
             figures.iter().zip(body.results(*op)).enumerate().map(|(n, (own, v))| {
@@ -227,6 +236,7 @@ impl Builder<'_> {
         Row {
             op: None,
             name: "",
+            label: None,
             index: 0,
             results: 1,
             loc: Loc::Unknown,
@@ -284,7 +294,15 @@ fn own_figures(own: &Figures) -> Own {
     }
 }
 
-/// The name of an argument: as its location says, or as the source spells it, without `%`.
+/// The name that the attributes of a function give its `n`-th argument: `ng.name`, as importers write it.
+pub fn argument_label(attrs: &AttrDict, n: usize) -> Option<String> {
+    match attrs.get("arg_attrs")?.as_array()?.get(n)? {
+        Attr::Dict(dict) => dict.get("ng.name")?.as_str().map(str::to_string),
+        _ => None,
+    }
+}
+
+/// The name of an argument without a label: as its location says, or as the source spells it, without `%`.
 pub fn argument_name(loc: &Loc, sources: &Sources) -> Option<String> {
     match loc {
         Loc::Source { file, offset } => {

@@ -211,6 +211,14 @@ impl Constants {
     }
 }
 
+/// An op that was evaluated.
+pub struct Step {
+    /// The op.
+    pub op: Op,
+    /// Its results.
+    pub results: Vec<Arc<Tensor>>,
+}
+
 /// A run of a function, op by op. A value is dropped after its last use.
 pub struct Execution<'i> {
     interpreter: &'i Interpreter<'i>,
@@ -235,10 +243,10 @@ impl<'i> Execution<'i> {
     ///
     /// # Errors
     /// When the op cannot be evaluated; the error is located at it.
-    pub fn step(&mut self) -> Result<Option<(Op, Vec<Arc<Tensor>>)>, Diagnostic> {
+    pub fn step(&mut self) -> Result<Option<Step>, Diagnostic> {
         let is_end = |op: &Op| self.body.op(*op).def.is_some_and(|d| d.traits.terminator);
         match self.ops.pop_if(|op| !is_end(op)) {
-            Some(op) => self.evaluate(op).map(|results| Some((op, results))),
+            Some(op) => self.evaluate(op).map(|results| Some(Step { op, results })),
             None => Ok(None),
         }
     }

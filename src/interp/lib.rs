@@ -9,4 +9,4 @@ pub mod compare;
 pub mod interpreter;
 
 pub use compare::{Comparison, compare};
-pub use interpreter::{Constants, Execution, Interpreter, evaluate_op};
+pub use interpreter::{Constants, Execution, Interpreter, Step, evaluate_op};

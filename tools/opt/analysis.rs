@@ -8,7 +8,7 @@ use ngc_ir::pass::Pipeline;
 use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
 use ngc_numerics::{DType, Format as Number};
 use ngc_passes::analysis::calibrate::{Parameter, Samples};
-use ngc_passes::analysis::report::{Exchange, argument_name};
+use ngc_passes::analysis::report::{Exchange, argument_label, argument_name};
 
 use super::flags::{Flags, Format};
 use crate::io::read_bytes;
@@ -113,9 +113,11 @@ pub fn render(form: Format, exchange: &Exchange, sources: &Sources) -> String {
 }
 
 fn parameters(module: &Module, function: &str, sources: &Sources) -> Vec<Parameter> {
-    let body = module.symbol(function).and_then(|f| module.body.body(f));
+    let Some(function) = module.symbol(function) else { return Vec::new() };
+    let body = module.body.body(function);
     let Some((body, entry)) = body.and_then(|b| Some((b, b.entry()?))) else { return Vec::new() };
-    let name = |n| argument_name(&body.argument_loc(entry, n), sources);
+    let attrs = &module.body.op(function).attrs;
+    let name = |n| argument_label(attrs, n).or_else(|| argument_name(&body.argument_loc(entry, n), sources));
     let arguments = body.arguments(entry).iter().enumerate();
     arguments.map(|(n, &v)| Parameter { name: name(n), ty: body.ty(v) }).collect()
 }

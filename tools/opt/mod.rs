@@ -215,8 +215,10 @@ impl Driver<'_> {
         if let Some(failure) = run.failure {
             let summary = reproducer::describe(&failure, &self.pipeline);
             found.0.extend(failure.diagnostics.0);
+            let pass = self.pipeline.steps.get(failure.step).map(|step| step.pass.name());
             // A reproducer holds no samples.
-            let path = if self.flags.verify_diagnostics || calibrates {
+            let sampled = calibrates && pass == Some("analyze");
+            let path = if self.flags.verify_diagnostics || sampled {
                 None
             } else {
                 let original = sources.file(file).map_or("", |f| &f.text);

@@ -4,7 +4,7 @@ use ngc_ir::Sources;
 use serde_json::{Value, json};
 
 use super::super::calibrate::Sampled;
-use super::{Bound, Report, Row, argument_name};
+use super::{Bound, Report, Row};
 
 impl Report {
     /// An object for each argument, each result of an op, each output, and one of totals, in this order; keys are
@@ -60,7 +60,7 @@ impl Report {
                 line["curvature"] = number(own.curvature);
                 line["share"] = own.share.iter().map(|share| share.map(number)).collect();
             }
-            None => line["name"] = argument_name(&row.loc, sources).into(),
+            None => line["name"] = row.argument_name(sources).into(),
         }
         if let Some((file, at)) = sources.resolve(&row.loc) {
             line["file"] = file.into();

@@ -6,7 +6,7 @@ use ngc_ir::location::LocKind;
 use ngc_ir::{Loc, Sources};
 
 use super::super::calibrate::Sampled;
-use super::{Bound, Report, Row, argument_name};
+use super::{Bound, Report, Row};
 
 /// What the columns mean.
 pub const LEGEND: &str = "\
@@ -48,7 +48,8 @@ impl Report {
 
     fn cells(&self, row: &Row, sources: &Sources, file: Option<&str>) -> Vec<String> {
         let name = match row.op {
-            None => argument_name(&row.loc, sources)
+            None => row
+                .argument_name(sources)
                 .map_or_else(|| format!("argument {}", row.index), |name| format!("argument %{name}")),
             Some(_) if row.results > 1 => format!("{}#{}", row.name, row.index),
             Some(_) => row.name.to_string(),
