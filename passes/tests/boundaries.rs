@@ -95,3 +95,24 @@ fn rows_of_infinities() {
     let (range, _) = bounds(&[("ng.log_softmax", zero)], &[masked]);
     assert!(holds(&range, f64::NEG_INFINITY), "{range:?}");
 }
+
+/// An exact zero that is computed as something else, added to what is exact.
+#[test]
+fn sums_with_a_zero_that_moves() {
+    let ty = tensor([3], Format::F8E5M2);
+    let arguments = [(ty, 1.5, 1.5), (ty, -1.0, 1.0), (ty, -1.0, 1.0)];
+    let (_, error) = bounds(&[("ng.layer_norm", attrs([("epsilon", Attr::float(1e-3))]))], &arguments);
+    // The mean of three times 1.5 is 1.25 in the format, so the quotient is about 1 where it is exactly 0.
+    assert!(error >= 0.9, "{error}");
+}
+
+/// A quotient beyond the largest value that a small scale would take back.
+#[test]
+fn quotients_that_overflow_before_they_are_scaled() {
+    let (x, c) = (tensor([2, 3], Format::F32), tensor([3], Format::F32));
+    let max = Format::F32.max_finite();
+    let tiny = (c, 0.0, 1e-40);
+    let arguments = [(x, max / 2.0, max), tiny, (c, 0.0, 1.0), (c, 0.0, 0.0), (c, 0.25, 0.5)];
+    let (range, error) = bounds(&[("ng.batch_norm", AttrDict::EMPTY)], &arguments);
+    assert!(error == f64::INFINITY && range.computed.hi == f64::INFINITY, "{range:?} {error}");
+}

@@ -155,6 +155,7 @@ fn by_figures(figures: &Figures, x: &[Term], image: &Interval, floor: f64) -> Mi
         let rhos = || x.iter().map(|x| error(x).rho);
         let rho = match figures.form {
             Form::Multilinear => product(rhos()),
+            _ if rhos().any(f64::is_infinite) => f64::INFINITY,
             _ => of_log_distance(mul(figures.condition, log_distance(rhos().fold(0.0, f64::max)))),
         };
         Mixed { rho, eta: local.pass(x.iter().map(|x| error(x).eta)) }
@@ -331,7 +332,10 @@ fn sum(x: [Interval; 2], errors: [Mixed; 2], image: &Interval) -> Mixed {
     let shares = [share(&x[0], &x[1]), share(&x[1], &x[0])];
     let same = x.iter().all(|x| x.lo >= 0.0) || x.iter().all(|x| x.hi <= 0.0);
     let largest = if same { errors[0].rho.max(errors[1].rho) } else { f64::INFINITY };
+    // A term that is exactly zero has no share, and yet what moves it counts.
+    let bounded = errors.iter().all(|e| e.rho.is_finite());
     let weighed = add(mul(shares[0], errors[0].rho), mul(shares[1], errors[1].rho));
+    let weighed = if bounded { weighed } else { f64::INFINITY };
     Mixed { rho: largest.min(weighed), eta: add(errors[0].eta, errors[1].eta) }
 }
 

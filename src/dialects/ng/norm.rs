@@ -3,7 +3,7 @@
 use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind};
 use ngc_ir::op_def::{attribute, operand, optional, required, result};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::figures::{add, div, magnitude, mul};
+use ngc_numerics::figures::{add, div, magnitude, mignitude, mul};
 use ngc_numerics::summation::narrowing;
 use ngc_numerics::{
     Binary64, DType, Enclosure, Figures, Format, Interval, Operands, Prim, Range, Sensitivity, enclosure,
@@ -419,6 +419,8 @@ fn scaled(
         value = value.plus(&bias.hull(), format, acc);
     }
     let delta = bounds::ended(acc, format, value.size, value.error);
+    // What is scaled down may have overflowed before.
+    let delta = if add(y.size, y.error) <= acc.max_finite() { delta } else { f64::INFINITY };
     bounds::settled(format, image, delta, ways, f64::INFINITY, f64::INFINITY)
 }
 
@@ -448,7 +450,14 @@ fn batch_normalised(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Op
         let off = compound(u, mul(div((rounded - epsilon).abs(), least), add(1.0, u)));
         let root = compound(lemmas::root(lemmas::inverse(off)), lemmas::inverse(u));
         let relative = compound(compound(u, root), u);
+        if !relative.is_finite() {
+            return None;
+        }
         let y = Scaled { size, error: add(mul(size, relative), acc.min_subnormal()) };
+        // The quotient may overflow even where a small scale takes it back.
+        if add(y.size, y.error) > acc.max_finite() {
+            return None;
+        }
         let slope = mul(magnitude(&scale.hull()), div(1.0, sigma));
         let by_variance = mul(mul(slope, far), div(0.5, least));
         let ways = [slope, size, 1.0, slope, by_variance].map(Sensitivity::lipschitz);
@@ -464,18 +473,20 @@ fn shortened(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Ve
         let sum = bounds::summation(s, format, n);
         let (p, epsilon) = (s.float("p")?, s.float("epsilon")?);
         let (u, tiny) = (sum.format.unit_roundoff(), sum.format.min_subnormal());
-        let size = magnitude(&x[0].hull());
+        let (size, lowest) = (magnitude(&x[0].hull()), mignitude(&x[0].hull()));
         let rounded = sum.format.round(epsilon);
-        // Where ε vanishes a vector of zeros has no direction.
+        // No norm is below the least element; where ε vanishes a vector of zeros has no direction.
+        let long = lowest > (2.0 * epsilon).max(rounded);
+        let least = if long { lowest } else { rounded.min(epsilon) };
         let room = mul(size, mul(n, 2.0)) <= sum.format.max_finite();
-        if !(rounded > 0.0 && epsilon > 0.0 && room && n >= 1.0)
+        if !(least > 0.0 && epsilon > 0.0 && room && n >= 1.0)
             || !is_exact(DType::Float(format), DType::Float(sum.format))
         {
             return None;
         }
         let norm = super::reduce::norm_error(&sum, p)?;
-        let least = rounded.min(epsilon);
-        let off = compound(norm.max(div((rounded - epsilon).abs(), least)), div(tiny, least));
+        let moved = if long { 0.0 } else { div((rounded - epsilon).abs(), least) };
+        let off = compound(norm.max(moved), div(tiny, least));
         let relative = compound(lemmas::inverse(off), u);
         let delta = add(
             if lemmas::plain(&sum) {
