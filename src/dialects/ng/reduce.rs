@@ -192,7 +192,7 @@ to the format `accumulate`.",
     attributes: &[AXES, KEEPDIMS, ACCUMULATE, SUM],
     results: &[result("result", ValueKind::Float)],
     infer: infer_reduce,
-    transfer: Some(bounded_logsumexp),
+    transfer: Some(|s, x, results| lemmas::sharpest(s, x, results, bounded_logsumexp(s, x, results))),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -279,7 +279,7 @@ Every step is rounded to the format `accumulate`.",
         order(s)?;
         infer_reduce(s)
     },
-    transfer: Some(bounded_norm),
+    transfer: Some(|s, x, results| lemmas::sharpest(s, x, results, bounded_norm(s, x, results))),
     semantics: Semantics::Decomposition(decompose_norm),
     ..OpDef::BASE
 };

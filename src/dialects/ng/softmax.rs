@@ -46,7 +46,7 @@ An element of -inf has probability 0. A row that is -inf throughout is NaN, unle
     attributes: &[AXIS, MASKED_ROWS, ACCUMULATE, SUM],
     results: &[result("probabilities", ValueKind::Float)],
     infer: infer_along_axis,
-    transfer: Some(bounded_softmax),
+    transfer: Some(|s, x, results| lemmas::sharpest(s, x, results, bounded_softmax(s, x, results))),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let Shifted { exp, sum, .. } = exponentials(&mut g, s, x[0])?;
@@ -73,7 +73,7 @@ the logarithm of probability 0. A row with +inf or NaN is NaN. Every step is rou
     attributes: &[AXIS, MASKED_ROWS, ACCUMULATE, SUM],
     results: &[result("log_probabilities", ValueKind::Float)],
     infer: infer_along_axis,
-    transfer: Some(bounded_log_softmax),
+    transfer: Some(|s, x, results| lemmas::sharpest(s, x, results, bounded_log_softmax(s, x, results))),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let Shifted { shifted, sum, .. } = exponentials(&mut g, s, x[0])?;
