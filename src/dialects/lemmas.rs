@@ -224,7 +224,8 @@ impl RootMeanSquare {
         let largest = mul(add(self.size, off), add(1.0, differences));
         let total = mul(mul(n, add(self.square, mul(off, off))), add(1.0, compound(squares, drift.up)));
         let room = add(total.max(mul(mul(largest, largest), add(1.0, u))), add(epsilon, mul(n, tiny)));
-        if !(mul(room, add(1.0, power(u, 3))) <= format.max_finite()) {
+        let room = mul(room, add(1.0, power(u, 3)));
+        if room.is_nan() || room > format.max_finite() {
             return None;
         }
         let divided = compound(by.off, u);
@@ -279,7 +280,7 @@ impl RootMeanSquare {
             all.error = all.error.max(error);
             let rows = if centred { 2.0 } else { 1.0 };
             all.lipschitz = all.lipschitz.max(div(add(rows, mul(y, sqrt_up(share))), sigma));
-            if !(hi < greatest) {
+            if hi >= greatest {
                 break;
             }
             (lo, hi) = (hi, hi * 1.3);

@@ -434,7 +434,7 @@ fn batch_normalised(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Op
         let (all, variance) = (x0.hull(), variance.hull());
         let least = (variance.lo + epsilon).next_down();
         let finite = [&all, &mean.hull(), &variance].iter().all(|x| magnitude(x) <= acc.max_finite());
-        if !finite || !is_exact(DType::Float(format), DType::Float(acc)) || !(least > 0.0) {
+        if !finite || !is_exact(DType::Float(format), DType::Float(acc)) || least.is_nan() || least <= 0.0 {
             return None;
         }
         let difference = enclosure::apply(&Binary64, Prim::Sub, &[&all, &mean.hull()]);
@@ -479,9 +479,9 @@ fn shortened(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Ve
         let long = lowest > (2.0 * epsilon).max(rounded);
         let least = if long { lowest } else { rounded.min(epsilon) };
         let room = mul(size, mul(n, 2.0)) <= sum.format.max_finite();
-        if !(least > 0.0 && epsilon > 0.0 && room && n >= 1.0)
-            || !is_exact(DType::Float(format), DType::Float(sum.format))
-        {
+        let exact = is_exact(DType::Float(format), DType::Float(sum.format));
+        let proper = least > 0.0 && epsilon > 0.0 && n >= 1.0;
+        if !(proper && room && exact) {
             return None;
         }
         let norm = super::reduce::norm_error(&sum, p)?;
