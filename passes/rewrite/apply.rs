@@ -4,6 +4,7 @@ use ngc_ir::{Attr, AttrDict, Type};
 use ngc_numerics::{DType, Format};
 use smallvec::SmallVec;
 
+use super::compile::CompiledRule;
 use super::conditions::{Bindings, Bound, Env, Val, attr};
 use super::graph::{Term, Terms};
 use super::rule::{Expr, OpPattern, Pattern};
@@ -14,6 +15,49 @@ pub struct Replacement<'m> {
     pub bindings: &'m Bindings,
     /// The widest format in which an op that the match covers accumulates: the replacement keeps it.
     pub accumulate: Option<Format>,
+}
+
+/// Why a rule whose pattern matches is not applied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The two sides are not known to be equal, or not of one type.
+    Unproven(String),
+    /// They are, but a `when` clause says that nothing would be gained.
+    Pointless(String),
+}
+
+/// The right side of a rule whose left side stands at `term`. `when` clauses count unless `always`.
+///
+/// # Errors
+/// The condition that does not hold, or how the type would change.
+pub fn replace(
+    terms: &mut dyn Terms,
+    rule: &CompiledRule,
+    term: Term,
+    with: &Replacement<'_>,
+    always: bool,
+) -> Result<Term, Refusal> {
+    use Refusal::{Pointless, Unproven};
+    let env = Env::new(&*terms, with.bindings);
+    let failed = |list: &[Expr]| list.iter().find(|c| !env.holds(c)).cloned();
+    if let Some(condition) = failed(&rule.rule.benefits).filter(|_| !always) {
+        return Err(Pointless(format!("'{condition}' does not hold")));
+    }
+    if let Some(condition) = failed(&rule.rule.conditions) {
+        return Err(Unproven(match env.eval(&condition) {
+            Ok(_) => format!("'{condition}' is not proven"),
+            Err(why) => format!("'{condition}' is not known: {why}"),
+        }));
+    }
+    let right = instantiate(terms, &rule.rule.right, with).map_err(Unproven)?;
+    let (old, new) = (terms.ty(term), terms.ty(right));
+    if old != new {
+        return Err(Unproven(format!("the type would change from {old} to {new}")));
+    }
+    if right == term {
+        return Err(Pointless("it is in this form already".into()));
+    }
+    Ok(right)
 }
 
 /// The term that a right side stands for.

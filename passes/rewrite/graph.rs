@@ -218,7 +218,8 @@ impl Terms for Graph<'_> {
     }
 }
 
-fn normalized(s: &Signature<'_>, name: &str) -> Option<Attr> {
+/// An attribute with its default filled in and its axes counted from the front.
+pub(super) fn normalized(s: &Signature<'_>, name: &str) -> Option<Attr> {
     use ngc_ir::op_def::Default;
     let rank = s.operands.first().and_then(|t| t.shape()).map_or(0, <[_]>::len);
     match name {
@@ -268,5 +269,16 @@ impl Plan {
             done.insert(*n, made);
         }
         value(term, &done)
+    }
+
+    /// The plan with other values in place of those of the body.
+    pub fn renamed(&self, rename: impl Fn(Value) -> Value) -> Plan {
+        let term = |t: &Term| match *t {
+            Term::Value(v) => Term::Value(rename(v)),
+            made => made,
+        };
+        let step =
+            |(n, op, operands, attrs): &Step| (*n, *op, operands.iter().map(term).collect(), attrs.clone());
+        Plan(self.0.iter().map(step).collect())
     }
 }

@@ -7,11 +7,11 @@
 use ngc_ir::{Attr, Ident, Op};
 use smallvec::SmallVec;
 
-use super::apply::{Replacement, instantiate};
+use super::apply::{Refusal, Replacement, replace};
 use super::compile::{CompiledRule, RuleSet};
-use super::conditions::{Bindings, Bound, Env, unify};
+use super::conditions::{Bindings, Bound, unify};
 use super::graph::{Graph, Term, Terms, Views};
-use super::rule::{Expr, OpPattern, Pattern};
+use super::rule::{OpPattern, Pattern};
 
 /// How many normal-form rules may follow one another in a view.
 const MAX_VIEWS: usize = 3;
@@ -41,15 +41,6 @@ pub enum Attempt {
     Refused(Match, Refusal),
 }
 
-/// Why a rule whose pattern matches is not applied.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// The two sides are not known to be equal, or not of one type.
-    Unproven(String),
-    /// They are, but a `when` clause says that nothing would be gained.
-    Pointless(String),
-}
-
 /// Matches patterns in a graph.
 pub struct Matcher<'g, 'a> {
     /// The graph.
@@ -75,9 +66,6 @@ impl Matcher<'_, '_> {
     }
 
     /// The right side of a rule for a match at `term`.
-    ///
-    /// # Errors
-    /// The condition that does not hold, or how the type would change.
     fn replacement(
         &mut self,
         rule: &CompiledRule,
@@ -85,28 +73,8 @@ impl Matcher<'_, '_> {
         m: &Match,
         always: bool,
     ) -> Result<Term, Refusal> {
-        use Refusal::{Pointless, Unproven};
-        let env = Env::new(self.graph, &m.bindings);
-        let failed = |list: &[Expr]| list.iter().find(|c| !env.holds(c)).cloned();
-        if let Some(condition) = failed(&rule.rule.benefits).filter(|_| !always) {
-            return Err(Pointless(format!("'{condition}' does not hold")));
-        }
-        if let Some(condition) = failed(&rule.rule.conditions) {
-            return Err(Unproven(match env.eval(&condition) {
-                Ok(_) => format!("'{condition}' is not proven"),
-                Err(why) => format!("'{condition}' is not known: {why}"),
-            }));
-        }
         let with = self.with(m);
-        let right = instantiate(self.graph, &rule.rule.right, &with).map_err(Unproven)?;
-        let (old, new) = (self.graph.ty(term), self.graph.ty(right));
-        if old != new {
-            return Err(Unproven(format!("the type would change from {old} to {new}")));
-        }
-        if right == term {
-            return Err(Pointless("it is in this form already".into()));
-        }
-        Ok(right)
+        replace(self.graph, rule, term, &with, always)
     }
 
     fn with<'m>(&self, m: &'m Match) -> Replacement<'m> {

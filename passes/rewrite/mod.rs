@@ -1,15 +1,21 @@
 //! Rewrite rules and the searches that use them.
 //!
 //! A rule is text ([`parse`], grammar/rules.pest), checked and indexed by [`compile`], found by [`matcher`] in a
-//! [`graph`] of terms under [`conditions`], and made by [`apply`]. [`stabilize`] is the greedy search. [`verify`] believes
-//! no rule: it compares both sides at hundreds of bits.
+//! [`graph`] of terms under [`conditions`], and made by [`apply`]. [`egraph`] searches a [`region`] by equality saturation
+//! for terms of a better [`cost`]; [`directed`] applies rules as they are written. [`verify`] believes no rule: it
+//! compares both sides at hundreds of bits.
 
 pub mod apply;
 pub mod compile;
 pub mod conditions;
+pub mod cost;
+pub mod directed;
+pub mod egraph;
 pub mod graph;
 pub mod matcher;
 pub mod parse;
+pub mod region;
+pub mod report;
 pub mod rule;
 pub mod stabilize;
 pub mod verify;

@@ -1,0 +1,135 @@
+//! What the searches compare: how wrong a value can be, then what it costs to compute.
+
+use std::cmp::Ordering;
+
+use ngc_dialects::transfer::Flow;
+use ngc_ir::{OpDef, Semantics, Type, Value};
+use ngc_numerics::figures::{magnitude, mignitude};
+use ngc_numerics::program::Step;
+use ngc_numerics::{Figures, Format, Interval, Prim};
+
+/// How good a term is; the least is the best. Errors count in steps of about 1 %, so that what differs by less is
+/// settled by the terms behind them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Key {
+    /// Whether a value that is not finite cannot be excluded.
+    pub non_finite: bool,
+    /// Bound of the error, relative to the value or to the floor of its format and range.
+    pub relative: f64,
+    /// Bound of the error, absolute.
+    pub absolute: f64,
+    /// What it costs to compute, and how it bends and amplifies.
+    pub additive: f64,
+}
+
+/// A hundredth, nearly: 64 steps from one power of two to the next.
+fn step(x: f64) -> u64 {
+    x.abs().to_bits() >> 46
+}
+
+impl Key {
+    /// The total order of keys.
+    pub fn compare(&self, other: &Key) -> Ordering {
+        self.non_finite
+            .cmp(&other.non_finite)
+            .then_with(|| step(self.relative).cmp(&step(other.relative)))
+            .then_with(|| step(self.absolute).cmp(&step(other.absolute)))
+            .then_with(|| self.additive.total_cmp(&other.additive))
+    }
+
+    /// Whether this betters the other by more than a hundredth, or is finite where the other may not be.
+    pub fn betters(&self, other: &Key) -> bool {
+        let errors = |k: &Key| Key { additive: 0.0, ..*k };
+        errors(self).compare(&errors(other)) == Ordering::Less
+    }
+}
+
+/// How good a value is: its error relative to its least magnitude, or to a floor where that is less: the least normal
+/// number of its format, and for a value that may be 0 its greatest magnitude times the root of the unit roundoff. The
+/// value over the reals lies in `exact`.
+pub fn key(format: Option<Format>, flow: &Flow, value: Value, exact: &Interval, additive: f64) -> Key {
+    let error = flow.error(value);
+    let Some(format) = format else {
+        return Key { non_finite: false, relative: error, absolute: error, additive };
+    };
+    let computed = flow.range(value).computed;
+    let max = format.max_finite();
+    let inside = |x: &Interval| !x.may_be_nan && x.lo >= -max && x.hi <= max;
+    let non_finite = !inside(&computed) || error.is_nan();
+    let least = mignitude(exact);
+    let floor = if least > 0.0 { 0.0 } else { format.unit_roundoff().sqrt() * magnitude(exact).min(max) };
+    let floor = least.max(floor).max(format.min_normal());
+    let relative = flow.relative(value).from(floor).min(error / floor);
+    Key { non_finite, relative: if error == 0.0 { 0.0 } else { relative }, absolute: error, additive }
+}
+
+/// Weights of the terms behind the errors.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights {
+    /// Of the logarithm of the Lipschitz constant.
+    pub lipschitz: f64,
+    /// Of the op's own rounding, in units in the last place of its result.
+    pub delta: f64,
+    /// Of the logarithm of the condition number.
+    pub condition: f64,
+    /// Of the logarithm of the curvature.
+    pub curvature: f64,
+    /// Of the work, an element times a simple operation.
+    pub work: f64,
+}
+
+impl Default for Weights {
+    fn default() -> Weights {
+        Weights { lipschitz: 1.0, delta: 1.0, condition: 1.0, curvature: 0.1, work: 1e-3 }
+    }
+}
+
+impl Weights {
+    /// What an op adds to the cost of a term.
+    pub fn of(&self, def: &'static OpDef, operands: &[Type], result: Type, figures: &Figures) -> f64 {
+        let steepest = figures.sensitivity.iter().map(|s| s.lipschitz).fold(0.0, f64::max);
+        let log = |x: f64| (1.0 + x.min(1e300)).log2();
+        let ulp = result.format().map_or(1.0, |f| f.ulp(magnitude(&figures.range.exact).min(f.max_finite())));
+        let delta = (figures.delta / ulp).min(1e6);
+        self.lipschitz * log(steepest)
+            + self.delta * delta
+            + self.condition * log(figures.condition)
+            + self.curvature * log(figures.curvature)
+            + self.work * work(def, operands, result)
+    }
+}
+
+/// Operations on elements that an op takes, roughly; extents that are not known count as one.
+pub fn work(def: &'static OpDef, operands: &[Type], result: Type) -> f64 {
+    let count = |ty: &Type| -> f64 {
+        ty.shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1) as f64).product()
+    };
+    let (all, most) = (count(&result), operands.iter().map(count).fold(0.0, f64::max));
+    match def.semantics {
+        _ if def.traits.constant => 0.0,
+        Semantics::Elementwise(of) => {
+            let attrs = ngc_ir::AttrDict::EMPTY;
+            let s = ngc_ir::Signature { def, operands, attrs: &attrs };
+            all * of(&s).map_or(4.0, |e| e.function.program().steps().iter().map(steps).sum::<f64>().max(1.0))
+        }
+        _ if matches!(def.short_name(), "matmul" | "affine" | "conv" | "attention") => {
+            let inner = operands.first().and_then(|t| t.shape()?.last()?.known()).unwrap_or(1) as f64;
+            2.0 * all.max(1.0) * inner
+        }
+        Semantics::Decomposition(_) => 12.0 * most.max(all),
+        _ => most.max(all),
+    }
+}
+
+fn steps(step: &Step) -> f64 {
+    match step {
+        Step::Apply(
+            Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg | Prim::Abs | Prim::Square | Prim::Fma,
+            _,
+        ) => 1.0,
+        Step::Apply(Prim::Min | Prim::Max, _) | Step::Select(..) => 1.0,
+        Step::Apply(Prim::Div | Prim::Sqrt, _) => 4.0,
+        Step::Apply(..) => 12.0,
+        _ => 0.0,
+    }
+}

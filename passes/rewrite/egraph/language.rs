@@ -1,0 +1,237 @@
+//! The language of the e-graph: terms over the reals, with what is known of every class.
+//!
+//! Two nodes are in one class if they are equal over the reals wherever the one that was there first is defined, and have
+//! one type. How they round differs; that is for extraction to look at.
+
+use egg::{Analysis, DidMerge, EGraph, Id, Language};
+use ngc_ir::op_def::Default as AttrDefault;
+use ngc_ir::{Attr, AttrDict, Context, Ident, OpDef, Signature, Type, Value};
+use ngc_numerics::figures::intersect;
+use ngc_numerics::{Enclosure, Format, Interval, Range};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// A term whose operands are classes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Node {
+    /// An op: its operands, then a leaf for each declared attribute.
+    Op(Ident, SmallVec<[Id; 6]>),
+    /// An attribute, by its text, or one that is left out.
+    Attr(Option<Ident>),
+    /// A constant of which all elements are this number (its bits), and its type.
+    Number(u64, Ident),
+    /// A value that is not taken apart: an argument, a result of an op beyond the region, a constant of several values.
+    Value(u32),
+}
+
+/// What distinguishes nodes beside their children.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// An op with so many children.
+    Op(Ident, usize),
+    /// Any leaf.
+    Leaf,
+}
+
+impl Language for Node {
+    type Discriminant = Kind;
+
+    fn discriminant(&self) -> Kind {
+        match self {
+            Node::Op(name, children) => Kind::Op(*name, children.len()),
+            _ => Kind::Leaf,
+        }
+    }
+
+    fn matches(&self, other: &Node) -> bool {
+        match (self, other) {
+            (Node::Op(a, x), Node::Op(b, y)) => a == b && x.len() == y.len(),
+            _ => self == other,
+        }
+    }
+
+    fn children(&self) -> &[Id] {
+        if let Node::Op(_, children) = self { children } else { &[] }
+    }
+
+    fn children_mut(&mut self) -> &mut [Id] {
+        if let Node::Op(_, children) = self { children } else { &mut [] }
+    }
+}
+
+/// What is known of a class.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// An attribute.
+    Attr(Option<Attr>),
+    /// A term.
+    Term(Facts),
+}
+
+/// What is known of the terms of a class.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Their type.
+    pub ty: Type,
+    /// Encloses the value over the reals: what each of the terms says, intersected.
+    pub exact: Interval,
+    /// The number that all elements are.
+    pub uniform: Option<f64>,
+    /// The values of the body that are in the class.
+    pub values: SmallVec<[Value; 1]>,
+}
+
+/// What nodes refer to.
+pub struct World<'a> {
+    /// The declared ops.
+    pub context: &'a Context,
+    /// What the leaves [`Node::Value`] are.
+    pub leaves: Vec<(Value, Facts)>,
+    /// Uses of every value of the body, by its index.
+    pub uses: Vec<u32>,
+    attrs: FxHashMap<Ident, Attr>,
+    types: FxHashMap<Ident, Type>,
+}
+
+impl<'a> World<'a> {
+    /// Without leaves.
+    pub fn new(context: &'a Context, uses: Vec<u32>) -> World<'a> {
+        World { context, leaves: Vec::new(), uses, attrs: FxHashMap::default(), types: FxHashMap::default() }
+    }
+
+    /// The leaf of an attribute.
+    pub fn attr(&mut self, attr: Option<Attr>) -> Node {
+        Node::Attr(attr.map(|attr| {
+            let name = Ident::new(&format!("{attr:?}"));
+            self.attrs.entry(name).or_insert(attr);
+            name
+        }))
+    }
+
+    /// The leaf of a constant.
+    pub fn number(&mut self, number: f64, ty: Type) -> Node {
+        let name = Ident::new(&ty.to_string());
+        self.types.insert(name, ty);
+        Node::Number(number.to_bits(), name)
+    }
+
+    /// The type of a constant.
+    pub fn ty(&self, name: Ident) -> Option<Type> {
+        self.types.get(&name).copied()
+    }
+}
+
+/// The e-graph of a region.
+pub type Egraph<'a> = EGraph<Node, World<'a>>;
+
+/// What is known of a class of terms; nothing of an attribute.
+pub fn facts<'g>(egraph: &'g Egraph<'_>, id: Id) -> Option<&'g Facts> {
+    match &egraph[id].data {
+        Data::Term(facts) => Some(facts),
+        Data::Attr(_) => None,
+    }
+}
+
+/// The attribute that a leaf is.
+pub fn attribute<'g>(egraph: &'g Egraph<'_>, id: Id) -> Option<&'g Attr> {
+    match &egraph[id].data {
+        Data::Attr(attr) => attr.as_ref(),
+        Data::Term(_) => None,
+    }
+}
+
+/// An op node, taken apart.
+pub struct Parts {
+    /// Declaration.
+    pub def: &'static OpDef,
+    /// Classes of the operands.
+    pub operands: SmallVec<[Id; 4]>,
+    /// Attributes that are not at their defaults.
+    pub attrs: AttrDict,
+}
+
+/// The parts of an op node.
+pub fn parts(egraph: &Egraph<'_>, node: &Node) -> Option<Parts> {
+    let Node::Op(name, children) = node else { return None };
+    let def = egraph.analysis.context.op(name.as_str())?;
+    let count = children.len().checked_sub(def.attributes.len())?;
+    let mut attrs = AttrDict::EMPTY;
+    for (declared, &leaf) in def.attributes.iter().zip(&children[count..]) {
+        if let Some(value) = attribute(egraph, leaf).filter(|v| !is_default(v, declared.default)) {
+            attrs.set(declared.name, value.clone());
+        }
+    }
+    Some(Parts { def, operands: children[..count].into(), attrs })
+}
+
+/// Whether an attribute says no more than its absence.
+pub fn is_default(value: &Attr, default: AttrDefault) -> bool {
+    match default {
+        AttrDefault::Int(v) => value.as_float() == Some(v as f64),
+        AttrDefault::Float(v) => value.as_float() == Some(v),
+        AttrDefault::Bool(v) => value.as_bool() == Some(v),
+        AttrDefault::Str(v) => value.as_str() == Some(v),
+        _ => false,
+    }
+}
+
+/// The format in which a node is told to accumulate.
+pub fn accumulates(egraph: &Egraph<'_>, node: &Node) -> Option<Format> {
+    let Node::Op(name, children) = node else { return None };
+    let def = egraph.analysis.context.op(name.as_str())?;
+    let place = def.attributes.iter().position(|a| a.name == "accumulate")?;
+    let first = children.len().checked_sub(def.attributes.len())?;
+    attribute(egraph, children[first + place])?.as_type()?.format()
+}
+
+impl<'a> Analysis<Node> for World<'a> {
+    type Data = Data;
+
+    fn make(egraph: &mut Egraph<'a>, node: &Node, _: Id) -> Data {
+        let world = &egraph.analysis;
+        match node {
+            Node::Attr(name) => Data::Attr(name.and_then(|n| world.attrs.get(&n).cloned())),
+            Node::Number(bits, ty) => {
+                let (number, ty) = (f64::from_bits(*bits), world.ty(*ty).unwrap_or(Type::float(Format::F64)));
+                let (exact, values) = (Enclosure::point(number), SmallVec::new());
+                Data::Term(Facts { ty, exact, uniform: Some(number), values })
+            }
+            Node::Value(n) => Data::Term(world.leaves[*n as usize].1.clone()),
+            Node::Op(..) => Data::Term(known(egraph, node).unwrap_or_else(|| Facts {
+                ty: Type::float(Format::F64),
+                exact: Range::WHOLE.exact,
+                uniform: None,
+                values: SmallVec::new(),
+            })),
+        }
+    }
+
+    fn merge(&mut self, a: &mut Data, b: Data) -> DidMerge {
+        let (Data::Term(a), Data::Term(b)) = (a, b) else { return DidMerge(false, false) };
+        let exact = intersect(&a.exact, &b.exact);
+        let uniform = a.uniform.or(b.uniform);
+        let merged = DidMerge(
+            exact != a.exact || uniform != a.uniform || !b.values.is_empty(),
+            exact != b.exact || uniform != b.uniform || !a.values.is_empty(),
+        );
+        (a.exact, a.uniform) = (exact, uniform);
+        a.values.extend(b.values);
+        merged
+    }
+}
+
+/// What an op says of its result.
+fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
+    let Parts { def, operands, attrs } = parts(egraph, node)?;
+    let operands: Option<SmallVec<[&Facts; 4]>> = operands.iter().map(|&id| facts(egraph, id)).collect();
+    let operands = operands?;
+    let types: SmallVec<[Type; 4]> = operands.iter().map(|f| f.ty).collect();
+    let s = Signature { def, operands: &types, attrs: &attrs };
+    let [ty] = s.infer().ok()?[..] else { return None };
+    let ranges: SmallVec<[Range; 4]> = operands.iter().map(|f| Range::both(f.exact)).collect();
+    let exact = ngc_dialects::transfer::transfer(&s, &ranges, &[ty])[0].range.exact;
+    // A rule speaks of real numbers, which a conversion does not change.
+    let passes = matches!(def.short_name(), "convert" | "broadcast_to" | "reshape" | "unsqueeze");
+    let uniform = if passes { operands.first()?.uniform } else { None };
+    Some(Facts { ty, exact, uniform, values: SmallVec::new() })
+}

@@ -1,0 +1,387 @@
+//! Grows the e-graph: every rule wherever its left side stands, round by round, until nothing is new or a limit is met.
+//!
+//! Limits count nodes, rounds and matches, never time. A rule that matches too often is banned for some rounds, twice as
+//! long each time (egg's back-off), so that reassociation cannot drown the rest.
+
+use egg::{Id, Language};
+use ngc_ir::op_def::Arity;
+use ngc_ir::{Attr, AttrDict, Context, OpDef, Signature, Type, Value};
+use ngc_numerics::{Format, Range};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, facts, is_default};
+use crate::rewrite::apply::{Refusal, Replacement, replace};
+use crate::rewrite::compile::{CompiledRule, RuleSet};
+use crate::rewrite::conditions::{Bindings, Bound, unify};
+use crate::rewrite::graph::{Term, Terms, normalized};
+use crate::rewrite::matcher::ROUNDING;
+use crate::rewrite::rule::{OpPattern, Pattern};
+
+/// What ends the growth.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Nodes, beside those of the region.
+    pub nodes: usize,
+    /// Rounds.
+    pub rounds: usize,
+    /// Matches of one rule in one round before it is banned.
+    pub matches: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { nodes: 4000, rounds: 8, matches: 256 }
+    }
+}
+
+/// A rule applied to the e-graph.
+pub struct Application {
+    /// Its place in its set.
+    pub rule: usize,
+    /// Values of the body that the left side covers, its root first.
+    pub values: SmallVec<[Value; 4]>,
+}
+
+/// A rule that matched values of the body, but whose conditions are not proven.
+pub struct Near {
+    /// Its place in its set.
+    pub rule: usize,
+    /// The value at the root.
+    pub value: Value,
+    /// What is not proven.
+    pub why: String,
+}
+
+/// What happened.
+#[derive(Default)]
+pub struct Growth {
+    /// Rules applied, in order; a proof names them by their place here.
+    pub applied: Vec<Application>,
+    /// Near matches.
+    pub near: Vec<Near>,
+}
+
+/// Ways in which one pattern is matched at one class.
+const MAX_MATCHES: usize = 64;
+
+/// Applies rules until nothing changes or a limit is met.
+pub fn saturate(egraph: &mut Egraph<'_>, rules: &RuleSet, limits: Limits) -> Growth {
+    let mut growth = Growth::default();
+    let room = egraph.total_size() + limits.nodes;
+    // By rule: rounds for which it is still banned, and how often it was.
+    let mut bans = vec![(0usize, 0u32); rules.rules().len()];
+    let mut tried: FxHashSet<(usize, Node, Vec<Id>)> = FxHashSet::default();
+    for _ in 0..limits.rounds {
+        let mut found = Vec::new();
+        let mut banned = false;
+        for rule in rules.rules() {
+            let (left, times) = &mut bans[rule.id];
+            if *left > 0 {
+                (*left, banned) = (*left - 1, true);
+                continue;
+            }
+            let matches = search(egraph, rule);
+            if matches.len() > limits.matches << *times {
+                (*left, banned) = (2 << *times, true);
+                *times += 1;
+                continue;
+            }
+            found.extend(matches.into_iter().map(|m| (rule, m)));
+        }
+        let mut changed = false;
+        for (rule, m) in found {
+            if egraph.total_size() > room {
+                break;
+            }
+            if tried.insert((rule.id, m.left.node().clone(), m.left.leaves())) {
+                changed |= apply(egraph, rule, m, &mut growth);
+            }
+        }
+        egraph.rebuild();
+        if !changed && !banned || egraph.total_size() > room {
+            break;
+        }
+    }
+    growth
+}
+
+/// A match of a left side.
+struct Match {
+    class: Id,
+    left: Left,
+    bindings: Bindings,
+    accumulate: Option<Format>,
+}
+
+/// The term that a left side stands for: the nodes that it covers, down to the classes of its variables.
+#[derive(Clone)]
+enum Left {
+    Class(Id),
+    Node(Id, Node, Vec<Left>),
+}
+
+impl Left {
+    fn node(&self) -> &Node {
+        const NONE: &Node = &Node::Attr(None);
+        if let Left::Node(_, node, _) = self { node } else { NONE }
+    }
+
+    fn leaves(&self) -> Vec<Id> {
+        match self {
+            Left::Class(id) => vec![*id],
+            Left::Node(_, node, children) => {
+                let attrs = node.children()[children.len()..].iter().copied();
+                children.iter().flat_map(Left::leaves).chain(attrs).collect()
+            }
+        }
+    }
+
+    /// The id of this very term, which a proof starts from.
+    fn add(&self, egraph: &mut Egraph<'_>) -> Id {
+        match self {
+            Left::Class(id) => *id,
+            Left::Node(_, node, children) => {
+                let mut node = node.clone();
+                for (place, child) in children.iter().enumerate() {
+                    node.children_mut()[place] = child.add(egraph);
+                }
+                egraph.add_uncanonical(node)
+            }
+        }
+    }
+
+    fn values(&self, egraph: &Egraph<'_>, out: &mut SmallVec<[Value; 4]>) {
+        if let Left::Node(class, _, children) = self {
+            let known = facts(egraph, *class).map(|f| f.values.clone()).unwrap_or_default();
+            out.extend(known.into_iter().filter(|v| !out.contains(v)).collect::<Vec<_>>());
+            children.iter().for_each(|c| c.values(egraph, out));
+        }
+    }
+}
+
+fn search(egraph: &Egraph<'_>, rule: &CompiledRule) -> Vec<Match> {
+    let mut out = Vec::new();
+    for pattern in &rule.spellings {
+        let Some(kind) = kind(egraph, pattern) else { continue };
+        let classes: Vec<Id> = egraph.classes_for_op(&kind).into_iter().flatten().collect();
+        for class in classes {
+            let found = op(egraph, pattern, class, (Bindings::default(), None));
+            out.extend(found.into_iter().map(|((bindings, accumulate), left)| Match {
+                class,
+                left,
+                bindings,
+                accumulate,
+            }));
+        }
+    }
+    out
+}
+
+fn kind(egraph: &Egraph<'_>, pattern: &OpPattern) -> Option<Kind> {
+    let def = egraph.analysis.context.op(pattern.op.as_str())?;
+    Some(Kind::Op(pattern.op, pattern.args.len() + def.attributes.len()))
+}
+
+type Partial = (Bindings, Option<Format>);
+
+fn pattern(egraph: &Egraph<'_>, pattern: &Pattern, class: Id, so_far: &Partial) -> Vec<(Partial, Left)> {
+    let uniform = || facts(egraph, class).and_then(|f| f.uniform);
+    let bound = |name| {
+        let mut so_far = so_far.clone();
+        let fits = so_far.0.bind(name, Bound::Term(term(class)));
+        if fits { vec![(so_far, Left::Class(class))] } else { Vec::new() }
+    };
+    match pattern {
+        Pattern::Var(name, _) => bound(*name),
+        Pattern::Const(name, _) if uniform().is_some() => bound(*name),
+        Pattern::Number(n, _) if uniform() == Some(*n) => vec![(so_far.clone(), Left::Class(class))],
+        Pattern::Op(inner) => op(egraph, inner, class, so_far.clone()),
+        _ => Vec::new(),
+    }
+}
+
+fn op(egraph: &Egraph<'_>, wanted: &OpPattern, class: Id, so_far: Partial) -> Vec<(Partial, Left)> {
+    let Some(def) = egraph.analysis.context.op(wanted.op.as_str()) else { return Vec::new() };
+    let arity = wanted.args.len() + def.attributes.len();
+    let mut out = Vec::new();
+    for node in &egraph[class].nodes {
+        let Node::Op(name, children) = node else { continue };
+        if *name != wanted.op || children.len() != arity {
+            continue;
+        }
+        let (operands, leaves) = children.split_at(wanted.args.len());
+        let mut partial = so_far.clone();
+        if !attributes(egraph, wanted, def, leaves, &mut partial.0) {
+            continue;
+        }
+        partial.1 = widest(partial.1, accumulates(egraph, node));
+        let mut found = vec![(partial, Vec::new())];
+        for (arg, &operand) in wanted.args.iter().zip(operands) {
+            let longer = |(partial, lefts): &(Partial, Vec<Left>)| {
+                let lefts = lefts.clone();
+                pattern(egraph, arg, operand, partial).into_iter().map(move |(partial, left)| {
+                    let mut lefts = lefts.clone();
+                    lefts.push(left);
+                    (partial, lefts)
+                })
+            };
+            found = found.iter().flat_map(longer).take(MAX_MATCHES).collect();
+        }
+        out.extend(
+            found.into_iter().map(|(partial, lefts)| (partial, Left::Node(class, node.clone(), lefts))),
+        );
+        if out.len() >= MAX_MATCHES {
+            break;
+        }
+    }
+    if let Some(name) = wanted.bind {
+        out.retain_mut(|((bindings, _), _)| bindings.bind(name, Bound::Term(term(class))));
+    }
+    out
+}
+
+/// Whether the attributes are what the pattern says; those that it does not mention must be at their defaults.
+fn attributes(
+    egraph: &Egraph<'_>,
+    wanted: &OpPattern,
+    def: &OpDef,
+    leaves: &[Id],
+    bindings: &mut Bindings,
+) -> bool {
+    def.attributes.iter().zip(leaves).all(|(declared, &leaf)| {
+        let value = attribute(egraph, leaf);
+        match wanted.attrs.iter().find(|(name, _)| name.as_str() == declared.name) {
+            Some((_, e)) => unify(e, value, bindings),
+            None => {
+                ROUNDING.contains(&declared.name) || value.is_none_or(|v| is_default(v, declared.default))
+            }
+        }
+    })
+}
+
+fn widest(a: Option<Format>, b: Option<Format>) -> Option<Format> {
+    a.into_iter().chain(b).max_by_key(|f| f.precision())
+}
+
+/// Makes the right side and puts it into the class; whether that was new.
+fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Growth) -> bool {
+    let with = Replacement { bindings: &m.bindings, accumulate: m.accumulate };
+    let mut values = SmallVec::new();
+    m.left.values(egraph, &mut values);
+    let right = match replace(&mut Classes(egraph), rule, term(m.class), &with, false) {
+        Ok(Term::Made(right)) => Id::from(right as usize),
+        Err(Refusal::Unproven(why)) => {
+            let root = facts(egraph, m.class).and_then(|f| f.values.first().copied());
+            let known = |value| growth.near.iter().any(|n| n.value == value && n.rule == rule.id);
+            if let Some(value) = root.filter(|&v| !rule.is_view() && !known(v)) {
+                growth.near.push(Near { rule: rule.id, value, why });
+            }
+            return false;
+        }
+        _ => return false,
+    };
+    if egraph.find(right) == egraph.find(m.class) {
+        return false;
+    }
+    let left = m.left.add(egraph);
+    let reason = format!("{}", growth.applied.len());
+    growth.applied.push(Application { rule: rule.id, values });
+    egraph.union_trusted(left, right, reason)
+}
+
+fn term(id: Id) -> Term {
+    Term::Made(usize::from(id) as u32)
+}
+
+/// The classes of an e-graph as terms.
+pub struct Classes<'g, 'a>(pub &'g mut Egraph<'a>);
+
+impl Classes<'_, '_> {
+    fn data(&self, term: Term) -> Option<&Data> {
+        match term {
+            Term::Made(n) => Some(&self.0[Id::from(n as usize)].data),
+            Term::Value(_) => None,
+        }
+    }
+
+    fn facts(&self, term: Term) -> Option<&super::language::Facts> {
+        match self.data(term)? {
+            Data::Term(facts) => Some(facts),
+            Data::Attr(_) => None,
+        }
+    }
+}
+
+impl Terms for Classes<'_, '_> {
+    fn context(&self) -> &Context {
+        self.0.analysis.context
+    }
+
+    fn ty(&self, term: Term) -> Type {
+        self.facts(term).map_or(Type::float(Format::F64), |f| f.ty)
+    }
+
+    fn range(&self, term: Term) -> Range {
+        self.facts(term).map_or(Range::WHOLE, |f| Range::both(f.exact))
+    }
+
+    fn uniform(&self, term: Term) -> Option<f64> {
+        self.facts(term)?.uniform
+    }
+
+    fn used_once(&self, term: Term) -> bool {
+        let uses = |v: &Value| self.0.analysis.uses.get(v.index()).copied().unwrap_or(0);
+        self.facts(term).is_none_or(|f| f.values.iter().map(uses).sum::<u32>() <= 1)
+    }
+
+    fn accumulates(&self, term: Term) -> Option<Format> {
+        let Term::Made(n) = term else { return None };
+        let class = &self.0[Id::from(n as usize)];
+        class.nodes.iter().fold(None, |most, node| widest(most, accumulates(self.0, node)))
+    }
+
+    fn make(&mut self, def: &'static OpDef, operands: &[Term], attrs: AttrDict) -> Result<Term, String> {
+        if def.traits.constant {
+            let (value, ty) = match attrs.get("value") {
+                Some(Attr::Float(value, ty)) => (*value, *ty),
+                Some(Attr::Int(value, ty)) => (*value as f64, *ty),
+                _ => return Err("only scalar constants are made".into()),
+            };
+            let node = self.0.analysis.number(value, ty);
+            return Ok(term(self.0.add_uncanonical(node)));
+        }
+        let types: SmallVec<[Type; 4]> = operands.iter().map(|&t| self.ty(t)).collect();
+        let ids = operands.iter().map(|t| match t {
+            Term::Made(n) => Ok(Id::from(*n as usize)),
+            Term::Value(_) => Err("a value of the body is not in the e-graph".to_string()),
+        });
+        let ids = ids.collect::<Result<SmallVec<[Id; 4]>, _>>()?;
+        add(self.0, def, &ids, &types, &attrs).map(term)
+    }
+}
+
+/// Adds an op.
+///
+/// # Errors
+/// A sentence that says why it does not fit its operands.
+pub fn add(
+    egraph: &mut Egraph<'_>,
+    def: &'static OpDef,
+    operands: &[Id],
+    types: &[Type],
+    attrs: &AttrDict,
+) -> Result<Id, String> {
+    let signature = Signature { def, operands: types, attrs };
+    signature.check()?;
+    let results = signature.infer()?;
+    if results.len() != 1 || def.operands.iter().any(|o| o.arity == Arity::One) && operands.is_empty() {
+        return Err(format!("'{}' has {} results", def.name, results.len()));
+    }
+    let mut children: SmallVec<[Id; 6]> = operands.into();
+    for declared in def.attributes {
+        let leaf = egraph.analysis.attr(normalized(&signature, declared.name));
+        children.push(egraph.add(leaf));
+    }
+    Ok(egraph.add_uncanonical(Node::Op(def.name.into(), children)))
+}

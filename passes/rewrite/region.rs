@@ -1,0 +1,257 @@
+//! Cuts a body into regions that a search can handle: runs of ops, so that its cost grows with their number alone.
+//!
+//! Where the ops of a body repeat, as the layers of a model do, the cuts follow the period, and regions that are alike
+//! form one group: it is searched once, on ranges that hold for all of its members.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+
+use ngc_ir::pass::Function;
+use ngc_ir::{Attr, AttrDict, Body, Ident, Op, Type, Value};
+use ngc_numerics::Interval;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
+use smallvec::SmallVec;
+
+use crate::analysis::range::Ranges;
+
+/// A body cut into regions.
+pub struct Cut {
+    /// Ops that a search may replace, in order; ops with effects, regions or several results are in none.
+    pub regions: Vec<Vec<Op>>,
+    /// Regions that are alike, by their numbers, in order.
+    pub groups: Vec<Group>,
+    /// Uses of every value, by its index.
+    pub uses: Vec<u32>,
+    /// Region of every value, by its index; `u32::MAX` for none.
+    home: Vec<u32>,
+    /// Place in the block of every value, by its index; 0 for arguments.
+    places: Vec<usize>,
+    /// Values used outside of their region, by their index.
+    outside: Vec<bool>,
+}
+
+/// Regions that differ in nothing but their ranges and their constants of several values.
+pub struct Group {
+    /// Numbers of the regions; a search looks at the first.
+    pub members: Vec<usize>,
+    /// The values of each member, ops and operands from elsewhere, in corresponding order.
+    values: Vec<Vec<Value>>,
+    /// Places of the values of the first member.
+    index: FxHashMap<Value, usize>,
+}
+
+impl Group {
+    /// Encloses a value of the first member, and those that correspond to it.
+    pub fn exact(&self, value: Value, ranges: &Ranges) -> Interval {
+        match self.index.get(&value) {
+            Some(&n) => {
+                let all = self.values.iter().map(|values| ranges.of(values[n]).exact);
+                all.reduce(|a, b| a.hull(b)).unwrap_or(ranges.of(value).exact)
+            }
+            None => ranges.of(value).exact,
+        }
+    }
+
+    /// The value of a member, by its place in the group, that corresponds to one of the first.
+    pub fn corresponding(&self, member: usize, value: Value) -> Value {
+        self.index.get(&value).map_or(value, |&n| self.values[member][n])
+    }
+}
+
+/// The longest period that is looked for, in ops.
+const LONGEST: usize = 512;
+
+impl Cut {
+    /// Cuts the entry block into runs of about `size` ops. Odd rounds cut elsewhere, so that what one cut tears apart
+    /// another does not.
+    pub fn new(function: &Function, ranges: &Ranges, size: usize, round: usize) -> Cut {
+        let body = &function.body;
+        let count = body.num_values();
+        let mut cut = Cut {
+            regions: Vec::new(),
+            groups: Vec::new(),
+            uses: vec![0; count],
+            home: vec![u32::MAX; count],
+            places: vec![0; count],
+            outside: vec![false; count],
+        };
+        let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
+        let mut eligible = Vec::new();
+        for (place, &op) in ops.iter().enumerate() {
+            for v in body.results(op) {
+                cut.places[v.index()] = place + 1;
+            }
+            if body.num_results(op) == 1 && body.op(op).def.is_some_and(|d| d.traits.pure) {
+                eligible.push(op);
+            }
+        }
+        cut.regions = runs(body, &eligible, size.max(2), round);
+        for (number, region) in cut.regions.iter().enumerate() {
+            for &op in region {
+                cut.home[body.result(op, 0).index()] = number as u32;
+            }
+        }
+        for op in body.walk() {
+            let own = (body.num_results(op) == 1).then(|| cut.home[body.result(op, 0).index()]);
+            for v in body.operands(op) {
+                cut.uses[v.index()] += 1;
+                cut.outside[v.index()] |= own.is_none_or(|own| own == u32::MAX || own != cut.home[v.index()]);
+            }
+        }
+        cut.groups = cut.alike(body, ranges);
+        cut
+    }
+
+    /// Whether the value is used beyond its region.
+    pub fn is_output(&self, value: Value) -> bool {
+        self.outside[value.index()]
+    }
+
+    /// Place of the op that defines the value; 0 for arguments.
+    pub fn place(&self, value: Value) -> usize {
+        self.places[value.index()]
+    }
+
+    fn alike(&self, body: &Body, ranges: &Ranges) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut known: HashMap<Vec<Item>, usize, FxBuildHasher> = HashMap::default();
+        for (number, region) in self.regions.iter().enumerate() {
+            let (items, values) = self.items(body, region, ranges);
+            match known.get(&items) {
+                Some(&group) => {
+                    groups[group].members.push(number);
+                    groups[group].values.push(values);
+                }
+                None => {
+                    known.insert(items, groups.len());
+                    let index = values.iter().enumerate().map(|(n, &v)| (v, n)).collect();
+                    groups.push(Group { members: vec![number], values: vec![values], index });
+                }
+            }
+        }
+        groups
+    }
+
+    fn items(&self, body: &Body, region: &[Op], ranges: &Ranges) -> (Vec<Item>, Vec<Value>) {
+        let mut items = Vec::with_capacity(region.len());
+        let mut values: Vec<Value> = Vec::new();
+        let mut places: FxHashMap<Value, u32> = FxHashMap::default();
+        for &op in region {
+            let mut operands = SmallVec::new();
+            for &v in body.operands(op) {
+                let place = *places.entry(v).or_insert_with(|| {
+                    let kind = if ranges.is_unknown(body, v) { "unknown" } else { "outside" };
+                    items.push(Item { name: kind.into(), ty: body.ty(v), ..Item::default() });
+                    values.push(v);
+                    values.len() as u32 - 1
+                });
+                operands.push(place);
+            }
+            let (data, value) = (body.op(op), body.result(op, 0));
+            items.push(Item {
+                name: data.name,
+                attrs: if is_tensor(&data.attrs) { AttrDict::EMPTY } else { data.attrs.clone() },
+                operands,
+                ty: body.ty(value),
+                output: self.outside[value.index()],
+            });
+            places.insert(value, values.len() as u32);
+            values.push(value);
+        }
+        (items, values)
+    }
+}
+
+/// An op of a region, or a value from outside.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Item {
+    name: Ident,
+    attrs: AttrDict,
+    operands: SmallVec<[u32; 4]>,
+    ty: Type,
+    output: bool,
+}
+
+impl Default for Item {
+    fn default() -> Item {
+        Item {
+            name: "".into(),
+            attrs: AttrDict::EMPTY,
+            operands: SmallVec::new(),
+            ty: Type::int(64),
+            output: false,
+        }
+    }
+}
+
+/// Whether it is a constant of several values.
+fn is_tensor(attrs: &AttrDict) -> bool {
+    match attrs.get("value") {
+        Some(Attr::Dense(d)) => !d.splat && d.bytes.len() > 64,
+        Some(Attr::Resource(..)) => true,
+        _ => false,
+    }
+}
+
+/// Runs of about `size` ops; where ops repeat, a whole number of periods.
+fn runs(body: &Body, ops: &[Op], size: usize, round: usize) -> Vec<Vec<Op>> {
+    let marks: Vec<u64> = ops.iter().map(|&op| mark(body, op)).collect();
+    let mut out: Vec<Vec<Op>> = Vec::new();
+    let mut from = 0;
+    let cut = |out: &mut Vec<Vec<Op>>, from: usize, to: usize, size: usize| {
+        out.extend(ops[from..to].chunks(size).map(<[Op]>::to_vec));
+    };
+    // Odd rounds begin with half a run.
+    let shift = |length: usize| if round.is_multiple_of(2) { 0 } else { length / 2 };
+    while from < ops.len() {
+        // What repeats in less than one run gains nothing.
+        let found = repetition(&marks[from..]).filter(|(.., length)| *length > size);
+        let Some((start, period, length)) = found else { break };
+        let (start, end) = (from + start, from + start + length);
+        let run = period * (size / period).max(1);
+        let run = if period > 4 * size { size } else { run };
+        let start = (start + shift(run)).min(end);
+        cut(&mut out, from, start, size);
+        let whole = start + (end - start) / run * run;
+        cut(&mut out, start, whole, run);
+        from = whole;
+        if whole == start {
+            cut(&mut out, start, end, size);
+            from = end;
+        }
+    }
+    if from < ops.len() {
+        let start = if out.is_empty() { (from + shift(size)).min(ops.len()) } else { from };
+        cut(&mut out, from, start, size);
+        cut(&mut out, start, ops.len(), size);
+    }
+    out
+}
+
+/// What an op looks like beside its operands, and how far behind they are.
+fn mark(body: &Body, op: Op) -> u64 {
+    let mut state = FxHasher::default();
+    let data = body.op(op);
+    data.name.as_str().hash(&mut state);
+    body.ty(body.result(op, 0)).to_string().hash(&mut state);
+    if !is_tensor(&data.attrs) {
+        format!("{:?}", data.attrs).hash(&mut state);
+    }
+    state.finish()
+}
+
+/// The longest stretch that repeats with a period, at least twice: its start, the period, its length.
+fn repetition(marks: &[u64]) -> Option<(usize, usize, usize)> {
+    let mut best: Option<(usize, usize, usize)> = None;
+    for period in 2..=LONGEST.min(marks.len() / 2) {
+        let mut run = 0;
+        for i in 0..marks.len() - period {
+            run = if marks[i] == marks[i + period] { run + 1 } else { 0 };
+            let length = run + period;
+            if run >= period && best.is_none_or(|(.., longest)| length > longest) {
+                best = Some((i + 1 - run, period, length));
+            }
+        }
+    }
+    best
+}
