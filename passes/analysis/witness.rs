@@ -322,6 +322,9 @@ struct Hunt<'a> {
     limit: usize,
 }
 
+/// An input of a kind: the value of element `.1` of argument `.0`.
+type Pattern<'a> = dyn Fn(usize, usize, &Argument) -> f64 + 'a;
+
 impl Hunt<'_> {
     fn done(&self) -> bool {
         self.tries >= self.limit || self.found.iter().all(Option::is_some)
@@ -367,7 +370,7 @@ impl Hunt<'_> {
             _ => 1.0,
         };
         let middle = |a: &Argument| a.lo / 2.0 + a.hi / 2.0;
-        let fixed: [&dyn Fn(usize, usize, &Argument) -> f64; 16] = [
+        let fixed: [&Pattern<'_>; 16] = [
             &|_, _, a| a.hi,
             &|_, _, a| a.lo,
             &|_, _, _| 0.0,
