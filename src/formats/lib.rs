@@ -4,6 +4,7 @@
 //! never a panic, and memory is only taken for data that are present; nothing here runs a pass or prints.
 
 pub mod error;
+pub mod fpcore;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
