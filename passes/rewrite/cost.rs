@@ -8,8 +8,8 @@ use ngc_numerics::figures::{magnitude, mignitude};
 use ngc_numerics::program::Step;
 use ngc_numerics::{Figures, Format, Interval, Prim};
 
-/// How good a term is; the least is the best. Errors count in steps of about 1 %, so that what differs by less is
-/// settled by the terms behind them.
+/// How good a term is; the least is the best. Errors count in steps, eight from one power of two to the next, so that what
+/// differs by less is settled by the terms behind them: a few hundredths of a bound are not worth a second product.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Key {
     /// Whether a value that is not finite cannot be excluded.
@@ -22,9 +22,8 @@ pub struct Key {
     pub additive: f64,
 }
 
-/// A hundredth, nearly: 64 steps from one power of two to the next.
 fn step(x: f64) -> u64 {
-    x.abs().to_bits() >> 46
+    x.abs().to_bits() >> 49
 }
 
 impl Key {
@@ -37,7 +36,7 @@ impl Key {
             .then_with(|| self.additive.total_cmp(&other.additive))
     }
 
-    /// Whether this betters the other by more than a hundredth, or is finite where the other may not be.
+    /// Whether this betters the other by a step at least, or is finite where the other may not be.
     pub fn betters(&self, other: &Key) -> bool {
         let errors = |k: &Key| Key { additive: 0.0, ..*k };
         errors(self).compare(&errors(other)) == Ordering::Less

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use egg::{Id, Language};
 use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::Function;
-use ngc_ir::{AttrDict, Block, Body, Builder, Context, Loc, Op, Value};
+use ngc_ir::{AttrDict, Block, Body, Builder, Context, Ident, Loc, Op, Type, Value};
 use ngc_numerics::figures::intersect;
 use ngc_numerics::{Interval, Range};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -57,7 +57,11 @@ pub struct Scratch<'a> {
     /// Encloses the terms of a class over the reals: what each of those seen says, intersected. Errors are relative to
     /// this, or a term of which less is known would look the better for it.
     exact: FxHashMap<Id, Interval>,
+    /// What was written already.
+    written: FxHashMap<Written, Option<(Value, f64)>>,
 }
+
+type Written = (Ident, SmallVec<[Value; 4]>, AttrDict);
 
 impl<'a> Scratch<'a> {
     /// With leaves of the given ranges; if `constants` is set, those that are constants of `function` stay constants.
@@ -72,8 +76,8 @@ impl<'a> Scratch<'a> {
         let root = body.root();
         let block = body.add_block(root);
         let flow = Flow::default();
-        let mut scratch =
-            Scratch { context, body, block, flow, leaves: Vec::new(), weights, exact: FxHashMap::default() };
+        let (exact, written) = (FxHashMap::default(), FxHashMap::default());
+        let mut scratch = Scratch { context, body, block, flow, leaves: Vec::new(), weights, exact, written };
         for &(value, range) in leaves {
             let op = function.body.defining_op(value).map(|op| function.body.op(op));
             let constant = op.filter(|op| constants && op.def.is_some_and(|d| d.traits.constant));
@@ -109,17 +113,26 @@ impl<'a> Scratch<'a> {
     }
 
     /// Writes an op down, and adds up what it costs.
-    fn write(&mut self, name: &str, operands: &[&Choice], attrs: AttrDict) -> Option<(Value, f64)> {
+    fn write(&mut self, name: Ident, operands: &[&Choice], attrs: AttrDict) -> Option<(Value, f64)> {
         let values: SmallVec<[Value; 4]> = operands.iter().map(|c| c.value).collect();
+        let parts: f64 = operands.iter().map(|c| c.additive).sum();
+        let key = (name, values, attrs);
+        if let Some(known) = self.written.get(&key) {
+            return known.map(|(value, own)| (value, own + parts));
+        }
+        let found = self.judge(name, &key.1, key.2.clone());
+        self.written.insert(key, found);
+        found.map(|(value, own)| (value, own + parts))
+    }
+
+    fn judge(&mut self, name: Ident, operands: &[Value], attrs: AttrDict) -> Option<(Value, f64)> {
         let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
-        let value = b.emit(name, &values, attrs).ok()?;
+        let value = b.emit(name.as_str(), operands, attrs).ok()?;
         let op = self.body.defining_op(value)?;
         let figures = self.flow.step(&self.body, op)?;
-        let types: SmallVec<[ngc_ir::Type; 4]> = values.iter().map(|&v| self.body.ty(v)).collect();
-        let ty = self.body.ty(value);
+        let types: SmallVec<[Type; 4]> = operands.iter().map(|&v| self.body.ty(v)).collect();
         let def = self.body.op(op).def?;
-        let own = self.weights.of(def, &types, ty, figures.first()?);
-        Some((value, own + operands.iter().map(|c| c.additive).sum::<f64>()))
+        Some((value, self.weights.of(def, &types, self.body.ty(value), figures.first()?)))
     }
 
     /// A node over the chosen terms of its operands; nothing if one has none yet.
@@ -128,14 +141,14 @@ impl<'a> Scratch<'a> {
             Node::Attr(_) => return None,
             Node::Number(bits, ty) => {
                 let attr = super::splat(f64::from_bits(*bits), egraph.analysis.ty(*ty)?)?;
-                self.write("ng.constant", &[], [("value", attr)].into())?
+                self.write("ng.constant".into(), &[], [("value", attr)].into())?
             }
             Node::Value(n) => (self.leaves[*n as usize], 0.0),
             Node::Op(..) => {
                 let Parts { def, operands, attrs } = parts(egraph, node)?;
                 let chosen = operands.iter().map(|&id| choices.get(&egraph.find(id)));
                 let chosen = chosen.collect::<Option<SmallVec<[&Choice; 4]>>>()?;
-                self.write(def.name, &chosen, attrs)?
+                self.write(def.name.into(), &chosen, attrs)?
             }
         };
         Some(Choice { node: node.clone(), value, additive })
@@ -162,7 +175,7 @@ impl<'a> Scratch<'a> {
             let data = body.op(op);
             let found = {
                 let operands = body.operands(op).iter().map(|v| known.get(v)).collect::<Option<Vec<_>>>();
-                operands.and_then(|operands| self.write(data.name.as_str(), &operands, data.attrs.clone()))
+                operands.and_then(|operands| self.write(data.name, &operands, data.attrs.clone()))
             };
             if let Some(found) = found {
                 if let Some(class) = class(value) {

@@ -11,6 +11,7 @@ pub mod proof;
 pub mod saturate;
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use egg::{EGraph, Id};
@@ -235,14 +236,9 @@ impl<'a> Region<'a> {
         let mut reported: FxHashSet<usize> = FxHashSet::default();
         let mut left: Vec<Value> = outputs.to_vec();
         let mut open: Vec<Value> = Vec::new();
-        let stated = self.leaves(None);
-        // What the stated ranges leave open nominal ones decide.
-        let sides = std::iter::once(None).chain(self.nominal(&left, ops, options).into_iter().map(Some));
-        for side in sides.collect::<Vec<_>>() {
+        let mut sides: VecDeque<Option<(f64, f64)>> = VecDeque::from([None]);
+        while let Some(side) = sides.pop_front() {
             let leaves = self.leaves(side);
-            if left.is_empty() || side.is_some() && leaves == stated {
-                break;
-            }
             let mut scratch = self.scratch(&leaves, options);
             let choices = scratch.extract(&self.egraph);
             let before = self.original(&mut scratch, ops, &leaves);
@@ -266,6 +262,13 @@ impl<'a> Region<'a> {
                 }
             }
             left = others;
+            if left.is_empty() {
+                break;
+            }
+            // What the stated ranges leave open nominal ones decide.
+            if side.is_none() && self.leaves(Some((-8.0, 8.0))) != leaves {
+                sides.extend(self.nominal(&left, ops, options).into_iter().map(Some));
+            }
         }
         out.sort_by_key(|b| self.scope.cut.place(b.value));
         (out, open)
