@@ -89,8 +89,14 @@ fn instantiate_op(
             _ => Some(instantiate(graph, arg, with)?),
         });
     }
-    // Constants take the format of the operand beside them.
-    let beside = operands.iter().flatten().find_map(|&t| graph.ty(t).format());
+    // Constants take the format of the operand beside them, alone that of the first variable that has one.
+    let bound = || {
+        with.bindings.iter().find_map(|(_, bound)| match bound {
+            Bound::Term(t) => graph.ty(*t).format(),
+            Bound::Attr(_) => None,
+        })
+    };
+    let beside = operands.iter().flatten().find_map(|&t| graph.ty(t).format()).or_else(bound);
     let mut terms: SmallVec<[Term; 2]> = SmallVec::new();
     for (arg, operand) in pattern.args.iter().zip(&operands) {
         terms.push(match (operand, arg) {

@@ -166,6 +166,9 @@ pub const FUNCTIONS: &[Function] = &[
         let r = e.graph.range(e.terms[0]).exact;
         Ok(Val::Bool(!r.may_be_nan && r.lo.is_finite() && r.hi.is_finite()))
     }),
+    term("defined", 1, "the exact value exists, be it infinite", |e, _| {
+        Ok(Val::Bool(!e.graph.range(e.terms[0]).exact.may_be_nan))
+    }),
     term("overflows", 1, "the exact value may lie beyond the finite range of its format", |e, _| {
         Ok(Val::Bool(e.graph.range(e.terms[0]).may_overflow(e.format()?)))
     }),

@@ -31,8 +31,19 @@ macro_rules! bundle {
 }
 
 /// The bundled rule files: name and text.
-pub const BUNDLED: &[(&str, &str)] =
-    bundle!["softmax", "exp_log", "sigmoid", "variance", "norm", "attention", "mean", "normal_form"];
+pub const BUNDLED: &[(&str, &str)] = bundle![
+    "softmax",
+    "exp_log",
+    "sigmoid",
+    "variance",
+    "norm",
+    "attention",
+    "mean",
+    "losses",
+    "linear",
+    "fusion",
+    "normal_form",
+];
 
 static RULES: LazyLock<Result<RuleSet, Diagnostics>> =
     LazyLock::new(|| load(&ngc_dialects::context(), &[], &mut Sources::new()));
