@@ -12,31 +12,25 @@ use super::apply::Refusal;
 use super::compile::RuleSet;
 use super::graph::{Graph, Plan, Term};
 use super::matcher::{Attempt, Matcher};
-use super::report::{Report, Step, message, overflows};
+use super::report::{Replaced, Report, Step, message};
 use crate::analysis::range::Ranges;
 
 /// Rounds after which the search ends, changed or not.
 const MAX_ROUNDS: usize = 4;
 
-/// Applies rules to a function until nothing changes.
-pub fn stabilize(context: &Context, function: &mut Function, rules: &RuleSet) -> Report {
-    let mut report = directed(context, function, rules, |_| true);
-    let ranges = Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources);
-    report.missed.extend(overflows(&function.body, &ranges));
-    report
-}
-
-/// Applies rules in the direction in which they are written, at the values that `at` names.
+/// Applies rules in the direction in which they are written, at the values that `at` names. What was not proven takes the
+/// place of what the report says was missed.
 pub fn directed(
     context: &Context,
     function: &mut Function,
     rules: &RuleSet,
     at: impl Fn(Value) -> bool,
-) -> Report {
-    let mut report = Report::default();
+    report: &mut Report,
+) -> Vec<Replaced> {
+    let mut replaced = Vec::new();
     let arg_attrs = function.attrs.get("arg_attrs").cloned();
     for _ in 0..MAX_ROUNDS {
-        let before = report.applied.len();
+        let before = replaced.len();
         let mut missed: BTreeMap<(usize, String), Step> = BTreeMap::new();
         let mut ranges = Ranges::of_function(&function.body, arg_attrs.as_ref(), &function.resources);
         let mut rewriter = Rewriter::new(context, &mut function.body);
@@ -48,8 +42,11 @@ pub fn directed(
                 .filter(|&op| rewriter.body().num_results(op) == 1 && at(rewriter.body().result(op, 0)))
                 .find_map(|op| search(&mut graph, &rewriter, rules, op, &mut missed).map(|found| (op, found)))
         } {
+            let old = rewriter.body().result(op, 0);
             match replace(&mut rewriter, &mut ranges, op, &found) {
-                Ok(erased) => {
+                Ok((new, erased)) => {
+                    let steps = report.applied.len()..report.applied.len() + 1;
+                    replaced.push(Replaced { old, new, steps, nominal: None });
                     report.erased += erased;
                     report.applied.push(found.step);
                 }
@@ -59,11 +56,11 @@ pub fn directed(
             }
         }
         report.missed = missed.into_values().collect();
-        if report.applied.len() == before {
+        if replaced.len() == before {
             break;
         }
     }
-    report
+    replaced
 }
 
 /// A rewrite about to be made.
@@ -93,18 +90,17 @@ fn search(
     let candidates = rules.candidates(body.op(op).name);
     for rule in candidates {
         let attempt = Matcher { graph, rules }.attempt(rule, root, false);
-        let step = |message| Step { rule: rule.rule.name.clone(), loc: loc.clone(), message };
         match attempt {
             Attempt::Applies(m, term) => {
-                let step = step(message(rule, &m.ops, body, ranges));
+                let step = Step::new(&rule.rule, loc.clone(), message(rule, &m.ops, body, ranges));
                 let here = (op.index(), String::new())..(op.index() + 1, String::new());
                 let settled: Vec<_> = missed.range(here).map(|(key, _)| key.clone()).collect();
                 settled.iter().for_each(|key| drop(missed.remove(key)));
                 return Some(Found { step, ops: m.ops.to_vec(), plan: graph.plan(term), term });
             }
             Attempt::Refused(_, Refusal::Unproven(why)) => {
-                let text = format!("{} -> {} not applied: {why}", rule.rule.left, rule.rule.right);
-                missed.entry((op.index(), rule.rule.name.clone())).or_insert_with(|| step(text));
+                let key = (op.index(), rule.rule.name.clone());
+                missed.entry(key).or_insert_with(|| Step::refused(&rule.rule, loc.clone(), &why));
             }
             _ => {}
         }
@@ -112,8 +108,13 @@ fn search(
     None
 }
 
-/// Makes the rewrite; returns how many ops died.
-fn replace(rewriter: &mut Rewriter<'_>, ranges: &mut Ranges, op: Op, found: &Found) -> Result<usize, String> {
+/// Makes the rewrite; returns the new value and how many ops died.
+fn replace(
+    rewriter: &mut Rewriter<'_>,
+    ranges: &mut Ranges,
+    op: Op,
+    found: &Found,
+) -> Result<(Value, usize), String> {
     let first_new = rewriter.body().num_ops();
     let loc = Loc::fused(found.ops.iter().map(|&o| rewriter.body().op(o).loc.clone()));
     let value = rewriter.build_before(op, |b| {
@@ -125,5 +126,5 @@ fn replace(rewriter: &mut Rewriter<'_>, ranges: &mut Ranges, op: Op, found: &Fou
     }
     let old = rewriter.body().result(op, 0);
     rewriter.replace_value(old, value);
-    Ok(rewriter.erase_if_dead(op))
+    Ok((value, rewriter.erase_if_dead(op)))
 }

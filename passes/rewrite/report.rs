@@ -1,9 +1,20 @@
 //! What a search tells of itself.
 
-use ngc_ir::{Body, Loc, Op};
+use std::ops::Range;
+
+use ngc_ir::{Body, Loc, Op, Value};
 
 use super::compile::CompiledRule;
+use super::measure::{Change, Totals};
+use super::rule::Rule;
 use crate::analysis::range::Ranges;
+
+/// What a driver hands over to the pass.
+#[derive(Debug, Default)]
+pub struct Exchange {
+    /// Whether remarks are to have figures, before and after.
+    pub figures: bool,
+}
 
 /// What a run did.
 #[derive(Default, Debug)]
@@ -14,6 +25,8 @@ pub struct Report {
     pub missed: Vec<Step>,
     /// Ops that became dead and were erased.
     pub erased: usize,
+    /// What all rewrites together did, if figures were asked for and there were any.
+    pub totals: Option<Totals>,
 }
 
 /// A rule at a place.
@@ -25,6 +38,54 @@ pub struct Step {
     pub loc: Loc,
     /// What was replaced by what, and why; or why not.
     pub message: String,
+    /// What it did to the value, if figures were asked for.
+    pub effect: Effect,
+}
+
+/// What a rewrite did to the value that was replaced.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum Effect {
+    /// Nothing is known of it.
+    #[default]
+    Unknown,
+    /// A step on the way: a later rule, of this name, has the figures.
+    StepOf(String),
+    /// Figures before and after.
+    Change(Box<Change>),
+}
+
+/// A value that was replaced.
+#[derive(Clone, Debug)]
+pub struct Replaced {
+    /// The value.
+    pub old: Value,
+    /// What took its place.
+    pub new: Value,
+    /// The steps that led there, by their places among those applied.
+    pub steps: Range<usize>,
+    /// The nominal range that decided, if one did.
+    pub nominal: Option<(f64, f64)>,
+}
+
+impl Step {
+    /// A rule that was applied.
+    pub fn new(rule: &Rule, loc: Loc, message: String) -> Step {
+        Step { rule: rule.name.clone(), loc, message, effect: Effect::Unknown }
+    }
+
+    /// A rule that was not.
+    pub fn refused(rule: &Rule, loc: Loc, why: &str) -> Step {
+        Step::new(rule, loc, format!("{} -> {} not applied: {why}", rule.left, rule.right))
+    }
+
+    /// The message with what is known of the effect.
+    pub fn text(&self) -> String {
+        match &self.effect {
+            Effect::Unknown => self.message.clone(),
+            Effect::StepOf(rule) => format!("{}; step of [{rule}]", self.message),
+            Effect::Change(change) => format!("{}; {change}", self.message),
+        }
+    }
 }
 
 /// Ops whose result leaves the finite range of its format although their operands do not: what no rule could cure takes
@@ -50,6 +111,7 @@ pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Step> {
                     body.name(op),
                     format.max_finite()
                 ),
+                effect: Effect::Unknown,
             })
         })
         .collect()

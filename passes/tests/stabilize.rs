@@ -6,7 +6,7 @@ use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Loc, Module, Op, OpState, T
 use ngc_numerics::{DType, Evaluator, Format, Mode, Tensor};
 use ngc_passes::rewrite;
 use ngc_passes::rewrite::report::Report;
-use ngc_passes::rewrite::{directed, egraph};
+use ngc_passes::rewrite::drive::{self, Options, Search};
 
 use Format::{Bf16, F16, F32};
 
@@ -74,21 +74,13 @@ fn module(
     module
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Search {
-    Egraph,
-    Directed,
-}
-
 fn run(context: &Context, module: &mut Module, search: Search) -> Report {
     let op: Op = module.symbol("f").expect("the function is there");
     let mut function = Function::take(module, op).expect("it has a body");
     let rules =
         rewrite::bundled().expect("bundled rules are well formed").select(&["stability", "precision"]);
-    let report = match search {
-        Search::Egraph => egraph::drive::stabilize(context, &mut function, &rules, &Default::default()),
-        Search::Directed => directed::stabilize(context, &mut function, &rules),
-    };
+    let options = Options { search, figures: true, ..Options::default() };
+    let report = drive::stabilize(context, &mut function, &rules, &options);
     function.put_back(module);
     report
 }
@@ -118,7 +110,7 @@ fn cures(
         // NaN is wrong too.
         !found.iter().zip(exact).all(|(f, e)| (f - e).abs() <= tolerance * e.abs())
     };
-    for search in [Search::Egraph, Search::Directed] {
+    for search in [Search::Egraph, Search::Greedy, Search::Beam, Search::Directed] {
         let mut module = module(&context, inputs, range, &write);
         let before = evaluate(&context, &module, inputs);
         assert!(wrong(&before), "the naive form is right: {before:?}");
@@ -481,10 +473,8 @@ fn single_use_sees_other_users() {
         });
         let op = module.symbol("f").expect("the function is there");
         let mut function = Function::take(&mut module, op).expect("it has a body");
-        assert_eq!(
-            directed::stabilize(&context, &mut function, &rules).applied.len(),
-            applied,
-            "{uses} uses"
-        );
+        let options = Options { search: Search::Directed, ..Options::default() };
+        let report = drive::stabilize(&context, &mut function, &rules, &options);
+        assert_eq!(report.applied.len(), applied, "{uses} uses");
     }
 }

@@ -1,0 +1,249 @@
+//! Runs a search over the regions of a function, and replaces what was bettered.
+
+use ngc_ir::pass::Function;
+use ngc_ir::{Body, Context, Loc, Op, Rewriter, Value};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::beam::Beam;
+use super::compile::RuleSet;
+use super::directed::directed;
+use super::egraph::{self, Better, Scope, Solution};
+use super::graph::Term;
+use super::greedy::Greedy;
+use super::measure::{self, Snapshot};
+use super::region::{Cut, Group};
+use super::report::{Replaced, Report, Step, message, overflows};
+use super::terms;
+use crate::analysis::range::Ranges;
+
+/// Rounds after which a search by equality saturation ends, changed or not.
+const MAX_ROUNDS: usize = 4;
+
+/// As [`MAX_ROUNDS`], of the searches that go from spelling to spelling: each round betters something, so they end.
+const MOST_ROUNDS: usize = 64;
+
+/// Which search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Search {
+    /// Equality saturation.
+    #[default]
+    Egraph,
+    /// Downhill, with random restarts.
+    Greedy,
+    /// The best spellings, step by step.
+    Beam,
+    /// Every rule as it is written, wherever it matches.
+    Directed,
+}
+
+/// How to search.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Which search.
+    pub search: Search,
+    /// Regions, limits, and the weights that all searches share.
+    pub egraph: egraph::Options,
+    /// Of the greedy search.
+    pub greedy: Greedy,
+    /// Of the beam search.
+    pub beam: Beam,
+    /// Whether figures before and after are taken, which costs two analyses of the function a round.
+    pub figures: bool,
+}
+
+/// Replaces the values of a function by better terms until there are none.
+pub fn stabilize(context: &Context, function: &mut Function, rules: &RuleSet, options: &Options) -> Report {
+    let mut report = Report::default();
+    let start = options.figures.then(|| Snapshot::of(function));
+    let local = matches!(options.search, Search::Greedy | Search::Beam);
+    let rounds = if local { MOST_ROUNDS } else { MAX_ROUNDS };
+    let mut idle = 0;
+    for round in 0..rounds {
+        let before = options.figures.then(|| Snapshot::of(function));
+        let mut replaced = Vec::new();
+        let open = match options.search {
+            Search::Directed => None,
+            _ => Some(search(context, function, rules, options, round, (&mut report, &mut replaced))),
+        };
+        if replaced.is_empty() {
+            // Where bounds do not decide, the direction in which a rule is written does.
+            let at = |v: Value| open.as_ref().is_none_or(|open| open.contains(&v));
+            let missed = std::mem::take(&mut report.missed);
+            replaced = directed(context, function, rules, at, &mut report);
+            if open.is_some() {
+                report.missed = missed;
+            }
+        }
+        if let Some(before) = before {
+            measure::explain(&before, function, &replaced, &mut report.applied);
+        }
+        idle = if replaced.is_empty() { idle + 1 } else { 0 };
+        // What one cut tears apart the next may not.
+        if idle > usize::from(local) {
+            break;
+        }
+    }
+    let ranges = Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources);
+    report.missed.extend(overflows(&function.body, &ranges));
+    report.totals =
+        start.filter(|_| !report.applied.is_empty()).map(|s| measure::totals(context, &s, function));
+    report
+}
+
+/// A region and what was found for it, or for the one that it is like.
+struct Found<'s> {
+    region: usize,
+    like: Option<(&'s Group, usize)>,
+    solution: &'s Solution,
+}
+
+impl Found<'_> {
+    fn rename(&self, value: Value) -> Value {
+        self.like.map_or(value, |(group, member)| group.corresponding(member, value))
+    }
+}
+
+/// One round; returns the values of which bounds say nothing.
+fn search(
+    context: &Context,
+    function: &mut Function,
+    rules: &RuleSet,
+    options: &Options,
+    round: usize,
+    (report, replaced): (&mut Report, &mut Vec<Replaced>),
+) -> FxHashSet<Value> {
+    let ranges = Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources);
+    let cut = Cut::new(function, &ranges, options.egraph.region, round);
+    // Regions that are alike are searched once by equality saturation, whose bounds then hold for all; the others look
+    // at terms of the body itself.
+    let alike = options.search == Search::Egraph;
+    let tasks: Vec<(&Group, usize)> = cut
+        .groups
+        .iter()
+        .flat_map(|g| (0..if alike { 1 } else { g.members.len() }).map(move |n| (g, n)))
+        .collect();
+    let solved: Vec<Solution> = tasks
+        .par_iter()
+        .map(|&(group, n)| {
+            let scope = Scope { context, function: &*function, ranges: &ranges, cut: &cut, group };
+            let ops = &cut.regions[group.members[n]];
+            let weights = options.egraph.weights;
+            match options.search {
+                Search::Greedy => {
+                    terms::solve(&scope, rules, ops, weights, &mut |t, s| options.greedy.search(t, s))
+                }
+                Search::Beam => {
+                    terms::solve(&scope, rules, ops, weights, &mut |t, s| options.beam.search(t, s))
+                }
+                _ => egraph::solve(&scope, rules, &options.egraph),
+            }
+        })
+        .collect();
+    let mut found: Vec<Found<'_>> = Vec::new();
+    for (&(group, n), solution) in tasks.iter().zip(&solved) {
+        if alike {
+            let copies = group.members.iter().enumerate();
+            found.extend(copies.map(|(n, &region)| Found { region, like: Some((group, n)), solution }));
+        } else {
+            found.push(Found { region: group.members[n], like: None, solution });
+        }
+    }
+    found.sort_by_key(|f| f.region);
+    report.missed.clear();
+    let mut rewriter = Rewriter::new(context, &mut function.body);
+    let mut dead: Vec<Op> = Vec::new();
+    // What earlier regions replaced, for plans speak of the body as it was.
+    let mut current: FxHashMap<Value, Value> = FxHashMap::default();
+    for found in &found {
+        missed(found, rules, &rewriter, report);
+        for better in &found.solution.better {
+            let steps = describe(better, |v| found.rename(v), rules, rewriter.body(), &ranges);
+            let Some(new) = replace(&mut rewriter, better, |v| found.rename(v), &mut current, &mut dead)
+            else {
+                continue;
+            };
+            let old = found.rename(better.value);
+            let first = report.applied.len();
+            report.applied.extend(steps);
+            let steps = first..report.applied.len();
+            replaced.push(Replaced { old, new, steps, nominal: better.nominal });
+        }
+    }
+    // Erased when all is done: plans may take over what others no longer use.
+    for &op in dead.iter().rev() {
+        report.erased += rewriter.erase_if_dead(op);
+    }
+    found.iter().flat_map(|f| f.solution.open.iter().map(|&v| f.rename(v))).collect()
+}
+
+/// Reports the near matches of a region, but at most one of a rule at a place.
+fn missed(found: &Found<'_>, rules: &RuleSet, rewriter: &Rewriter<'_>, report: &mut Report) {
+    let improved: FxHashSet<Value> = found.solution.better.iter().flat_map(|b| covered(b)).collect();
+    for near in found.solution.near.iter().filter(|n| !improved.contains(&n.value)) {
+        let rule = &rules.rules()[near.rule].rule;
+        let op = rewriter.body().defining_op(found.rename(near.value));
+        let loc = op.map_or(Loc::Unknown, |op| rewriter.body().op(op).loc.clone());
+        report.missed.push(Step::refused(rule, loc, &near.why));
+    }
+}
+
+/// The values of a region that a better term stands for.
+fn covered(better: &Better) -> impl Iterator<Item = Value> {
+    better.steps.iter().flat_map(|s| s.values.iter().copied()).chain([better.value])
+}
+
+/// Puts a better term in the place of a value; nothing if the value is gone.
+fn replace(
+    rewriter: &mut Rewriter<'_>,
+    better: &Better,
+    rename: impl Fn(Value) -> Value,
+    replaced: &mut FxHashMap<Value, Value>,
+    dead: &mut Vec<Op>,
+) -> Option<Value> {
+    let value = rename(better.value);
+    let op = rewriter.body().defining_op(value).filter(|&op| rewriter.body().block(op).is_some())?;
+    let covered =
+        better.steps.iter().flat_map(|s| &s.values).filter_map(|&v| rewriter.body().defining_op(rename(v)));
+    let loc = Loc::fused(covered.map(|o| rewriter.body().op(o).loc.clone()));
+    let current = |v: Value| {
+        let v = rename(v);
+        replaced.get(&v).copied().unwrap_or(v)
+    };
+    let plan = better.plan.renamed(current);
+    let term = match better.term {
+        Term::Value(v) => Term::Value(current(v)),
+        made => made,
+    };
+    let made = rewriter.build_before(op, |b| {
+        b.loc = loc;
+        plan.emit(b, term)
+    });
+    let made = made.ok()?;
+    rewriter.replace_value(value, made);
+    replaced.values_mut().filter(|v| **v == value).for_each(|v| *v = made);
+    replaced.insert(value, made);
+    dead.push(op);
+    Some(made)
+}
+
+/// The remarks of the rules that led to a better term; those that only show other spellings say nothing.
+fn describe(
+    better: &Better,
+    rename: impl Fn(Value) -> Value,
+    rules: &RuleSet,
+    body: &Body,
+    ranges: &Ranges,
+) -> Vec<Step> {
+    let own = body.defining_op(rename(better.value));
+    let steps = better.steps.iter().filter_map(|step| {
+        let rule = &rules.rules()[step.rule];
+        if rule.is_view() {
+            return None;
+        }
+        let ops: Vec<Op> = step.values.iter().filter_map(|&v| body.defining_op(rename(v))).collect();
+        let at = ops.first().copied().or(own)?;
+        Some(Step::new(&rule.rule, body.op(at).loc.clone(), message(rule, &ops, body, ranges)))
+    });
+    steps.collect()
+}

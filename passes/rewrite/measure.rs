@@ -1,0 +1,399 @@
+//! What a rewrite did to a function, in figures: the whole function is bounded before and after.
+
+use std::fmt;
+
+use ngc_dialects::transfer::Flow;
+use ngc_ir::pass::Function;
+use ngc_ir::{AttrDict, Body, Context, Resources, Value};
+use ngc_numerics::figures::{add, intersect, mul};
+use ngc_numerics::{Enclosure, Figures, Format, Interval, Range};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::cost::key;
+use super::report::{Effect, Replaced, Step};
+use super::saved::{Saved, saved};
+use crate::analysis::range::stated;
+
+/// A function as it was.
+pub struct Snapshot {
+    /// Its ops.
+    pub body: Body,
+    /// Its attributes.
+    pub attrs: AttrDict,
+    /// The blobs of its module.
+    pub resources: Resources,
+}
+
+impl Snapshot {
+    /// Of a function as it is.
+    pub fn of(function: &Function) -> Snapshot {
+        let (body, attrs) = (function.body.clone(), function.attrs.clone());
+        Snapshot { body, attrs, resources: function.resources.clone() }
+    }
+
+    /// The stated ranges of the arguments; if a nominal one is given, that in place of those that nobody stated.
+    fn arguments(&self, nominal: Option<(f64, f64)>) -> Vec<Interval> {
+        let (arguments, whole) = (stated(&self.body, self.attrs.get("arg_attrs")), stated(&self.body, None));
+        let (Some((lo, hi)), Some(entry)) = (nominal, self.body.entry()) else { return arguments };
+        let types = self.body.arguments(entry).iter().map(|&v| self.body.ty(v).format());
+        let each = arguments.into_iter().zip(whole).zip(types);
+        each.map(|((own, whole), format)| match format.filter(|_| own == whole) {
+            Some(f) => Enclosure::new(lo.max(-f.max_finite()), hi.min(f.max_finite())),
+            None => own,
+        })
+        .collect()
+    }
+
+    /// Values that the function returns.
+    pub fn results(&self) -> &[Value] {
+        let last = self.body.entry().and_then(|b| self.body.last_op(b));
+        last.map_or(&[], |op| self.body.operands(op))
+    }
+}
+
+/// The bounds of every value of a function.
+struct Bounds<'s> {
+    body: &'s Body,
+    flow: Flow,
+    /// Of the op of each value with one result, by the value's index.
+    figures: Vec<Option<Figures>>,
+}
+
+impl<'s> Bounds<'s> {
+    fn of(function: &'s Snapshot, nominal: Option<(f64, f64)>) -> Bounds<'s> {
+        let (body, arg_attrs) = (&function.body, function.attrs.get("arg_attrs"));
+        let mut flow = Flow::of_function(body, arg_attrs, &function.resources);
+        let entry = body.entry().map_or(&[][..], |b| body.arguments(b));
+        for (&v, interval) in entry.iter().zip(function.arguments(nominal)) {
+            flow.set(v, Range::both(interval), 0.0);
+        }
+        let mut figures = vec![None; body.num_values()];
+        for op in body.walk() {
+            if let Some(found) = flow.step(body, op)
+                && let [only] = &found[..]
+            {
+                figures[body.result(op, 0).index()] = Some(only.clone());
+            }
+        }
+        Bounds { body, flow, figures }
+    }
+
+    fn exact(&self, value: Value) -> Interval {
+        self.flow.range(value).exact
+    }
+
+    fn absolute(&self, value: Value) -> f64 {
+        self.flow.error(value)
+    }
+
+    fn relative(&self, value: Value, exact: &Interval) -> f64 {
+        key(self.body.ty(value).format(), &self.flow, value, exact, 0.0).relative
+    }
+
+    /// The functional of the ops between `inputs` and a value: its Lipschitz constant, all paths summed, the rounding that
+    /// the ops add, and their total curvature. Ops before `first`, by the index of their value, count as inputs too.
+    fn functional(&self, value: Value, inputs: &FxHashSet<Value>, first: usize) -> Functional {
+        let mut known: FxHashMap<Value, (f64, f64)> = FxHashMap::default();
+        let mut curvature = 0.0;
+        let mut stack = vec![(value, false)];
+        let inner =
+            |v: Value| v.index() >= first && !inputs.contains(&v) && self.figures[v.index()].is_some();
+        while let Some((v, done)) = stack.pop() {
+            let operands = self.body.defining_op(v).map_or(&[][..], |op| self.body.operands(op));
+            if known.contains_key(&v) {
+                continue;
+            }
+            let Some(figures) = self.figures[v.index()].as_ref().filter(|_| inner(v) && known.len() < MOST)
+            else {
+                known.insert(v, (1.0, 0.0));
+                continue;
+            };
+            if !done {
+                stack.push((v, true));
+                stack.extend(operands.iter().map(|&o| (o, false)));
+                continue;
+            }
+            let (mut lipschitz, mut delta) = (0.0, figures.delta);
+            for (way, operand) in figures.sensitivity.iter().zip(operands) {
+                let (l, d) = known.get(operand).copied().unwrap_or((1.0, 0.0));
+                let steep = if way.jump > 0.0 { f64::INFINITY } else { way.lipschitz };
+                lipschitz = add(lipschitz, mul(steep, l));
+                delta = add(delta, way.pass(d));
+            }
+            curvature = add(curvature, figures.curvature);
+            known.insert(v, (lipschitz, delta));
+        }
+        let (lipschitz, delta) = known.get(&value).copied().unwrap_or((1.0, 0.0));
+        Functional { lipschitz, delta, curvature }
+    }
+}
+
+/// Ops that a functional follows at most.
+const MOST: usize = 256;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Functional {
+    lipschitz: f64,
+    delta: f64,
+    curvature: f64,
+}
+
+/// A figure before and after.
+pub type Pair = (f64, f64);
+
+/// What a rewrite did to the value that was replaced. All are bounds, on the stated ranges or on a nominal one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Change {
+    /// The nominal range in place of those that nobody stated; none if the stated ones were enough.
+    pub nominal: Option<(f64, f64)>,
+    /// Format of the value.
+    pub format: Option<Format>,
+    /// Bound of the absolute error.
+    pub absolute: Pair,
+    /// Bound of the error relative to the value, or to the floor of the searches' cost.
+    pub relative: Pair,
+    /// Lipschitz constant of the replaced ops in what they share, all paths summed.
+    pub lipschitz: Pair,
+    /// Rounding error that the replaced ops add.
+    pub delta: Pair,
+    /// Total curvature of the replaced ops.
+    pub curvature: Pair,
+}
+
+impl Change {
+    /// Bound of the difference of the computed values, `Φ_G + Φ_G'`.
+    pub fn distance(&self) -> f64 {
+        add(self.absolute.0, self.absolute.1)
+    }
+
+    /// The constant C in `|G - G'| ≤ C u`, u the unit roundoff of the value's format.
+    pub fn constant(&self) -> Option<f64> {
+        self.format.map(|f| self.distance() / f.unit_roundoff())
+    }
+
+    /// Names and values, for programs.
+    pub fn args(&self) -> Vec<(&'static str, String)> {
+        let pairs = [
+            (["error-before", "error-after"], self.absolute),
+            (["relative-error-before", "relative-error-after"], self.relative),
+            (["lipschitz-before", "lipschitz-after"], self.lipschitz),
+            (["delta-before", "delta-after"], self.delta),
+            (["curvature-before", "curvature-after"], self.curvature),
+        ];
+        let pairs = pairs.into_iter().flat_map(|([b, a], (x, y))| [(b, number(x)), (a, number(y))]);
+        let rest = [
+            Some(("distance", number(self.distance()))),
+            self.constant().map(|c| ("constant", number(c))),
+            self.nominal.map(|side| ("nominal", interval(side))),
+        ];
+        pairs.chain(rest.into_iter().flatten()).collect()
+    }
+}
+
+/// A figure as it reads in a remark.
+pub fn number(x: f64) -> String {
+    if x == 0.0 || (0.1..1000.0).contains(&x) {
+        let text = format!("{x:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    } else if x.is_finite() {
+        format!("{x:.1e}")
+    } else {
+        x.to_string()
+    }
+}
+
+/// `|x| <= 8`.
+fn interval((lo, hi): (f64, f64)) -> String {
+    if lo == -hi { format!("|x| <= {hi}") } else { format!("{lo} <= x <= {hi}") }
+}
+
+fn pair((before, after): Pair) -> String {
+    format!("{} -> {}", number(before), number(after))
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "κ^curv {}, error bound {}", pair(self.curvature), pair(self.absolute))?;
+        write!(f, " (relative {})", pair(self.relative))?;
+        write!(f, ", L {}, Δ {}", pair(self.lipschitz), pair(self.delta))?;
+        if let (Some(c), Some(format)) = (self.constant(), self.format) {
+            let exponent = format.unit_roundoff().log2();
+            write!(f, ", |G - G'| <= C u with C = {}, u = 2^{exponent}", number(c))?;
+        }
+        self.nominal.map_or(Ok(()), |side| write!(f, ", nominal {}", interval(side)))
+    }
+}
+
+/// Gives the steps of a round the figures of the values that they replaced. Where several rules lead to one value, the last
+/// has them.
+pub fn explain(before: &Snapshot, function: &Function, replaced: &[Replaced], applied: &mut [Step]) {
+    if replaced.is_empty() {
+        return;
+    }
+    let after = Snapshot::of(function);
+    let mut bounds: Vec<(Option<(f64, f64)>, Bounds<'_>, Bounds<'_>)> = Vec::new();
+    // Values that were replaced again in the same round are steps on the way to the last.
+    let later = |n: usize| {
+        let new = replaced[n].new;
+        let again = (n + 1..replaced.len()).find(|&m| replaced[m].old == new);
+        let gone = after.body.defining_op(new).is_some_and(|op| after.body.block(op).is_none());
+        again.or_else(|| (n + 1..replaced.len()).find(|_| gone))
+    };
+    let mut origin: Vec<Value> = replaced.iter().map(|r| r.old).collect();
+    for (n, r) in replaced.iter().enumerate() {
+        let Some(last) = r.steps.clone().last() else { continue };
+        let name = applied[last].rule.clone();
+        for step in &mut applied[r.steps.start..last] {
+            step.effect = Effect::StepOf(name.clone());
+        }
+        if let Some(m) = later(n) {
+            if replaced[m].old == r.new {
+                origin[m] = origin[n];
+            }
+            if let Some(k) = replaced[m].steps.clone().last() {
+                applied[last].effect = Effect::StepOf(applied[k].rule.clone());
+            }
+            continue;
+        }
+        // A part of what an earlier step made, which has the figures.
+        if origin[n].index() >= before.body.num_values() {
+            continue;
+        }
+        let mut change = |nominal: Option<(f64, f64)>| {
+            let at = bounds.iter().position(|(side, ..)| *side == nominal).unwrap_or_else(|| {
+                bounds.push((nominal, Bounds::of(before, nominal), Bounds::of(&after, nominal)));
+                bounds.len() - 1
+            });
+            let (_, old, new) = &bounds[at];
+            compare((old, origin[n]), (new, r.new), nominal)
+        };
+        let mut found = change(r.nominal);
+        if r.nominal.is_none() && found.absolute.1.is_infinite() {
+            // Bounds on the stated ranges say nothing.
+            found = change(Some((-8.0, 8.0)));
+        }
+        applied[last].effect = Effect::Change(Box::new(found));
+    }
+}
+
+fn compare(
+    (old, x): (&Bounds<'_>, Value),
+    (new, y): (&Bounds<'_>, Value),
+    nominal: Option<(f64, f64)>,
+) -> Change {
+    let exact = intersect(&old.exact(x), &new.exact(y));
+    // What was made in this round lies behind all that was there before.
+    let first = old.body.num_values();
+    let made = new.functional(y, &FxHashSet::default(), first);
+    let shared = inputs(new.body, y, first);
+    let gone = old.functional(x, &shared, 0);
+    Change {
+        nominal,
+        format: old.body.ty(x).format(),
+        absolute: (old.absolute(x), new.absolute(y)),
+        relative: (old.relative(x, &exact), new.relative(y, &exact)),
+        lipschitz: (gone.lipschitz, made.lipschitz),
+        delta: (gone.delta, made.delta),
+        curvature: (gone.curvature, made.curvature),
+    }
+}
+
+/// The values with an index below `first` that a value is made of.
+fn inputs(body: &Body, value: Value, first: usize) -> FxHashSet<Value> {
+    let (mut out, mut seen, mut stack) = (FxHashSet::default(), FxHashSet::default(), vec![value]);
+    while let Some(v) = stack.pop() {
+        if v.index() < first {
+            out.insert(v);
+        } else if seen.insert(v) {
+            stack.extend(body.defining_op(v).map_or(&[][..], |op| body.operands(op)));
+        }
+    }
+    out
+}
+
+/// What all rewrites of a run did together.
+#[derive(Debug)]
+pub struct Totals {
+    /// The nominal range in place of those that nobody stated; none if the stated ones were enough.
+    pub nominal: Option<(f64, f64)>,
+    /// Of each result.
+    pub results: Vec<Outcome>,
+    /// Memory, work and formats.
+    pub saved: Saved,
+}
+
+/// Bounds of a result before and after.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// Bound of the absolute error.
+    pub absolute: Pair,
+    /// Bound of the error relative to the value, or to the floor of the searches' cost.
+    pub relative: Pair,
+}
+
+impl Outcome {
+    /// α = cost(G*) / cost(G): the ratio of the relative bounds, or of the absolute ones where no relative one is finite;
+    /// not known where none is.
+    pub fn alpha(&self) -> Option<f64> {
+        let ratio = |(before, after): Pair| match (before, after) {
+            _ if before == after && before.is_finite() => Some(1.0),
+            (b, a) if a.is_finite() && b > 0.0 => Some(a / b),
+            _ => None,
+        };
+        ratio(self.relative).or_else(|| ratio(self.absolute))
+    }
+
+    /// Names and values, for programs.
+    pub fn args(&self, n: usize, nominal: Option<(f64, f64)>) -> Vec<(&'static str, String)> {
+        let figures = [
+            Some(("result", n.to_string())),
+            Some(("error-before", number(self.absolute.0))),
+            Some(("error-after", number(self.absolute.1))),
+            Some(("relative-error-before", number(self.relative.0))),
+            Some(("relative-error-after", number(self.relative.1))),
+            Some(("distance", number(add(self.absolute.0, self.absolute.1)))),
+            self.alpha().map(|a| ("alpha", number(a))),
+            nominal.map(|side| ("nominal", interval(side))),
+        ];
+        figures.into_iter().flatten().collect()
+    }
+
+    /// One line.
+    pub fn text(&self, n: usize, nominal: Option<(f64, f64)>) -> String {
+        let distance = number(add(self.absolute.0, self.absolute.1));
+        let alpha = self.alpha().map_or("not known".to_string(), number);
+        let side = nominal.map_or(String::new(), |side| format!(", nominal {}", interval(side)));
+        format!(
+            "result {n}: |G - G'| <= Φ_G + Φ_G' = {distance}, error bound {} (relative {}), α = {alpha}{side}",
+            pair(self.absolute),
+            pair(self.relative)
+        )
+    }
+}
+
+/// What all rewrites of a run did.
+pub fn totals(context: &Context, before: &Snapshot, function: &Function) -> Totals {
+    let after = Snapshot::of(function);
+    let outcomes = |nominal| {
+        let (old, new) = (Bounds::of(before, nominal), Bounds::of(&after, nominal));
+        let each = before.results().iter().zip(after.results());
+        let outcome = |(&x, &y): (&Value, &Value)| {
+            let exact = intersect(&old.exact(x), &new.exact(y));
+            Outcome {
+                absolute: (old.absolute(x), new.absolute(y)),
+                relative: (old.relative(x, &exact), new.relative(y, &exact)),
+            }
+        };
+        each.map(outcome).collect::<Vec<_>>()
+    };
+    let open = |results: &[Outcome]| results.iter().any(|r| r.absolute.1.is_infinite());
+    let (mut nominal, mut results) = (None, outcomes(None));
+    if open(&results) {
+        let side = Some((-8.0, 8.0));
+        let found = outcomes(side);
+        if !open(&found) || results.iter().all(|r| r.absolute.1.is_infinite()) {
+            (nominal, results) = (side, found);
+        }
+    }
+    Totals { nominal, results, saved: saved(context, before, &after) }
+}
