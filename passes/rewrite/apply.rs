@@ -49,8 +49,13 @@ pub fn replace(
             Err(why) => format!("'{condition}' is not known: {why}"),
         }));
     }
-    let right = instantiate(terms, &rule.rule.right, with).map_err(Unproven)?;
-    let (old, new) = (terms.ty(term), terms.ty(right));
+    let old = terms.ty(term);
+    let right = match &rule.rule.right {
+        Pattern::Number(n, _) => constant(terms, *n, old),
+        right => instantiate(terms, right, with),
+    };
+    let right = right.map_err(Unproven)?;
+    let new = terms.ty(right);
     if old != new {
         return Err(Unproven(format!("the type would change from {old} to {new}")));
     }
@@ -131,6 +136,17 @@ fn instantiate_op(
         attrs.set("accumulate", Attr::Type(Type::float(format)));
     }
     graph.make(def, &terms, attrs)
+}
+
+/// A constant of a type.
+fn constant(graph: &mut dyn Terms, n: f64, ty: Type) -> Result<Term, String> {
+    let scalar = number(graph, n, ty.format())?;
+    let Some(shape) = ty.shape() else { return Ok(scalar) };
+    let extents: Option<Vec<usize>> = shape.iter().map(|d| d.known()).collect();
+    let extents = extents.ok_or_else(|| format!("a constant of type {ty} has unknown extents"))?;
+    let def = graph.context().op("ng.broadcast_to").ok_or("op 'ng.broadcast_to' is not registered")?;
+    let shape = AttrDict::from([("shape", Attr::ints(extents.into_iter().map(|n| n as i64)))]);
+    graph.make(def, &[scalar], shape)
 }
 
 /// A scalar constant. One that the format cannot hold is an f64 constant that is converted, so that evaluation at high

@@ -42,6 +42,11 @@ pub const BUNDLED: &[(&str, &str)] = bundle![
     "losses",
     "linear",
     "fusion",
+    "cancellation",
+    "power",
+    "trigonometry",
+    "algebra",
+    "reassociation",
     "normal_form",
 ];
 

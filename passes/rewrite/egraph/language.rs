@@ -91,12 +91,21 @@ pub struct World<'a> {
     pub uses: Vec<u32>,
     attrs: FxHashMap<Ident, Attr>,
     types: FxHashMap<Ident, Type>,
+    /// Whether a constant is not finite.
+    infinite: bool,
 }
 
 impl<'a> World<'a> {
     /// Without leaves.
     pub fn new(context: &'a Context, uses: Vec<u32>) -> World<'a> {
-        World { context, leaves: Vec::new(), uses, attrs: FxHashMap::default(), types: FxHashMap::default() }
+        World {
+            context,
+            leaves: Vec::new(),
+            uses,
+            attrs: FxHashMap::default(),
+            types: FxHashMap::default(),
+            infinite: false,
+        }
     }
 
     /// The leaf of an attribute.
@@ -112,7 +121,14 @@ impl<'a> World<'a> {
     pub fn number(&mut self, number: f64, ty: Type) -> Node {
         let name = Ident::new(&ty.to_string());
         self.types.insert(name, ty);
+        self.infinite |= !number.is_finite();
         Node::Number(number.to_bits(), name)
+    }
+
+    /// Whether leaves and constants are finite.
+    pub fn from_finite(&self) -> bool {
+        let finite = |x: &Interval| x.lo.is_finite() && x.hi.is_finite();
+        !self.infinite && self.leaves.iter().all(|(_, facts)| finite(&facts.exact))
     }
 
     /// The type of a constant.

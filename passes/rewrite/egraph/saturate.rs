@@ -335,6 +335,10 @@ impl Terms for Classes<'_, '_> {
         self.facts(term).is_none_or(|f| f.values.iter().map(uses).sum::<u32>() <= 1)
     }
 
+    fn from_finite(&self) -> bool {
+        self.0.analysis.from_finite()
+    }
+
     fn accumulates(&self, term: Term) -> Option<Format> {
         let Term::Made(n) = term else { return None };
         let class = &self.0[Id::from(n as usize)];
