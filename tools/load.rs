@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ngc_formats::onnx::import::{ImportOptions, import};
-use ngc_formats::{FormatError, safetensors};
+use ngc_formats::{FormatError, fpcore, safetensors};
 use ngc_ir::text::{ParseOptions, parse_module};
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostic, Diagnostics, Module, Sources};
@@ -13,8 +13,8 @@ use crate::{io, show};
 
 /// Why a tool stops.
 pub enum Failure {
-    /// Trouble with places in a source text.
-    Located(Diagnostics),
+    /// Trouble with places in a source text, and the exit code.
+    Located(Diagnostics, u8),
     /// Trouble without a place, and the exit code: 1 for broken input, 3 for what ngc does not support.
     Message(String, u8),
 }
@@ -28,9 +28,9 @@ impl Failure {
     /// Shows the trouble on the standard error stream and gives the exit code.
     pub fn report(&self, sources: &Sources) -> ExitCode {
         match self {
-            Failure::Located(diagnostics) => {
+            Failure::Located(diagnostics, code) => {
                 show(diagnostics, sources);
-                ExitCode::from(1)
+                ExitCode::from(*code)
             }
             Failure::Message(message, code) => {
                 // Messages of files and of places in them have the word already.
@@ -49,15 +49,21 @@ impl From<FormatError> for Failure {
     }
 }
 
+impl From<fpcore::ImportError> for Failure {
+    fn from(e: fpcore::ImportError) -> Failure {
+        Failure::Located(Diagnostics(vec![e.diagnostic]), if e.unsupported { 3 } else { 1 })
+    }
+}
+
 impl From<Diagnostic> for Failure {
     fn from(d: Diagnostic) -> Failure {
-        Failure::Located(Diagnostics(vec![d]))
+        Failure::Located(Diagnostics(vec![d]), 1)
     }
 }
 
 impl From<Diagnostics> for Failure {
     fn from(d: Diagnostics) -> Failure {
-        Failure::Located(d)
+        Failure::Located(d, 1)
     }
 }
 
@@ -69,10 +75,39 @@ impl From<String> for Failure {
 
 /// Whether the file's name says that it is an ONNX model.
 pub fn is_onnx(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"))
+    has_extension(path, "onnx")
 }
 
-/// Reads `path` (`.onnx`, or ngc's text; `-` is text on the standard input), attaches the weights that it names, and
+/// Whether the file's name says that it holds FPCores.
+pub fn is_fpcore(path: &str) -> bool {
+    has_extension(path, "fpcore")
+}
+
+/// Whether a file's name ends so, in either case.
+pub fn has_extension(path: &str, extension: &str) -> bool {
+    Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case(extension))
+}
+
+/// The module of a text that is in the table of sources: FPCores, or else ngc's text. What there is to say about it
+/// goes to `remarks`.
+pub fn read_module(
+    context: &Context,
+    sources: &Sources,
+    file: u16,
+    fpcores: bool,
+    remarks: &mut Diagnostics,
+) -> Result<Module, Failure> {
+    match sources.file(file).filter(|_| fpcores) {
+        Some(source) => {
+            let imported = fpcore::import(context, source, file)?;
+            remarks.0.extend(imported.remarks.0);
+            Ok(imported.module)
+        }
+        None => Ok(parse_module(context, sources, file, &ParseOptions::default())?),
+    }
+}
+
+/// Reads `path` (`.onnx`, `.fpcore`, or ngc's text; `-` is text on the standard input), attaches the weights that it names, and
 /// verifies it. Weights are looked for beside the file.
 pub fn load_module(context: &Context, sources: &mut Sources, path: &str) -> Result<Module, Failure> {
     let directory = Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default();
@@ -83,7 +118,10 @@ pub fn load_module(context: &Context, sources: &mut Sources, path: &str) -> Resu
     } else {
         let (name, text) = io::read_text(path)?;
         let file = sources.add(name, text, 1);
-        parse_module(context, sources, file, &ParseOptions::default())?
+        let mut remarks = Diagnostics::default();
+        let module = read_module(context, sources, file, is_fpcore(path), &mut remarks)?;
+        show(&remarks, sources);
+        module
     };
     verify(context, &module)?;
     safetensors::attach_weights(&mut module, &directory)

@@ -139,7 +139,8 @@ impl<'c, 't> Function<'c, 't> {
             let x = self.numbers(head, 1, rest, precision, loc)?;
             return emit(self, &x, loc);
         }
-        let arity = |arities: &[usize]| arities.iter().find(|&&n| n == rest.len()).or(arities.first()).copied();
+        let arity =
+            |arities: &[usize]| arities.iter().find(|&&n| n == rest.len()).or(arities.first()).copied();
         let direct: Vec<usize> = DIRECT.iter().filter(|d| d.0 == head).map(|d| d.1).collect();
         if let Some(arity) = arity(&direct) {
             let x = self.numbers(head, arity, rest, precision, loc)?;
@@ -158,7 +159,9 @@ impl<'c, 't> Function<'c, 't> {
             return self.call(head, callee.clone(), rest, precision, loc);
         }
         match REFUSED.iter().find(|(name, _)| *name == head) {
-            Some((_, what)) => unsupported(loc.clone(), format!("'{head}': ngc does not read {what} in FPCore")),
+            Some((_, what)) => {
+                unsupported(loc.clone(), format!("'{head}': ngc does not read {what} in FPCore"))
+            }
             None => unsupported(loc.clone(), format!("ngc has no operator '{}'", excerpt(head))),
         }
     }
@@ -195,7 +198,9 @@ impl<'c, 't> Function<'c, 't> {
         }
         match CONSTANTS.iter().find(|(known, _)| *known == name) {
             Some((_, parts)) => self.named(parts, precision, loc),
-            None => invalid(loc.clone(), format!("'{}' is neither an argument nor bound by a let", excerpt(name))),
+            None => {
+                invalid(loc.clone(), format!("'{}' is neither an argument nor bound by a let", excerpt(name)))
+            }
         }
     }
 
@@ -437,7 +442,7 @@ impl<'c, 't> Function<'c, 't> {
     }
 
     /// The value in a format.
-    fn converted(&mut self, value: Value, format: Format, loc: &Loc) -> Result<Value> {
+    pub fn converted(&mut self, value: Value, format: Format, loc: &Loc) -> Result<Value> {
         if self.format(value) == Some(format) {
             return Ok(value);
         }

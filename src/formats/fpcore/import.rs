@@ -80,7 +80,10 @@ struct Core<'n, 't> {
 impl<'t> Importer<'_, 't> {
     fn core(&mut self, node: &Node<'t>, loc: &Loc) -> Result<()> {
         let Some(core) = take_apart(node) else {
-            return invalid(loc.clone(), "(FPCore name? (arguments) :property value ... expression) is the form");
+            return invalid(
+                loc.clone(),
+                "(FPCore name? (arguments) :property value ... expression) is the form",
+            );
         };
         let mut f = Function::new(self.context, self.file, &self.callees);
         let precision = f.precision(core.properties, Format::F64, loc)?;

@@ -5,14 +5,18 @@
 //! named constants stay what they are (`PI` becomes `4 atan(1)`), so that evaluation at high precision does not inherit
 //! a rounding.
 
+mod export;
 mod function;
 mod import;
+mod language;
 mod number;
 mod operators;
 mod parse;
 mod precondition;
 
+pub use export::{Exported, export};
 pub use import::{Imported, import};
+pub use language::Language;
 
 use ngc_ir::{Diagnostic, Loc};
 use ngc_numerics::Format;

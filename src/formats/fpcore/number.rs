@@ -51,7 +51,9 @@ pub fn read(text: &str) -> Result<Rational, String> {
 /// When the exponent is beyond reason.
 pub fn scale(mantissa: Integer, base: u32, exponent: i64) -> Result<Rational, String> {
     if exponent.abs() > MAX_EXPONENT {
-        return Err(format!("a number with exponent {exponent} is out of reach: ngc reads up to {MAX_EXPONENT}"));
+        return Err(format!(
+            "a number with exponent {exponent} is out of reach: ngc reads up to {MAX_EXPONENT}"
+        ));
     }
     let power = Integer::from(base).pow(exponent.unsigned_abs() as u32);
     Ok(if exponent < 0 { Rational::from((mantissa, power)) } else { Rational::from(mantissa * power) })

@@ -1,7 +1,7 @@
 //! Operators and constants of FPCore as `ng` ops.
 
-use ngc_numerics::Format;
 use ngc_ir::{Attr, Loc, Type, Value};
+use ngc_numerics::Format;
 
 use super::function::Function;
 use super::{Result, unsupported};
@@ -96,12 +96,13 @@ pub const PREDICATES: &[(&str, Emit)] = &[
 pub const RELATIONS: &[(&str, &str)] =
     &[("<", "LT"), (">", "GT"), ("<=", "LE"), (">=", "GE"), ("==", "EQ"), ("!=", "NE")];
 
-/// Constants as functions of a number: exact over the reals, and rounded once in each format or, for the reciprocals,
-/// twice. Circle constants are multiples of `atan(1)`, where the arc tangent is smooth, unlike `acos(-1)`.
+/// Constants as functions of a number: exact over the reals, correctly rounded in each format (those of several functions
+/// are computed in f64 and then converted). Circle constants are multiples of `atan(1)`, where the arc tangent is smooth,
+/// unlike `acos(-1)`.
 pub const CONSTANTS: &[(&str, &[Part])] = &[
     ("E", &[Part::Of("ng.exp", 1.0)]),
     ("LOG2E", &[Part::Of("ng.log", 2.0), Part::Then("ng.reciprocal")]),
-    ("LOG10E", &[Part::Of("ng.log", 10.0), Part::Then("ng.reciprocal")]),
+    ("LOG10E", &[Part::Of("ng.exp", 1.0), Part::Then("ng.log10")]),
     ("LN2", &[Part::Of("ng.log", 2.0)]),
     ("LN10", &[Part::Of("ng.log", 10.0)]),
     ("PI", &[Part::Of("ng.atan", 1.0), Part::Times(4.0)]),
@@ -111,8 +112,8 @@ pub const CONSTANTS: &[(&str, &[Part])] = &[
     ("1_PI", &[Part::Of("ng.atan", 1.0), Part::Times(4.0), Part::Then("ng.reciprocal")]),
     ("M_2_PI", &[Part::Of("ng.atan", 1.0), Part::Times(2.0), Part::Then("ng.reciprocal")]),
     ("2_PI", &[Part::Of("ng.atan", 1.0), Part::Times(2.0), Part::Then("ng.reciprocal")]),
-    ("M_2_SQRTPI", &[Part::Of("ng.atan", 1.0), Part::Then("ng.rsqrt")]),
-    ("2_SQRTPI", &[Part::Of("ng.atan", 1.0), Part::Then("ng.rsqrt")]),
+    ("M_2_SQRTPI", &[Part::Of("ng.atan", 1.0), Part::Then("ng.sqrt"), Part::Then("ng.reciprocal")]),
+    ("2_SQRTPI", &[Part::Of("ng.atan", 1.0), Part::Then("ng.sqrt"), Part::Then("ng.reciprocal")]),
     ("SQRT2", &[Part::Of("ng.sqrt", 2.0)]),
     ("SQRT1_2", &[Part::Of("ng.sqrt", 0.5)]),
     ("INFINITY", &[Part::Number(f64::INFINITY)]),
@@ -134,22 +135,28 @@ pub enum Part {
 impl Function<'_, '_> {
     /// A named constant in a format.
     pub fn named(&mut self, parts: &[Part], format: Format, loc: &Loc) -> Result<Value> {
-        let mut value = self.float(0.0, format, loc)?;
+        let several = parts.iter().any(|part| matches!(part, Part::Then(_)));
+        let wide = if several { Format::F64 } else { format };
+        let mut value = None;
         for part in parts {
-            value = match *part {
-                Part::Number(x) => self.float(x, format, loc)?,
-                Part::Of(name, x) => {
-                    let x = self.float(x, format, loc)?;
+            value = Some(match (part, value) {
+                (Part::Of(name, x), _) => {
+                    let x = self.float(*x, wide, loc)?;
                     self.op(name, &[x], loc)?
                 }
-                Part::Then(name) => self.op(name, &[value], loc)?,
-                Part::Times(x) => {
-                    let x = self.float(x, format, loc)?;
+                (Part::Then(name), Some(value)) => self.op(name, &[value], loc)?,
+                (Part::Times(x), Some(value)) => {
+                    let x = self.float(*x, wide, loc)?;
                     self.op("ng.mul", &[value, x], loc)?
                 }
-            };
+                (Part::Number(x) | Part::Times(x), _) => self.float(*x, wide, loc)?,
+                (Part::Then(name), None) => return unsupported(loc.clone(), format!("{name} of nothing")),
+            });
         }
-        Ok(value)
+        match value {
+            Some(value) => self.converted(value, format, loc),
+            None => unsupported(loc.clone(), "a constant without a value"),
+        }
     }
 
     /// C's `fmin` and `fmax`: of a number and NaN the number.

@@ -99,7 +99,7 @@ pub fn parse(text: &str) -> Result<Vec<Node<'_>>, Error> {
             }
             _ => {
                 at += bytes[at..].iter().position(|&b| is_delimiter(b)).unwrap_or(bytes.len() - at);
-                Node { offset: start, end: at, kind: atom(&text[start..at]).map_err(|e| (start, e))? }
+                Node { offset: start, end: at, kind: atom(&text[start..at], start).map_err(|e| (start, e))? }
             }
         };
         open.last_mut().map_or(&mut top, |(_, parts)| parts).push(node);
@@ -126,12 +126,19 @@ fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-fn atom(text: &str) -> Result<Kind<'_>, String> {
+fn atom(text: &str, start: usize) -> Result<Kind<'_>, String> {
     let digits = text.trim_start_matches(['+', '-']);
     if digits.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit()) {
-        return number::read(text).map(Kind::Number);
+        let value = number::read(text)?;
+        if value.is_zero() && text.starts_with('-') {
+            // A ratio has no -0, the negation of 0 is one.
+            let part = |kind| Node { offset: start, end: start + text.len(), kind };
+            return Ok(Kind::List(vec![part(Kind::Symbol("-")), part(Kind::Number(value))]));
+        }
+        return Ok(Kind::Number(value));
     }
-    let plain = |c: char| !c.is_control() && !c.is_whitespace() && !matches!(c, '\'' | '`' | ',' | '|' | '\\');
+    let plain =
+        |c: char| !c.is_control() && !c.is_whitespace() && !matches!(c, '\'' | '`' | ',' | '|' | '\\');
     if text.chars().all(plain) {
         Ok(Kind::Symbol(text))
     } else {

@@ -26,7 +26,7 @@ impl<'t> Ranges<'t> {
         };
         let Some((head, rest)) = parts.split_first() else { return false };
         match head.symbol() {
-            Some("and") => rest.iter().fold(true, |whole, part| self.narrow(part) && whole),
+            Some("and") => rest.iter().filter(|part| !self.narrow(part)).count() == 0,
             Some("or") => {
                 let mut hull: Option<Ranges<'t>> = None;
                 let mut whole = rest.len() == 1;
@@ -143,14 +143,15 @@ impl<'t> Ranges<'t> {
                     (Some("fmin"), &[(a, b), (c, d)]) => (a.min(c), b.min(d)),
                     (Some("fmax"), &[(a, b), (c, d)]) => (a.max(c), b.max(d)),
                     (Some("*"), &[(a, b), (c, d)]) => {
-                        let corners = [a * c, a * d, b * c, b * d];
-                        if corners.iter().any(|x| x.is_nan()) {
-                            return WHOLE;
-                        }
-                        outward(
-                            corners.iter().copied().fold(f64::INFINITY, f64::min),
-                            corners.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-                        )
+                        let corner = |x: f64, y: f64| match x * y {
+                            // 0 times anything is 0, exactly; other zeros are underflows.
+                            _ if x == 0.0 || y == 0.0 => (0.0, 0.0),
+                            product => outward(product, product),
+                        };
+                        let corners = [corner(a, c), corner(a, d), corner(b, c), corner(b, d)];
+                        corners.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), (x, y)| {
+                            (lo.min(x), hi.max(y))
+                        })
                     }
                     _ => WHOLE,
                 }
@@ -176,7 +177,6 @@ impl Side {
                 None => return if *hi > 0.0 { format.max_finite() } else { -format.max_finite() },
             },
         };
-        let strict = strict && matches!(self, Side::Number(_));
         let nearest = number::round(&bound, format).clamp(-format.max_finite(), format.max_finite());
         let beyond = |x: f64| {
             let x = Float::with_val(53, x);

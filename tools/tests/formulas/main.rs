@@ -27,17 +27,20 @@ use truth::{Real, Truth};
 
 /// A formula measured.
 pub struct Measured {
+    /// What was measured.
     pub formula: Formula,
     /// Points uniform over bit patterns, and uniform over the reals.
     pub spreads: [Spreaded; 2],
     /// Rules that were applied, in order, each once.
     pub rules: Vec<String>,
+    /// What the pipeline took.
     pub time: Duration,
 }
 
 /// A formula measured on points of one spread.
 #[derive(Default)]
 pub struct Spreaded {
+    /// How many points were found.
     pub points: usize,
     /// Mean bits of error before and after.
     pub bits: [f64; 2],
@@ -101,14 +104,15 @@ fn measure(context: &Context, formula: Formula, module: Module, options: &str, c
     let fail = |e: String| -> ! { panic!("{}: {e}", formula.name) };
     let real = |body| Real::new(body).unwrap_or_else(|e| fail(e));
     let (before_body, after_body) = (body(&module, "formula"), body(&after, "formula"));
-    let (before_real, after_real, holds) = (real(before_body), real(after_body), real(body(&module, "holds")));
+    let (before_real, after_real, holds) =
+        (real(before_body), real(after_body), real(body(&module, "holds")));
     let format = result_format(before_body);
-    let programs = [before_body, after_body].map(|b| Batched::new(context, b, count).unwrap_or_else(|e| fail(e)));
+    let programs =
+        [before_body, after_body].map(|b| Batched::new(context, b, count).unwrap_or_else(|e| fail(e)));
     let spreads = [Spread::Bits, Spread::Reals].map(|spread| {
         let points = draw(&before_real, &holds, &known, format, spread, formula.name, count);
-        let found = programs
-            .each_ref()
-            .map(|p| p.evaluate(context, &known, &points.at).unwrap_or_else(|e| fail(e)));
+        let found =
+            programs.each_ref().map(|p| p.evaluate(context, &known, &points.at).unwrap_or_else(|e| fail(e)));
         compare(&known, format, &points, &found, &after_real)
     });
     Measured { formula, spreads, rules, time }
@@ -132,7 +136,8 @@ fn stabilize(context: &Context, module: &mut Module, options: &str, name: &str) 
     let run = PassManager::new(context).run(&pipeline, module);
     assert!(run.failure.is_none(), "{name}: {:?}", run.failure.map(|f| f.diagnostics));
     let mut rules = Vec::new();
-    for remark in run.report.remarks.iter().filter(|r| r.kind == RemarkKind::Passed && r.pass == "stabilize") {
+    for remark in run.report.remarks.iter().filter(|r| r.kind == RemarkKind::Passed && r.pass == "stabilize")
+    {
         if !rules.contains(&remark.rule) {
             rules.push(remark.rule.clone());
         }
@@ -163,8 +168,11 @@ impl Batched {
         let mut result = None;
         let mut builder = Builder::at_end(context, &mut body, block, Loc::Unknown);
         for op in scalar.ops(entry) {
-            let operands: Vec<Value> =
-                scalar.operands(op).iter().map(|v| known[v.index()].ok_or("no value")).collect::<Result<_, _>>()?;
+            let operands: Vec<Value> = scalar
+                .operands(op)
+                .iter()
+                .map(|v| known[v.index()].ok_or("no value"))
+                .collect::<Result<_, _>>()?;
             let name = scalar.name(op);
             if name == "func.return" {
                 result = operands.first().map(|&v| builder.ty(v));
@@ -189,7 +197,12 @@ impl Batched {
     }
 
     /// The values at points, in the formats.
-    fn evaluate(&self, context: &Context, arguments: &[Argument], points: &[Vec<f64>]) -> Result<Vec<f64>, String> {
+    fn evaluate(
+        &self,
+        context: &Context,
+        arguments: &[Argument],
+        points: &[Vec<f64>],
+    ) -> Result<Vec<f64>, String> {
         let column = |n: usize| {
             // Missing points repeat the first.
             let at = |i: usize| points.get(i).or(points.first()).map_or(0.0, |x| x[n]);
@@ -197,8 +210,9 @@ impl Batched {
         };
         let inputs: Vec<Tensor> = (0..arguments.len()).map(column).collect::<Result<_, _>>()?;
         let evaluator = Evaluator { mode: Mode::Rounded };
-        let results =
-            Interpreter::new(context, &self.module, evaluator).call("formula", &inputs).map_err(|e| e.message)?;
+        let results = Interpreter::new(context, &self.module, evaluator)
+            .call("formula", &inputs)
+            .map_err(|e| e.message)?;
         let values = results.first().ok_or("no result")?.to_f64s();
         Ok((0..points.len()).map(|i| values.get(i).or(values.first()).copied().unwrap_or(f64::NAN)).collect())
     }

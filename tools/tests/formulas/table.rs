@@ -36,7 +36,11 @@ pub fn line(m: &Measured) -> String {
         m.rules.join(" ")
     );
     if bits.points < reals.points.max(2) || bits.unknown + reals.unknown > 0 {
-        let _ = write!(text, "  [points {} {}, unknown {} {}]", bits.points, reals.points, bits.unknown, reals.unknown);
+        let _ = write!(
+            text,
+            "  [points {} {}, unknown {} {}]",
+            bits.points, reals.points, bits.unknown, reals.unknown
+        );
     }
     if is_worse(m) {
         text.push_str("  WORSE");

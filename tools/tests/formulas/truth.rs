@@ -134,7 +134,8 @@ fn is_narrow(value: &Enclosure<Float>) -> bool {
 fn evaluate(d: &Big, steps: &[Step<'_>], mut known: Vec<Option<Known>>) -> Known {
     let nothing = || Known::Number(Enclosure::point(d.embed(f64::NAN)));
     for step in steps {
-        let x: Vec<Known> = step.operands.iter().map(|v| known[v.index()].clone().unwrap_or_else(nothing)).collect();
+        let x: Vec<Known> =
+            step.operands.iter().map(|v| known[v.index()].clone().unwrap_or_else(nothing)).collect();
         let result = match (&step.meaning, &x[..]) {
             (Meaning::Return, [value, ..]) => return value.clone(),
             (Meaning::Number(value), _) => Known::Number(Enclosure::point(d.embed(*value))),
@@ -155,7 +156,9 @@ fn evaluate(d: &Big, steps: &[Step<'_>], mut known: Vec<Option<Known>>) -> Known
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (x, y) => x.zip(*y).map(|_| false),
             }),
-            (Meaning::Xor, [Known::Truth(x), Known::Truth(y)]) => Known::Truth(x.zip(*y).map(|(x, y)| x != y)),
+            (Meaning::Xor, [Known::Truth(x), Known::Truth(y)]) => {
+                Known::Truth(x.zip(*y).map(|(x, y)| x != y))
+            }
             (Meaning::Not, [Known::Truth(x)]) => Known::Truth(x.map(|x| !x)),
             (Meaning::IsNan, [Known::Number(x)]) => Known::Truth(match x {
                 x if x.is_undefined() => Some(true),
