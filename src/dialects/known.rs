@@ -5,13 +5,18 @@ use std::sync::Arc;
 
 use ngc_ir::{Attr, Body, Dim, Op, Resources, Semantics, Signature, Type, Value};
 use ngc_numerics::enclosure;
+use ngc_numerics::figures::{add, magnitude, mul};
 use ngc_numerics::program::Step;
 use ngc_numerics::{
-    Binary64, DType, Data, Evaluator, Extent, Facts, Figures, Flags, Mode, Operands, Prim, Range, Tensor,
+    Binary64, DType, Data, Evaluator, Extent, Facts, Figures, Flags, Interval, Lengths, Mode, Operands, Prim,
+    Range, Tensor,
 };
 use smallvec::SmallVec;
 
+use crate::bounds::sqrt_up;
 use crate::ng::constant::constant_tensor;
+use crate::ng::infer;
+use crate::transfer::extent;
 
 /// Facts about the values of one body. Copies share the tensors of constants.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +30,7 @@ struct Entry {
     constant: Option<Arc<Tensor>>,
     flags: Option<Flags>,
     extents: Option<Extents>,
+    lengths: Option<Lengths>,
 }
 
 /// The type of a value with the least and with the greatest extents that its `?` may have, where they are known.
@@ -63,6 +69,7 @@ pub(crate) struct Lent<'a> {
     constants: SmallVec<[Option<&'a Arc<Tensor>>; 4]>,
     flags: SmallVec<[Flags; 4]>,
     extents: SmallVec<[&'a [Extent]; 4]>,
+    lengths: SmallVec<[Lengths; 4]>,
 }
 
 impl<'a> Lent<'a> {
@@ -70,7 +77,8 @@ impl<'a> Lent<'a> {
     where
         'a: 'b,
     {
-        Operands { ranges, constants: &self.constants, flags: &self.flags, extents: &self.extents }
+        let Lent { constants, flags, extents, lengths } = self;
+        Operands { ranges, constants, flags, extents, lengths }
     }
 }
 
@@ -111,10 +119,12 @@ impl Known {
         let extents = |&v: &Value| -> &[Extent] {
             self.entry(v).and_then(|e| e.extents.as_ref()).map_or(&[], |e| &e.by_dimension)
         };
+        let lengths = |&v: &Value| self.entry(v).and_then(|e| e.lengths).unwrap_or(Lengths::UNKNOWN);
         Lent {
             constants: values.iter().map(|&v| self.constant(v)).collect(),
             flags: values.iter().zip(ranges).map(|(&v, range)| self.flags(v, range)).collect(),
             extents: values.iter().map(extents).collect(),
+            lengths: values.iter().map(lengths).collect(),
         }
     }
 
@@ -128,6 +138,7 @@ impl Known {
             let entry = self.entry_mut(argument);
             entry.constant = x.constants.get(i).copied().flatten().cloned();
             entry.flags = Some(x.flags(i));
+            entry.lengths = x.lengths.get(i).copied();
             entry.extents = ends;
         }
     }
@@ -180,12 +191,14 @@ impl Known {
         let flags: SmallVec<[Flags; 2]> =
             (0..found.len()).map(|n| flags(&s, &x, body.ty(body.result(op, n)), &found[n].range)).collect();
         let constant = rearranged(&s, &x, &body.result_types(op));
+        let lengths = found.first().and_then(|figures| lengths(&s, &x, figures));
         drop(lent);
         let extents = self.inferred(&s, operands, &body.result_types(op));
         for (n, value) in body.results(op).enumerate().take(found.len()) {
             let entry = self.entry_mut(value);
             entry.flags = flags.get(n).copied();
             entry.constant = constant.clone().filter(|_| n == 0);
+            entry.lengths = lengths.filter(|_| n == 0);
             entry.extents = extents.get(n).cloned().flatten();
         }
     }
@@ -253,6 +266,33 @@ fn grows_with_extents(s: &Signature<'_>) -> bool {
                 | "normalize"
                 | "attention"
         )
+}
+
+/// The rows of normalised values: of a softmax along the last axis no longer than 1, of n numbers over their root mean
+/// square no longer than `√n`, scaled and shifted. These hold for every operand, so computed rows differ by the rounding of
+/// the op alone.
+fn lengths(s: &Signature<'_>, x: &Operands<'_>, found: &Figures) -> Option<Lengths> {
+    let rank = s.operands.first()?.shape()?.len();
+    let last = rank.checked_sub(1)?;
+    let unit = match s.def.short_name() {
+        "softmax" => true,
+        "layer_norm" | "rms_norm" if s.float("epsilon")? >= 0.0 => false,
+        _ => return None,
+    };
+    let axis = infer::axis(s, rank).ok()?;
+    if axis != last || !found.delta.is_finite() || found.range.exact.may_be_nan {
+        return None;
+    }
+    let root = sqrt_up(extent(s, x, 0, last).most);
+    let end = |of: fn(&Range) -> Interval| {
+        let size = |i: usize| x.get(i).map(|r| magnitude(&of(r)));
+        match unit {
+            true => 1.0,
+            false => add(mul(root, size(1).unwrap_or(1.0)), mul(root, size(2).unwrap_or(0.0))),
+        }
+    };
+    let computed = add(end(|r| r.computed), mul(root, found.delta));
+    Some(Lengths { exact: end(|r| r.exact), computed })
 }
 
 /// The flags of a result, from what is known of the operands and from its range.

@@ -6,11 +6,12 @@ use ngc_ir::{Signature, Type};
 use ngc_numerics::figures::{add, div, half_ulp, intersect, magnitude, mul};
 use ngc_numerics::summation::{Summation, narrowing};
 use ngc_numerics::{
-    Binary64, Enclosure, Figures, Format, Interval, Mixed, Operands, Prim, SumMethod, enclosure,
+    Binary64, Enclosure, Extent, Figures, Format, Interval, Mixed, Operands, Prim, SumMethod, enclosure,
 };
 
 use crate::bounds::sqrt_up;
 use crate::transfer::decomposed;
+use crate::weighted::holds_integers;
 
 /// The excess of `(1 + x)(1 + y)`.
 pub(crate) fn compound(x: f64, y: f64) -> f64 {
@@ -73,7 +74,7 @@ pub(crate) fn plain(sum: &Summation) -> bool {
 /// A divisor `n` as the decompositions have it: a number of the format. Absent where it takes several steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Divisor {
-    /// As the format has it.
+    /// As the format has it, the greatest.
     pub rounded: f64,
     /// The excess of the larger of both over the smaller.
     pub off: f64,
@@ -88,18 +89,32 @@ impl Divisor {
         let off = div((rounded - n).abs(), rounded.min(n));
         (rounded.is_finite() && rounded > 0.0).then_some(Divisor { rounded, off })
     }
+
+    /// Any integer of an extent, 1 at least.
+    pub fn within(format: Format, n: Extent) -> Option<Divisor> {
+        let most = Divisor::new(format, n.most)?;
+        match n.known() {
+            Some(_) => Some(most),
+            None if n.least < 1.0 => None,
+            None if holds_integers(format, n.most) => Some(Divisor { off: 0.0, ..most }),
+            None => Some(Divisor { off: format.unit_roundoff(), ..most }),
+        }
+    }
 }
 
-/// The absolute error of the computed mean of `sum.terms` numbers of magnitude `size` at most, all of the format of the
-/// sum.
-pub(crate) fn mean_error(sum: &Summation, size: f64) -> Option<f64> {
-    let n = sum.terms;
-    if n == 1.0 {
+/// The absolute error of the computed mean of `n` numbers, `sum.terms` at most, of magnitude `size` at most, all of the
+/// format of the sum.
+pub(crate) fn mean_error(sum: &Summation, n: Extent, size: f64) -> Option<f64> {
+    if n.most == 1.0 {
         return Some(0.0);
     }
-    let by = Divisor::new(sum.format, n)?;
-    let error = sum.of_terms(sum.format, size);
-    let before = add(div(error, by.rounded), mul(size, by.off));
+    let by = Divisor::within(sum.format, n)?;
+    let before = match n.known() {
+        Some(_) => add(div(sum.of_terms(sum.format, size), by.rounded), mul(size, by.off)),
+        // The relative error of fewer terms is not above that of the most.
+        None if sum.error(mul(n.most, size)).is_finite() => mul(size, compound(sum.relative(), by.off)),
+        None => return None,
+    };
     Some(add(before, half_ulp(sum.format, add(size, before))))
 }
 
@@ -166,8 +181,10 @@ impl Scaled {
 /// Values over their root mean square, `x / √(mean(x²) + ε)`, in one format; centred, the mean is taken off first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RootMeanSquare {
-    /// Summation of the squares.
+    /// Summation of the squares, of the most that there may be.
     pub sum: Summation,
+    /// By what it is divided.
+    pub by: Divisor,
     /// What the mean is off by; absent: no mean is taken off.
     pub mean: Option<f64>,
     /// Bound of `|x|`, or of `|x - mean(x)|`.
@@ -208,7 +225,7 @@ impl RootMeanSquare {
     pub fn bounds(&self) -> Option<Normalised> {
         let format = self.sum.format;
         let n = self.sum.terms;
-        let by = Divisor::new(format, n)?;
+        let by = self.by;
         let epsilon = format.round(self.epsilon);
         let (u, tiny) = (format.unit_roundoff(), format.min_subnormal());
         if !(n.is_finite() && self.epsilon > 0.0 && epsilon >= 4.0 * tiny) {

@@ -692,9 +692,3 @@ pub(crate) fn count(s: &Signature<'_>) -> Option<f64> {
     let axes = infer::axes(s, shape.len()).ok()?;
     axes.iter().map(|&a| shape[a].known().map(|n| n as f64)).product()
 }
-
-/// The extent of the attribute `axis` of the first operand, if it is known.
-pub(crate) fn extent_along(s: &Signature<'_>) -> Option<f64> {
-    let shape = s.operands.first()?.shape()?;
-    shape.get(infer::axis(s, shape.len()).ok()?)?.known().map(|n| n as f64)
-}

@@ -5,9 +5,11 @@ use std::ops;
 
 use ngc_ir::{Signature, Type};
 use ngc_numerics::enclosure;
-use ngc_numerics::figures::{add, half_ulp, intersect, magnitude};
+use ngc_numerics::figures::{add, half_ulp, intersect, magnitude, mul};
 use ngc_numerics::summation::{Summation, narrowing};
-use ngc_numerics::{Binary64, Enclosure, Extent, Figures, Format, Interval, Operands, Prim, Range, Weights};
+use ngc_numerics::{
+    Binary64, Enclosure, Extent, Figures, Format, Interval, Lengths, Operands, Prim, Range, Weights,
+};
 
 use crate::bounds::{self, ended, settled, summation, times};
 
@@ -53,7 +55,16 @@ pub(crate) fn contraction(
         if channels.is_empty() {
             continue;
         }
-        let of = Channels { x, weights, padded: of.padded, bias: bias(x, of, weights, channels.len()) };
+        let data = 1 - weights;
+        let rank = s.operands.get(data).and_then(|ty| ty.shape()).map_or(0, <[_]>::len);
+        let rows = of.axes[data].end == rank && of.axes[data].len() == 1;
+        let of = Channels {
+            x,
+            weights,
+            padded: of.padded,
+            bias: bias(x, of, weights, channels.len()),
+            lengths: if rows { x.lengths(data) } else { Lengths::UNKNOWN },
+        };
         of.sharpen(figures, &channels, &sum, format, whole);
         break;
     }
@@ -63,8 +74,7 @@ pub(crate) fn contraction(
 /// Whether integers are added without rounding: no partial sum is beyond what the formats hold exactly.
 fn fits(figures: &Figures, x: &Operands<'_>, sum: &Summation, format: Format) -> bool {
     let size = |i: usize| x.get(i).map_or(0.0, |r| magnitude(&r.hull()));
-    let total =
-        add(ngc_numerics::figures::mul(sum.terms, ngc_numerics::figures::mul(size(0), size(1))), size(2));
+    let total = add(mul(sum.terms, mul(size(0), size(1))), size(2));
     let largest = [size(0), size(1), size(2), total].into_iter().fold(0.0, f64::max);
     holds_integers(sum.format, largest)
         && holds_integers(format, magnitude(&figures.range.computed).min(total))
@@ -90,6 +100,8 @@ struct Channels<'a> {
     weights: usize,
     padded: bool,
     bias: Option<&'a [f64]>,
+    /// Of the rows of data, where these are what is contracted.
+    lengths: Lengths,
 }
 
 impl Channels<'_> {
@@ -109,15 +121,15 @@ impl Channels<'_> {
         let mut one_sign = self.x.ranges.len() == 2;
         for (channel, w) in channels.iter().enumerate() {
             let bias = self.bias(channel);
-            let exact = self.value(w, range.exact, bias.map(|b| b.exact));
-            let computed = self.value(w, range.computed, bias.map(|b| b.computed));
+            let exact = self.value(w, range.exact, self.lengths.exact, bias.map(|b| b.exact));
+            let computed = self.value(w, range.computed, self.lengths.computed, bias.map(|b| b.computed));
             image = Some(image.map_or(Range { exact, computed }, |image| Range {
                 exact: image.exact.hull(exact),
                 computed: image.computed.hull(computed),
             }));
             lipschitz = lipschitz.max(w.absolute);
             let size = bias.map_or(0.0, |b| magnitude(&b.computed));
-            let total = add(ngc_numerics::figures::mul(w.absolute, reach), size);
+            let total = add(mul(w.absolute, reach), size);
             let own = if whole && holds_integers(sum.format, total.max(reach).max(w.largest)) {
                 let narrow = narrowing(sum.format, format, magnitude(&computed));
                 if holds_integers(format, magnitude(&computed)) { 0.0 } else { narrow }
@@ -157,11 +169,14 @@ impl Channels<'_> {
         known.or_else(|| self.x.get(2).copied())
     }
 
-    /// The values of one channel where those of the data lie in `x`.
-    fn value(&self, w: &Weights, x: Interval, bias: Option<Interval>) -> Interval {
+    /// The values of one channel where those of the data lie in `x`, in rows of `length` at most. By Cauchy and Schwarz no
+    /// product is above that of the lengths, and `Σ w² ≤ max |w| Σ |w|`.
+    fn value(&self, w: &Weights, x: Interval, length: f64, bias: Option<Interval>) -> Interval {
         let x = if self.padded { x.hull(Enclosure::point(0.0)) } else { x };
         let plus = |a: &Interval, b: &Interval| enclosure::apply(&Binary64, Prim::Add, &[a, b]);
         let sum = plus(&times(w.positive, x), &times(w.negative, x));
+        let most = mul(bounds::sqrt_up(mul(w.absolute, w.largest)), length);
+        let sum = intersect(&sum, &Enclosure { lo: -most, hi: most, may_be_nan: true });
         bias.map_or(sum, |bias| plus(&sum, &bias))
     }
 }

@@ -68,6 +68,11 @@ impl Extent {
         (self.least == self.most).then_some(self.least)
     }
 
+    /// Of a dimension that is not empty.
+    pub const fn of_some(self) -> Extent {
+        Extent { least: self.least.max(1.0), most: self.most }
+    }
+
     /// The elements of two dimensions together.
     pub fn times(self, other: Extent) -> Extent {
         Extent { least: self.least * other.least, most: mul(self.most, other.most) }
@@ -86,12 +91,28 @@ pub struct Operands<'a> {
     pub flags: &'a [Flags],
     /// The extents of each operand whose type leaves some open; no entry where nothing is known of them.
     pub extents: &'a [&'a [Extent]],
+    /// Bounds of the 2-norms of the rows of each operand, its vectors along the last axis.
+    pub lengths: &'a [Lengths],
+}
+
+/// Bounds of the 2-norms of the rows of a tensor, its vectors along the last axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lengths {
+    /// Over the reals.
+    pub exact: f64,
+    /// As computed.
+    pub computed: f64,
+}
+
+impl Lengths {
+    /// Nothing known.
+    pub const UNKNOWN: Lengths = Lengths { exact: f64::INFINITY, computed: f64::INFINITY };
 }
 
 impl<'a> Operands<'a> {
     /// Operands of which only the ranges are known.
     pub const fn of_ranges(ranges: &'a [Range]) -> Operands<'a> {
-        Operands { ranges, constants: &[], flags: &[], extents: &[] }
+        Operands { ranges, constants: &[], flags: &[], extents: &[], lengths: &[] }
     }
 
     /// The value of operand `i`, if it is a constant. One whose elements are all the same has a single element, with 1
@@ -107,6 +128,11 @@ impl<'a> Operands<'a> {
             (None, Some(range)) => Flags::of(&range.hull()),
             _ => Flags::of(&WHOLE),
         }
+    }
+
+    /// Bounds of the 2-norms of the rows of operand `i`.
+    pub fn lengths(&self, i: usize) -> Lengths {
+        self.lengths.get(i).copied().unwrap_or(Lengths::UNKNOWN)
     }
 
     /// What is known of a dimension of operand `i` that its type leaves open.

@@ -36,7 +36,7 @@ pub use enclosure::{Domain, Enclosure};
 pub use evaluator::{Class, Evaluator, Logical, Mode};
 pub use expr::{Cmp, Expr, Prim};
 pub use facts::{ConstantFacts, Facts, Flags};
-pub use figures::{Extent, Figures, Form, Interval, Operands, Range, Sensitivity};
+pub use figures::{Extent, Figures, Form, Interval, Lengths, Operands, Range, Sensitivity};
 pub use format::Format;
 pub use mixed::Mixed;
 pub use random::Random;

@@ -2,7 +2,7 @@
 
 use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::figures::{add, div, half_ulp, magnitude, mul};
+use ngc_numerics::figures::{self, add, div, half_ulp, magnitude, mul};
 use ngc_numerics::summation::Summation;
 use ngc_numerics::{DType, Enclosure, Figures, Interval, Operands, Range, Sensitivity};
 use smallvec::{SmallVec, smallvec};
@@ -14,6 +14,7 @@ use super::softmax::{Exponentials, MASKED_ROWS};
 use super::steps::Steps;
 use crate::bounds;
 use crate::lemmas::{self, Divisor, compound};
+use crate::transfer::extent;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&ATTENTION];
@@ -193,9 +194,7 @@ fn share_heads(g: &mut Steps<'_, '_>, q: Value, kv: Value) -> Result<Value, Stri
     let each = g.insert_axes(kv, &[2])?;
     let repeated = [-1, -1, (heads / groups) as i64, -1, -1];
     let each = g.op("ng.broadcast_to", &[each], [("shape", Attr::ints(repeated))])?;
-    let extent = |d: &Dim| d.known().map_or(-1, |n| n as i64);
-    let joined = Attr::ints([0, heads as i64, extent(length), extent(depth)]);
-    g.op("ng.reshape", &[each], [("shape", joined), ("copy_zeros", Attr::Bool(true))])
+    g.reshape_rows(each, &[Some(heads), length.known(), depth.known()])
 }
 
 /// Errors e of the scores change the mean `Σ p v` by at most `e (max v - min v) / 2`: along the way its derivative is
@@ -206,7 +205,9 @@ fn bounded(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<
     let (acc, method) = (s.accumulate(format), s.sum_method());
     let (q, k) = (s.operand(0).ok()?.shape()?, s.operand(1).ok()?.shape()?);
     let depth = q.last()?.known()? as f64;
-    let keys = k[k.len() - 2].known()? as f64;
+    let (ours, theirs) = (extent(s, x, 1, k.len() - 2), extent(s, x, 2, k.len() - 2));
+    let keys = ours.most.min(theirs.most);
+    let some = ours.least.max(theirs.least) >= 1.0;
     let mask = x.get(3).map(|mask| (s.operands[3].elem() == Some(DType::BOOL), mask.hull()));
     let decided = matches!(mask, Some((true, _)));
     let zero = s.string("masked_rows") == Some("zero");
@@ -214,7 +215,7 @@ fn bounded(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<
     let [queries, largest_key, value] = [0, 1, 2].map(|i| magnitude(&hulls[i]));
     let finite = queries.max(largest_key).max(value).is_finite();
     if !finite
-        || keys < 1.0
+        || !(some && keys.is_finite())
         || depth < 1.0
         || decided && !zero
         || !is_exact(DType::Float(format), DType::Float(acc))
@@ -244,9 +245,9 @@ fn bounded(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<
     }
     let row = Summation { format: acc, method, terms: keys };
     let (weights, total) = Exponentials::of(&row, mul(2.0, add(size, error)), 0.0).row(keys);
-    let extent = |v: &Interval| add(v.hi, -v.lo);
+    let width = |v: &Interval| add(v.hi, -v.lo);
     let image = |v: Interval| if decided { v.hull(Enclosure::point(0.0)) } else { v };
-    let wide = extent(&hulls[2]);
+    let wide = width(&hulls[2]);
     let moved = mul(mul(0.5, wide), error).min(wide);
     let sum = mul(total, value);
     let summed = mul(sum, compound(u, row.relative()));
@@ -258,10 +259,17 @@ fn bounded(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<
     let mut ways: SmallVec<[Sensitivity; 3]> =
         smallvec![through(largest_key), through(queries), Sensitivity::ONE];
     match mask {
-        Some((true, _)) => ways.push(Sensitivity { lipschitz: 0.0, jump: extent(&image(hulls[2])) }),
+        Some((true, _)) => ways.push(Sensitivity { lipschitz: 0.0, jump: width(&image(hulls[2])) }),
         Some((false, _)) => ways.push(Sensitivity::lipschitz(half)),
         None => {}
     }
     let range = Range { exact: image(x[2].exact), computed: image(x[2].computed) };
-    Some(vec![bounds::settled(format, range, delta, ways, f64::INFINITY, f64::INFINITY)])
+    let mut found = bounds::settled(format, range, delta, ways, f64::INFINITY, f64::INFINITY);
+    if delta.is_finite() {
+        // However wrong they are, computed weights are not negative and add up to `total` at most.
+        let mean = bounds::times(Enclosure::new(0.0, total), x[2].computed);
+        let reach = figures::round(format, &figures::widen(&mean, add(summed, mul(keys, tiny))));
+        found.range.computed = figures::intersect(&found.range.computed, &reach);
+    }
+    Some(vec![found])
 }

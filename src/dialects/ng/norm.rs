@@ -6,7 +6,8 @@ use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Va
 use ngc_numerics::figures::{add, div, magnitude, mignitude, mul};
 use ngc_numerics::summation::narrowing;
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Figures, Format, Interval, Operands, Prim, Range, Sensitivity, enclosure,
+    Binary64, DType, Enclosure, Extent, Figures, Format, Interval, Operands, Prim, Range, Sensitivity,
+    enclosure,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -15,7 +16,8 @@ use super::infer::{self, normalize_axis, same_elem, show, unify};
 use super::matmul::fits;
 use super::steps::{Steps, ints};
 use crate::bounds;
-use crate::lemmas::{self, RootMeanSquare, Scaled, compound};
+use crate::lemmas::{self, Divisor, RootMeanSquare, Scaled, compound};
+use crate::transfer::{along, extent};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&LAYER_NORM, &RMS_NORM, &GROUP_NORM, &BATCH_NORM, &NORMALIZE];
@@ -48,7 +50,7 @@ Reference: J. Ba, J. Kiros, G. Hinton, Layer Normalization, 2016; ONNX LayerNorm
     attributes: &[FIRST_AXIS, EPSILON, ACCUMULATE, SUM],
     results: &[result("y", ValueKind::Float)],
     infer: infer_trailing,
-    transfer: Some(|s, x, results| normalised(s, x, results, count(s), true)),
+    transfer: Some(|s, x, results| normalised(s, x, results, count(s, x), true)),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -77,7 +79,7 @@ where |x| > 255. Reference: B. Zhang, R. Sennrich, Root Mean Square Layer Normal
     attributes: &[FIRST_AXIS, EPSILON, ACCUMULATE, SUM],
     results: &[result("y", ValueKind::Float)],
     infer: infer_trailing,
-    transfer: Some(|s, x, results| normalised(s, x, results, count(s), false)),
+    transfer: Some(|s, x, results| normalised(s, x, results, count(s, x), false)),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -118,9 +120,10 @@ rounded to the format `accumulate`. Reference: Y. Wu, K. He, Group Normalization
     },
     transfer: Some(|s, x, results| {
         let shape = s.operand(0).ok()?.shape()?;
-        let elements = shape.get(1..)?.iter().map(|d| d.known().map(|n| n as f64)).product::<Option<f64>>();
+        let n = elements(s, x, 1..shape.len());
         let groups = groups(s, shape).ok()? as f64;
-        normalised(s, x, results, elements.map(|n| n / groups), true)
+        let n = Extent { least: (n.least / groups).floor(), most: (n.most / groups).floor() };
+        normalised(s, x, results, n, true)
     }),
     semantics: Semantics::Decomposition(decompose_group_norm),
     ..OpDef::BASE
@@ -259,10 +262,14 @@ fn trailing(s: &Signature<'_>, rank: usize) -> Result<Vec<usize>, String> {
 }
 
 /// The number of elements along the normalised axes.
-fn count(s: &Signature<'_>) -> Option<f64> {
-    let shape = s.operand(0).ok()?.shape()?;
-    let axes = trailing(s, shape.len()).ok()?;
-    axes.iter().map(|&a| shape[a].known().map(|n| n as f64)).product()
+fn count(s: &Signature<'_>, x: &Operands<'_>) -> Extent {
+    let rank = s.operands.first().and_then(|ty| ty.shape()).map_or(0, <[Dim]>::len);
+    trailing(s, rank).map_or(Extent::UNKNOWN, |axes| elements(s, x, axes))
+}
+
+/// The number of elements along some axes of the first operand.
+fn elements(s: &Signature<'_>, x: &Operands<'_>, axes: impl IntoIterator<Item = usize>) -> Extent {
+    axes.into_iter().map(|axis| extent(s, x, 0, axis)).fold(Extent::exactly(1.0), Extent::times)
 }
 
 fn infer_trailing(s: &Signature<'_>) -> Result<Vec<Type>, String> {
@@ -324,22 +331,18 @@ fn decompose_group_norm(b: &mut Builder<'_>, s: &Signature<'_>, x: &[Value]) -> 
     let groups = groups(s, shape)?;
     let channels = g.extent(wide, 1)?;
     let rank = shape.len();
-    let copied = |entries: Vec<i64>| {
-        AttrDict::from([("shape", Attr::ints(entries)), ("copy_zeros", Attr::Bool(true))])
-    };
     let group_size = (1..rank).map(|axis| shape[axis].known()).product::<Option<usize>>();
-    let by_group = copied(vec![0, groups as i64, group_size.map_or(-1, |n| (n / groups) as i64)]);
-    let mut by_channel = vec![0, channels as i64];
-    by_channel.resize(rank, 1);
-    let by_channel = copied(by_channel);
+    let by_group = [Some(groups), group_size.map(|n| n / groups)];
+    let mut by_channel = vec![Some(channels)];
+    by_channel.resize(rank - 1, Some(1));
 
     // The mean over each group, given to each of its channels: [N, C, 1, ...].
     let group_mean = |g: &mut Steps<'_, '_>, value: Value| {
-        let grouped = g.op("ng.reshape", &[value], by_group.clone())?;
+        let grouped = g.reshape_rows(value, &by_group)?;
         let mean = g.mean(grouped, &[2])?;
         let repeated = [-1, -1, (channels / groups) as i64];
         let each = g.op("ng.broadcast_to", &[mean], [("shape", Attr::ints(repeated))])?;
-        g.op("ng.reshape", &[each], by_channel.clone())
+        g.reshape_rows(each, &by_channel)
     };
     let mean = group_mean(&mut g, wide)?;
     let deviation = g.sub(wide, mean)?;
@@ -356,11 +359,14 @@ fn normalised(
     s: &Signature<'_>,
     x: &Operands<'_>,
     results: &[Type],
-    n: Option<f64>,
+    n: Extent,
     centred: bool,
 ) -> Option<Vec<Figures>> {
     let own = || {
-        let (n, format) = (n?, results[0].format()?);
+        let format = results[0].format()?;
+        // Of no elements nothing is computed.
+        let terms = n.of_some();
+        let n = terms.most;
         let sum = bounds::summation(s, format, n);
         let all = x[0].hull();
         let narrow = narrowing(format, sum.format, magnitude(&all));
@@ -372,7 +378,8 @@ fn normalised(
         let extent = add(add(all.hi, -all.lo), mul(2.0, narrow));
         let found = RootMeanSquare {
             sum,
-            mean: if centred { Some(lemmas::mean_error(&sum, size)?) } else { None },
+            by: Divisor::within(sum.format, terms)?,
+            mean: if centred { Some(lemmas::mean_error(&sum, terms, size)?) } else { None },
             size: if centred { mul(extent, div(n - 1.0, n)) } else { size },
             square: if centred { mul(0.25, mul(extent, extent)) } else { mul(size, size) },
             epsilon: s.float("epsilon")?,
@@ -469,7 +476,7 @@ fn batch_normalised(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Op
 /// No element is longer than the vector, so what is off is the norm and the quotient.
 fn shortened(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
     let own = || {
-        let (n, format) = (crate::transfer::extent_along(s)?, results[0].format()?);
+        let (n, format) = (along(s, x).most, results[0].format()?);
         let sum = bounds::summation(s, format, n);
         let (p, epsilon) = (s.float("p")?, s.float("epsilon")?);
         let (u, tiny) = (sum.format.unit_roundoff(), sum.format.min_subnormal());

@@ -5,8 +5,8 @@ use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{add, div, magnitude, mul};
 use ngc_numerics::summation::{Summation, narrowing};
 use ngc_numerics::{
-    DType, Data, Enclosure, Evaluator, Figures, Format, Interval, Operands, Range, Reduce, Sensitivity,
-    Tensor, figures,
+    DType, Data, Enclosure, Evaluator, Extent, Figures, Format, Interval, Operands, Range, Reduce,
+    Sensitivity, Tensor, figures,
 };
 
 use super::infer::{self, reduced, shaped};
@@ -14,6 +14,8 @@ use super::softmax::Exponentials;
 use super::steps::Steps;
 use crate::bounds;
 use crate::lemmas::{self, Divisor, Drift, compound};
+use crate::transfer::{along, counted};
+use crate::weighted::holds_integers;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[
@@ -68,7 +70,7 @@ A number `n` beyond the range of the format divides in two steps, the first by a
     attributes: &[AXES, KEEPDIMS, ACCUMULATE, SUM],
     results: &[result("mean", ValueKind::Float)],
     infer: infer_reduce,
-    transfer: Some(|s, x, results| bounds::sharpened(s, x, results, |x| x[0], figures::WHOLE)),
+    transfer: Some(mean),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -154,7 +156,7 @@ NumPy and PyTorch. The axis must not be empty.",
     results: &[result("index", ValueKind::Int)],
     infer: infer_arg,
     semantics: Semantics::Primitive(|e, s, x| arg(e, s, x[0])),
-    transfer: Some(|s, x, _| Some(vec![bounds::counting(x, crate::transfer::extent_along(s)? - 1.0)])),
+    transfer: Some(|s, x, _| Some(vec![bounds::counting(x, along(s, x).most - 1.0)])),
     ..OpDef::BASE
 };
 
@@ -171,7 +173,7 @@ and PyTorch. The axis must not be empty.",
     results: &[result("index", ValueKind::Int)],
     infer: infer_arg,
     semantics: Semantics::Primitive(|e, s, x| arg(e, s, &reversed(x[0]))),
-    transfer: Some(|s, x, _| Some(vec![bounds::counting(x, crate::transfer::extent_along(s)? - 1.0)])),
+    transfer: Some(|s, x, _| Some(vec![bounds::counting(x, along(s, x).most - 1.0)])),
     ..OpDef::BASE
 };
 
@@ -401,31 +403,46 @@ fn reversed(x: &Tensor) -> Tensor {
     Tensor { data, ..x.clone() }
 }
 
+/// Between the least element and the greatest.
+fn mean(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
+    let n = counted(s, x);
+    let acc = s.accumulate(results[0].format()?);
+    // The decomposition needs the number; a mean of a window divides by one that the format holds.
+    if n.known().is_none() && holds_integers(acc, n.most) {
+        return bounds::window_mean(s, x, results, n.most, false, n.least < 1.0);
+    }
+    bounds::sharpened(s, x, results, |x| x[0], figures::WHOLE)
+}
+
 /// Two passes: with a mean off by g the squares add up to `n (v + g²)`, as deviations from the mean add up to 0, and no
 /// variance is above a quarter of the squared extent (Popoviciu). What follows are relative errors, of each difference and
 /// square, of the sum and the quotient. The derivative by x_i is `2 d_i / (n - c)`, and `mean|d|` at most half the extent.
 fn spread(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
-    let n = crate::transfer::count(s).filter(|&n| n >= 1.0);
-    let divisor = n.map(|n| n - s.int("correction").unwrap_or(0) as f64).filter(|&d| d > 0.0);
+    let terms = counted(s, x);
+    let correction = s.int("correction").unwrap_or(0) as f64;
+    let divisor = Extent { least: terms.least - correction, most: terms.most - correction };
     let positive = |hi: f64| Enclosure { lo: 0.0, hi, may_be_nan: false };
-    let (Some(n), Some(divisor)) = (n, divisor) else {
+    if !(terms.least >= 1.0 && terms.most.is_finite() && divisor.least > 0.0) {
         let least = positive(f64::INFINITY);
         return bounds::sharpened(s, x, results, |_| least, least);
-    };
+    }
+    let n = terms.most;
+    // n / (n - c) falls or rises with n.
+    let share = div(terms.least, divisor.least).max(div(terms.most, divisor.most));
     let own = || {
         let format = results[0].format()?;
         let sum = bounds::summation(s, format, n);
         let acc = sum.format;
         let extent = |x: &Interval| if x.may_be_nan { f64::INFINITY } else { add(x.hi, -x.lo) };
-        let most = |x: &Interval| mul(mul(mul(extent(x), extent(x)), 0.25), div(n, divisor));
+        let most = |x: &Interval| mul(mul(mul(extent(x), extent(x)), 0.25), share);
         let all = x[0].hull();
         let (narrow, wide) = (narrowing(format, acc, magnitude(&all)), extent(&all));
         let size = add(magnitude(&all), narrow);
         if !size.is_finite() {
             return None;
         }
-        let off = lemmas::mean_error(&sum, size)?;
-        let by = Divisor::new(acc, divisor)?;
+        let off = lemmas::mean_error(&sum, terms, size)?;
+        let by = Divisor::within(acc, divisor)?;
         let (u, tiny) = (acc.unit_roundoff(), acc.min_subnormal());
         let wider = add(wide, mul(2.0, narrow));
         let quarter = mul(0.25, mul(wider, wider));
@@ -443,11 +460,15 @@ fn spread(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<F
         if !(room && total.max(mul(largest, largest)) <= acc.max_finite()) {
             return None;
         }
-        let share = div(n, divisor);
         let raised = mul(share, add(mul(quarter, above), mul(mul(off, off), add(1.0, above))));
         // No computed sum is above that of the greatest squares.
-        let most_computed = div(sum.largest(mul(mul(largest, largest), add(1.0, u))), by.rounded);
-        let raised = raised.min(mul(most_computed, add(1.0, u)));
+        let raised = match terms.known() {
+            Some(_) => {
+                let most = div(sum.largest(mul(mul(largest, largest), add(1.0, u))), by.rounded);
+                raised.min(mul(most, add(1.0, u)))
+            }
+            None => raised,
+        };
         let lowered = mul(mul(share, quarter), lemmas::deficit(below));
         let lost = mul(tiny, add(1.0, mul(share, add(1.0, above))));
         let error = add(add(raised.max(lowered), lost), mul(mul(wider, share), narrow));
@@ -494,13 +515,17 @@ pub(super) fn norm_error(sum: &Summation, p: f64) -> Option<f64> {
 
 /// Between the greatest element and that plus the logarithm of the number of elements.
 fn bounded_logsumexp(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
-    let n = crate::transfer::count(s).filter(|&n| n >= 1.0)?;
+    let terms = counted(s, x);
+    let n = terms.most;
+    if !(terms.least >= 1.0 && n.is_finite()) {
+        return None;
+    }
     let format = results[0].format()?;
     let log = bounds::log_up(n);
     let image = |x: &Interval| Enclosure { hi: figures::add(x.hi, log), ..*x };
     let exact = image(&x[0].exact);
     let (lo, hi) = (exact.lo, exact.hi);
-    let least = if lo.is_finite() { (lo + bounds::log_down(n)).next_down().max(lo) } else { lo };
+    let least = if lo.is_finite() { (lo + bounds::log_down(terms.least)).next_down().max(lo) } else { lo };
     let exact = Enclosure { lo: least, hi, may_be_nan: exact.may_be_nan };
     let x0 = &x[0].computed;
     let e = Exponentials::new(s, x0, format, n);
@@ -529,7 +554,11 @@ fn bounded_logsumexp(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> O
 
 /// The 2-norm by its own bound, other orders by their steps.
 fn bounded_norm(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
-    let n = crate::transfer::count(s)?;
+    let terms = counted(s, x);
+    let n = terms.most;
+    if n.is_infinite() {
+        return None;
+    }
     if order(s).ok()? != 2.0 || n == 0.0 {
         let positive = Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: false };
         return bounds::sharpened(s, x, results, |_| positive, positive);
@@ -538,7 +567,7 @@ fn bounded_norm(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option
     let root = bounds::sqrt_up(n);
     let least = |x: &Interval| figures::mignitude(x);
     let image = |x: &Interval| Enclosure {
-        lo: (least(x) * root.next_down().next_down()).next_down().max(0.0),
+        lo: (least(x) * terms.least.sqrt().next_down()).next_down().max(0.0),
         hi: figures::mul(figures::magnitude(x), root),
         may_be_nan: x.may_be_nan || x.lo.is_infinite() || x.hi.is_infinite(),
     };

@@ -7,13 +7,15 @@ use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Va
 use ngc_numerics::figures::{self, add, div, magnitude, mul};
 use ngc_numerics::summation::Summation;
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Figures, Format, Interval, Operands, Prim, Range, Sensitivity, enclosure,
+    Binary64, DType, Enclosure, Extent, Figures, Format, Interval, Operands, Prim, Range, Sensitivity,
+    enclosure,
 };
 
 use super::infer::{self, normalize_axis, reduced, show, unify};
 use super::steps::Steps;
 use crate::bounds::{self, log_up};
 use crate::lemmas::{self, Drift, compound, inverse};
+use crate::transfer::along;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&SOFTMAX, &LOG_SOFTMAX, &CROSS_ENTROPY, &NLL];
@@ -479,8 +481,14 @@ fn exp_less_one(x: f64) -> f64 {
     enclosure::apply(&Binary64, Prim::Expm1, &[&Enclosure::point(x)]).hi
 }
 
+/// The greatest number of elements, on which the bounds here rise.
+fn finite(extent: Extent) -> Option<f64> {
+    Some(extent.most).filter(|n| n.is_finite())
+}
+
 fn bounded_softmax(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
-    let n = crate::transfer::extent_along(s)?;
+    let extent = along(s, x).of_some();
+    let n = finite(extent)?;
     let format = results[0].format()?;
     let nan = |x: &Interval| {
         x.may_be_nan
@@ -495,7 +503,7 @@ fn bounded_softmax(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Opt
             return Enclosure { lo: 0.0, hi: 1.0, may_be_nan: nan(x) };
         }
         let lo = (least / add(n, 0.0)).next_down().max(0.0);
-        let hi = div(1.0, (1.0 + (n - 1.0) * least).next_down().next_down()).min(1.0);
+        let hi = div(1.0, (1.0 + (extent.least - 1.0) * least).next_down().next_down()).min(1.0);
         Enclosure { lo, hi: hi.max(lo), may_be_nan: nan(x) }
     };
     let image = Range { exact: image(&x[0].exact), computed: image(&x[0].computed) };
@@ -518,7 +526,7 @@ fn bounded_softmax(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Opt
 }
 
 fn bounded_log_softmax(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
-    let n = crate::transfer::extent_along(s)?;
+    let n = finite(along(s, x).of_some())?;
     let format = results[0].format()?;
     let log = log_up(n);
     let image = |x: &Interval| {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use ngc_ir::op_def::{AttrKind, Default, ResultDef, ValueKind, attribute, operand, required, result};
 use ngc_ir::{Dim, OpDef, Semantics, Signature};
-use ngc_numerics::{DType, Data, Figures, Range, Sensitivity, Tensor};
+use ngc_numerics::{DType, Data, Figures, Operands, Sensitivity, Tensor};
 
 use super::infer::axis;
 use super::shape::{extent, parts, result_shapes, sized};
@@ -119,8 +119,8 @@ fn compare(data: &Data, i: usize, j: usize) -> Ordering {
 }
 
 /// In the order of their size elements move no farther than the largest of their errors; in another they may jump.
-fn ordered(s: &Signature<'_>, x: &[Range], sorted: bool) -> Option<Vec<Figures>> {
-    let n = crate::transfer::extent_along(s)?;
+fn ordered(s: &Signature<'_>, x: &Operands<'_>, sorted: bool) -> Option<Vec<Figures>> {
+    let n = crate::transfer::along(s, x).most;
     let all = x.first()?.hull();
     let jump = if all.may_be_nan { f64::INFINITY } else { all.hi - all.lo };
     let way = if sorted { Sensitivity::ONE } else { Sensitivity { lipschitz: 1.0, jump } };

@@ -157,6 +157,20 @@ impl<'b, 'a> Steps<'b, 'a> {
         self.op("ng.matmul", &[a, b], attrs)
     }
 
+    /// Another shape behind the first dimension, which stays; one extent may be left open.
+    pub fn reshape_rows(&mut self, value: Value, rest: &[Option<usize>]) -> Result<Value, String> {
+        let ty = self.ty(value);
+        let rows = ty.shape().and_then(|shape| shape.first()?.known());
+        // Only where a `?` is copied a 0 is no extent.
+        if rows.is_none() && rest.contains(&Some(0)) {
+            return Err(format!("can be decomposed only if dimension 0 is known, but the type is {ty}"));
+        }
+        let rest = rest.iter().map(|n| n.map_or(-1, |n| n as i64));
+        let shape = Attr::ints([rows.map_or(0, |n| n as i64)].into_iter().chain(rest));
+        let attrs = AttrDict::from([("shape", shape), ("copy_zeros", Attr::Bool(rows.is_none()))]);
+        self.op("ng.reshape", &[value], attrs)
+    }
+
     /// Axes of extent 1 dropped, unless they are to be kept.
     pub fn drop_axes(&mut self, value: Value, axes: &[usize], keep: bool) -> Result<Value, String> {
         if keep || axes.is_empty() {

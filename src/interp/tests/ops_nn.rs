@@ -371,6 +371,10 @@ fn norms_of_special_rows() {
     let group = [("num_groups", Attr::int(2))];
     assert_eq!(run("ng.group_norm", &group, &[tensor(F32, &[0, 4, 3], &[])]).shape, [0, 4, 3]);
     assert_eq!(run("ng.group_norm", &group, &[tensor(F32, &[3, 4], &[1.0; 12])]).shape, [3, 4]);
+    // Nothing to normalise, whichever extent is 0.
+    for shape in [&[2, 4, 0][..], &[2, 0, 3], &[0, 0], &[2, 4, 3, 0], &[2, 0]] {
+        assert_eq!(run("ng.group_norm", &group, &[tensor(F32, shape, &[])]).shape, shape);
+    }
     // A large mean does not cancel.
     let x = [1e4, 1e4 + 1.0, 1e4 + 2.0, 1e4 + 3.0];
     let expected = [-1.5, -0.5, 0.5, 1.5].map(|d: f64| d / (1.25f64 + 1e-5).sqrt());

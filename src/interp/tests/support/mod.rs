@@ -5,7 +5,7 @@
 use ngc_dialects::context;
 use ngc_interp::evaluate_op;
 use ngc_ir::{Attr, AttrDict, Type};
-use ngc_numerics::{DType, Evaluator, Format, Mode, Tensor};
+use ngc_numerics::{DType, Evaluator, Format, Mode, Random, Tensor};
 
 pub const F16: Format = Format::F16;
 pub const F32: Format = Format::F32;
@@ -57,12 +57,8 @@ pub fn axis(axis: i64) -> (&'static str, Attr) {
 
 /// Numbers of a format spread over [-size, size], always the same.
 pub fn numbers(format: Format, count: usize, size: f64) -> Vec<f64> {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut next = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
-    (0..count).map(|_| format.round((2.0 * next() - 1.0) * size)).collect()
+    let mut r = Random::new(1);
+    (0..count).map(|_| format.round(r.uniform(-size, size))).collect()
 }
 
 /// Values of `format` that were computed in f32 or wider and rounded once: half a unit, and f32's own errors.
