@@ -1,6 +1,8 @@
 //! Error bounds of a whole function: `Φ(ε) = Σ L_i ε_i + Δ` forwards, and backwards what each op's rounding becomes in
 //! the results.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Attr, Body, Context, Op, Resources, Value};
@@ -145,6 +147,15 @@ impl Errors {
     pub fn contribution(&self, value: Value, figures: &Figures) -> impl Iterator<Item = f64> {
         let delta = figures.delta;
         self.amplification(value).map(move |onward| onward.pass(delta))
+    }
+
+    /// Estimates of the 2-norms of the constant matrices that contractions take, of the largest in a stack; no bounds.
+    pub fn norm2_estimates(&self, body: &Body) -> BTreeMap<Value, f64> {
+        let contractions =
+            self.ops.iter().filter(|(op, _)| matches!(body.name(*op), "ng.matmul" | "ng.affine"));
+        let factors = contractions.flat_map(|(op, _)| body.operands(*op).iter().take(2).copied());
+        let estimate = |v: Value| Some((v, self.flow.norm2_estimate(v, body.ty(v))?));
+        factors.collect::<BTreeSet<Value>>().into_iter().filter_map(estimate).collect()
     }
 
     /// Values that the function returns.

@@ -27,7 +27,7 @@ pub struct Exchange {
     pub reports: Option<Mutex<Vec<Vec<Report>>>>,
 }
 
-/// The figures of one function. All are bounds but those in [`Sampled`], which are estimates.
+/// The figures of one function. All are bounds but those in [`Sampled`] and [`Row::norm2`], which are estimates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Symbol of the function.
@@ -79,6 +79,8 @@ pub struct Row {
     pub error: Bound,
     /// What samples showed.
     pub sampled: Option<Sampled>,
+    /// Estimate of the 2-norm of a constant matrix that contractions take.
+    pub norm2: Option<f64>,
 }
 
 /// What an op itself does to errors.
@@ -173,6 +175,16 @@ impl Report {
         report
     }
 
+    /// Adds estimates of the 2-norms of constant matrices, which take time for large ones.
+    pub fn with_norms(mut self, body: &Body, errors: &Errors) -> Report {
+        let norms = errors.norm2_estimates(body);
+        for row in &mut self.rows {
+            let value = row.op.map(|op| body.result(op, row.index));
+            row.norm2 = value.and_then(|v| norms.get(&v).copied());
+        }
+        self
+    }
+
     fn set_shares(&mut self, contributions: &[SmallVec<[f64; 1]>]) {
         let mut all: SmallVec<[f64; 1]> = SmallVec::from_elem(0.0, self.outputs.len());
         for of in contributions {
@@ -249,6 +261,7 @@ impl Builder<'_> {
             amplification: SmallVec::new(),
             error: self.bound(value),
             sampled: None,
+            norm2: None,
         }
     }
 

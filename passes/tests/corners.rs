@@ -7,12 +7,11 @@ mod random_graphs;
 use ngc_dialects::transfer::Flow;
 use ngc_interp::Interpreter;
 use ngc_ir::{Context, OpDef};
-use ngc_numerics::{DType, Data, Enclosure, Evaluator, Format, Interval, Mode, Random, Range, Tensor};
+use ngc_numerics::{DType, Enclosure, Evaluator, Format, Mode, Random, Range, Tensor};
+use random_graphs::values::{BITS, inside, reals};
 use random_graphs::{Graph, ops};
 use rayon::prelude::*;
 use rug::Float;
-
-const BITS: u32 = 300;
 
 /// A range, and whether NaN is among its values.
 type Boundary = (f64, f64, bool);
@@ -94,22 +93,6 @@ fn tensor(r: &mut Random, format: Format, shape: &[usize], (lo, hi, nan): Bounda
     };
     let count = shape.iter().product();
     Tensor::floats(format, shape.to_vec(), (0..count).map(at).collect()).expect("values of the format")
-}
-
-fn reals(t: &Tensor) -> Vec<Float> {
-    match &t.data {
-        Data::Real(v) => v.clone(),
-        Data::Float(v) => v.iter().map(|&x| Float::with_val(BITS, x)).collect(),
-        Data::Int(v) => v.iter().map(|&x| Float::with_val(BITS, x)).collect(),
-    }
-}
-
-fn inside(x: &Float, range: &Interval, slack: &Float) -> bool {
-    if x.is_nan() {
-        return range.may_be_nan;
-    }
-    let (above, below) = (Float::with_val(BITS, x + slack), Float::with_val(BITS, x - slack));
-    !range.is_undefined() && above >= range.lo && below <= range.hi
 }
 
 /// Checks the op on one boundary; gives the number of values, and what is wrong.

@@ -13,12 +13,12 @@ use std::str::FromStr;
 use ngc_dialects::transfer::Flow;
 use ngc_interp::Interpreter;
 use ngc_ir::{Body, Context, OpDef, Value};
-use ngc_numerics::{Data, Enclosure, Evaluator, Format, Interval, Mode, Random, Range, Tensor};
+use ngc_numerics::{Enclosure, Evaluator, Format, Mode, Random, Range, Tensor};
+use random_graphs::values::{BITS, inside, reals};
 use random_graphs::{Graph, ops};
 use rayon::prelude::*;
 use rug::Float;
 
-const BITS: u32 = 300;
 /// A reference that differs at one of these is none.
 const OTHER_BITS: [u32; 8] = [260, 333, 410, 555, 700, 801, 1023, 1500];
 /// Inputs for each graph.
@@ -61,25 +61,6 @@ impl Tally {
     fn values(&self) -> [usize; 2] {
         self.ops.values().fold([0, 0], |sum, of| [sum[0] + of[0], sum[1] + of[1]])
     }
-}
-
-fn reals(t: &Tensor) -> Vec<Float> {
-    match &t.data {
-        Data::Real(v) => v.clone(),
-        Data::Float(v) => v.iter().map(|&x| Float::with_val(BITS, x)).collect(),
-        Data::Int(v) => v.iter().map(|&x| Float::with_val(BITS, x)).collect(),
-    }
-}
-
-fn inside(x: &Float, range: &Interval, slack: &Float) -> bool {
-    if x.is_nan() {
-        return range.may_be_nan;
-    }
-    if range.is_undefined() {
-        return false;
-    }
-    let (above, below) = (Float::with_val(BITS, x + slack), Float::with_val(BITS, x - slack));
-    above >= range.lo && below <= range.hi
 }
 
 /// The magnitudes that the computation of each value goes through, which say what 300 bits lose.

@@ -9,7 +9,7 @@ use super::{Bound, Report, Row};
 impl Report {
     /// An object for each argument, each result of an op, each output, and one of totals, in this order; keys are
     /// sorted. Figures have all their digits; infinities are the strings `"inf"` and `"-inf"`, and what is not known or
-    /// does not apply is `null`.
+    /// does not apply is `null`. Constant matrices of contractions have `norm2` too.
     pub fn json(&self, sources: &Sources) -> Vec<Value> {
         let mut lines: Vec<Value> = self.rows.iter().map(|row| self.row(row, sources)).collect();
         for (n, output) in self.outputs.iter().enumerate() {
@@ -61,6 +61,9 @@ impl Report {
                 line["share"] = own.share.iter().map(|share| share.map(number)).collect();
             }
             None => line["name"] = row.argument_name(sources).into(),
+        }
+        if let Some(norm2) = row.norm2 {
+            line["norm2"] = json!({"value": number(norm2), "label": "estimate"});
         }
         if let Some((file, at)) = sources.resolve(&row.loc) {
             line["file"] = file.into();

@@ -14,7 +14,7 @@ range: over the reals; headroom: the format's largest value over the greatest ma
 operands together; Δ: rounding error that the op itself adds; κ: relative condition number; κ curv: curvature; a: what
 an error of the value becomes in an output (the largest); share: part in the error of an output (the largest); error:
 of the value, absolute, in units in the last place of the greatest value, and relative.
-All of these are bounds, rounded outward. Sampled figures are estimates.
+All of these are bounds, rounded outward. Sampled figures and the 2-norms of constant matrices are estimates.
 ";
 
 const HEAD: [&str; 13] = [
@@ -22,6 +22,7 @@ const HEAD: [&str; 13] = [
 ];
 const SAMPLED_HEAD: [&str; 6] =
     ["sampled range", "mean", "std", "sampled error", "sampled relative", "not finite"];
+const NORM_HEAD: &str = "2-norm (estimate)";
 /// The first columns are words, flush left; the others figures, flush right.
 const WORDS: usize = 3;
 
@@ -40,7 +41,13 @@ impl Report {
         if self.calibration.is_some() {
             rows[0].extend(SAMPLED_HEAD.iter().map(ToString::to_string));
         }
-        rows.extend(self.rows.iter().map(|row| self.cells(row, sources, file.as_deref())));
+        let norms = self.rows.iter().any(|row| row.norm2.is_some());
+        rows[0].extend(norms.then(|| NORM_HEAD.to_string()));
+        rows.extend(self.rows.iter().map(|row| {
+            let mut cells = self.cells(row, sources, file.as_deref());
+            cells.extend(norms.then(|| row.norm2.map_or_else(|| "-".into(), nearest)));
+            cells
+        }));
         align(&rows, &mut out);
         self.totals(&mut out);
         out

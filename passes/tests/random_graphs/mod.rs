@@ -6,6 +6,8 @@
 mod attributes;
 mod numbers;
 mod operands;
+#[allow(dead_code, reason = "not every test evaluates")]
+pub mod values;
 
 use ngc_ir::{
     Attr, AttrDict, Block, Body, Builder, Context, Dim, Loc, Module, Op, OpDef, OpState, Semantics, Type,
