@@ -1,10 +1,16 @@
 //! The reference pages of passes and rules, written from their declarations.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use ngc_ir::Context;
 use ngc_ir::pass::{OptionDef, Pass, Registry};
+use rayon::prelude::*;
 
-use crate::rewrite::compile::RuleSet;
+use crate::rewrite::compile::{CompiledRule, RuleSet};
+use crate::rewrite::explain::{Explanation, drawing};
+use crate::rewrite::rule::Rule;
+use crate::rewrite::verify::{BITS, Effort};
 
 /// `docs/passes.md`: passes with their options and counters, then the named pipelines.
 pub fn passes_markdown(registry: &Registry) -> String {
@@ -57,33 +63,62 @@ fn counters(page: &mut String, pass: &dyn Pass) {
     }
 }
 
-/// `docs/rules.md`: every bundled rule with what it looks for, what takes its place, and when.
-pub fn rules_markdown(rules: &RuleSet) -> String {
-    let mut page = String::from(
-        "# Rewrite rules\n\nWritten from passes/rewrite/rules/*.ngr; `NGC_BLESS=1 cargo test -p ngc-passes` renews it.\n\n\
+/// The pages of the rule reference by their paths below docs/: `rules.md` lists all rules, and each rule file has a page
+/// with a section a rule.
+pub fn rules_markdown(context: &Context, rules: &RuleSet) -> Vec<(String, String)> {
+    let mut index = String::from(
+        "# Rewrite rules\n\nWritten from passes/rewrite/rules/*.ngr; `NGC_BLESS=1 cargo test -p ngc-passes` renews it. \
+         `ngc-opt --list-rules`, `--explain-rule NAME` and `--verify-rules` say the same of users' rules.\n\n\
          *exact*: the sides are equal over the reals wherever the left one is defined. *domain-restricted*: equal where \
-         the conditions hold, which are proven before the rule is used. *error-bounded*: the right side holds constants \
-         that were computed and rounded. `where` is what the equality needs; `when` is what makes the right side \
-         better. Every rule is evaluated on both sides at 400 bits, at 1000 points and on 5 shapes, in the tests.\n",
+         the conditions hold, which are proven before the rule is used. *error-bounded*: equal but for the rounding of \
+         constants that the rule computes. `where` is what the equality needs; `when` is what makes the right side \
+         better.\n\n",
     );
-    let mut category = "";
-    let mut sorted: Vec<_> = rules.rules().iter().map(|compiled| &compiled.rule).collect();
-    sorted.sort_by(|a, b| (&a.category, &a.name).cmp(&(&b.category, &b.name)));
-    for rule in sorted {
-        if rule.category != category {
-            category = &rule.category;
-            let _ = write!(page, "\n# {category}\n");
-        }
-        let doc = rule.doc.split_whitespace().collect::<Vec<_>>().join(" ");
-        let arrow = if rule.both_ways { "<=>" } else { "=>" };
-        let _ = write!(page, "\n## {}\n\n*{}*. {doc}\n\n", rule.name, rule.label.name());
-        let _ = write!(page, "    {}\n {arrow:>3} {}\n", rule.left, rule.right);
-        for (word, list) in [("where", &rule.conditions), ("when", &rule.benefits)] {
-            if !list.is_empty() {
-                let list: Vec<String> = list.iter().map(ToString::to_string).collect();
-                let _ = writeln!(page, "    {word} {}", list.join(", "));
-            }
+    let Effort { points, shapes, .. } = Effort::default();
+    let _ = writeln!(
+        index,
+        "Every rule is checked in the tests and by `--verify-rules`: evaluated on both sides at {BITS} bits, at {points} \
+         points and on {shapes} shapes at least, which satisfy the conditions; at the edges of the conditions (on the \
+         border, the next number on either side, far from it), on special constants (0, ±1, powers of two, numbers of \
+         elements), on extents of 1 and without dimensions, on zeros, tiny, large, equal and -inf inputs; and what \
+         each side computes in f64, f32, f16 and bf16 must lie within the error bound that the analysis gives. \
+         [What the checker says of each condition](rule-conditions.md)."
+    );
+    let mut families: BTreeMap<&str, Vec<&CompiledRule>> = BTreeMap::new();
+    for compiled in rules.rules() {
+        let family = families.entry(compiled.rule.file.trim_end_matches(".ngr")).or_default();
+        // The way back of a rule that holds both ways follows it.
+        if family.last().is_none_or(|last| last.rule.name != compiled.rule.name) {
+            family.push(compiled);
         }
     }
-    page
+    let mut pages = Vec::new();
+    for (family, members) in families {
+        let _ = write!(
+            index,
+            "\n## [{family}](rules/{family}.md)\n\n| rule | set | label | why |\n|---|---|---|---|\n"
+        );
+        let sections: Vec<String> =
+            members.par_iter().with_max_len(1).map(|rule| section(context, rules, rule)).collect();
+        for rule in members.iter().map(|c| &c.rule) {
+            let (Rule { name, category, .. }, label, summary) = (rule, rule.label.name(), rule.summary());
+            let _ =
+                writeln!(index, "| [{name}](rules/{family}.md#{name}) | {category} | {label} | {summary} |");
+        }
+        let page = format!(
+            "# Rules of {family}.ngr\n\nWritten from passes/rewrite/rules/{family}.ngr; `NGC_BLESS=1 cargo test -p \
+             ngc-passes` renews it. Bounds are for f32; relative ones are relative to the least normal number at least; \
+             an op's L is its Lipschitz constant towards each operand, Δ the rounding error that it adds.\n{}",
+            sections.concat()
+        );
+        pages.push((format!("rules/{family}.md"), page));
+    }
+    pages.push(("rules.md".into(), index));
+    pages
+}
+
+fn section(context: &Context, rules: &RuleSet, rule: &CompiledRule) -> String {
+    let explanation = Explanation::new(context, rules, rule).markdown();
+    let name = &rule.rule.name;
+    format!("\n## {name}\n\n{explanation}\n```dot\n{}```\n", drawing::dot(&rule.rule))
 }

@@ -1,7 +1,7 @@
 //! Passes: analyses and rewrites of functions and modules.
 //!
 //! Invariants: one file a pass, and one line in [`REGISTRY`]; results do not depend on the number of threads; passes do
-//! no IO, except that `stabilize` reads the rule file which its option `rules` names.
+//! no IO: what users' rule files and samples hold is read by the driver, and supplied.
 
 pub mod analysis;
 pub mod docs;

@@ -320,7 +320,7 @@ fn computes(pattern: &Pattern) -> bool {
 }
 
 /// The known name that differs least from a misspelt one, if it is close.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known.map(|k| (distance(name, k), k)).filter(|&(d, _)| d <= 2).min().map(|(_, k)| k)
 }
 

@@ -1,6 +1,7 @@
 //! Conditions, attribute values and computed constants: expressions over what a match has bound.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use ngc_ir::op_def::AttrKind;
 use ngc_ir::{Attr, Ident, Type};
@@ -59,6 +60,21 @@ pub enum Val {
     List(Vec<Val>),
     /// An attribute without a value: left out where it is set.
     Absent,
+}
+
+impl fmt::Display for Val {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Val::Number(n) => write!(f, "{n}"),
+            Val::Bool(b) => write!(f, "{b}"),
+            Val::Word(w) => write!(f, "{w}"),
+            Val::List(items) => {
+                let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", items.join(", "))
+            }
+            Val::Absent => f.write_str("absent"),
+        }
+    }
 }
 
 /// A function of conditions.
@@ -382,7 +398,7 @@ fn binary(op: Infix, a: &Val, b: &Val) -> Result<Val, String> {
 }
 
 /// The value of an attribute, if expressions can speak of it.
-fn val(attr: &Attr) -> Option<Val> {
+pub fn val(attr: &Attr) -> Option<Val> {
     Some(match attr {
         Attr::Int(v, _) => Val::Number(*v as f64),
         Attr::Float(v, _) => Val::Number(*v),

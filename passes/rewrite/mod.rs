@@ -11,7 +11,9 @@ pub mod conditions;
 pub mod cost;
 pub mod directed;
 pub mod egraph;
+pub mod explain;
 pub mod graph;
+pub mod library;
 pub mod matcher;
 pub mod parse;
 pub mod region;
@@ -25,6 +27,7 @@ use std::sync::LazyLock;
 use ngc_ir::{Context, Diagnostics, Sources};
 
 use self::compile::RuleSet;
+use self::rule::Rule;
 
 macro_rules! bundle {
     ($($name:literal),* $(,)?) => { &[$((concat!($name, ".ngr"), include_str!(concat!("rules/", $name, ".ngr")))),*] };
@@ -74,7 +77,7 @@ pub fn load(
     for (name, text) in BUNDLED.iter().chain(files) {
         let file = sources.add(*name, *text, 1);
         match parse::parse(text, file) {
-            Ok(found) => rules.extend(found),
+            Ok(found) => rules.extend(found.into_iter().map(|rule| Rule { file: name.to_string(), ..rule })),
             Err(e) => errors.push(e),
         }
     }

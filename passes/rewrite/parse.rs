@@ -168,7 +168,10 @@ impl Reader {
             conditions: Vec::new(),
             benefits: Vec::new(),
             loc: Loc::Unknown,
+            text: String::new(),
+            file: String::new(),
         };
+        let whole = pair.as_span();
         let (mut words, mut patterns) = (0, 0);
         for part in pair.into_inner() {
             match part.as_rule() {
@@ -178,6 +181,8 @@ impl Reader {
                 }
                 Node::rule_name => {
                     rule.loc = self.loc(&part);
+                    let text = whole.as_str().get(part.as_span().start() - whole.start()..).unwrap_or_default();
+                    rule.text = format!("rule {}", text.trim_end());
                     rule.name = part.as_str().to_string();
                 }
                 Node::word if words == 0 => {

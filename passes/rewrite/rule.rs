@@ -27,6 +27,10 @@ pub struct Rule {
     pub benefits: Vec<Expr>,
     /// Where it is written.
     pub loc: Loc,
+    /// How it is written, without its doc comment.
+    pub text: String,
+    /// Name of its file, as given to [`load`](super::load); empty before.
+    pub file: String,
 }
 
 impl Rule {
@@ -170,6 +174,7 @@ impl Infix {
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Expr::Number(n) if n.abs() >= 1e9 || (*n != 0.0 && n.abs() < 1e-6) => write!(f, "{n:e}"),
             Expr::Number(n) => write!(f, "{n}"),
             Expr::Word(w) => write!(f, "{w}"),
             Expr::Var(v, _) => write!(f, "{v}"),

@@ -4,9 +4,9 @@ use ngc_ir::pass::{
     Anchor, Changed, Function, OptionDef, OptionKind, OptionValue, Pass, PassContext, RemarkKind,
     StatisticDef,
 };
-use ngc_ir::{Body, Diagnostics, Loc, Sources};
+use ngc_ir::{Body, Diagnostics, Loc};
 
-use super::compile::RuleSet;
+use super::library::{self, Library};
 use super::{directed, egraph};
 
 /// The pass.
@@ -59,7 +59,7 @@ impl Pass for Stabilize {
             OptionDef {
                 name: "rules",
                 kind: OptionKind::Str(""),
-                doc: "file with rules to add to the bundled ones",
+                doc: "files with rules to add to the bundled ones, separated by commas",
             },
         ]
     }
@@ -80,21 +80,14 @@ impl Pass for Stabilize {
             OptionValue::Str(text) => text,
             other => other.to_string(),
         };
-        let categories = text("rule-set");
-        let categories: Vec<&str> = categories.split(',').map(str::trim).collect();
-        let loaded;
         let rules = match text("rules").as_str() {
             "" => super::bundled()?,
-            path => {
-                loaded = load(path, cx)?;
-                &loaded
-            }
+            files => cx.supply::<Library>().and_then(|all| all.get(files)).ok_or_else(|| {
+                library::failed(format!("the rules of '{files}' were not read: the driver supplies them"))
+            })?,
         };
-        let known = rules.categories();
-        if let Some(unknown) = categories.iter().find(|c| !known.contains(*c)) {
-            let known: Vec<&str> = known.into_iter().collect();
-            return Err(failed(format!("there is no rule set '{unknown}'; there are: {}", known.join(", "))));
-        }
+        let sets = text("rule-set");
+        let categories = library::categories(&sets, rules).map_err(library::failed)?;
         let rules = rules.select(&categories);
         let report = match text("search").as_str() {
             "directed" => directed::stabilize(cx.context, function, &rules),
@@ -120,37 +113,6 @@ impl Pass for Stabilize {
         cx.count("erased", report.erased);
         Ok(Changed::from(!report.applied.is_empty() || !masked.is_empty()))
     }
-}
-
-/// An error without a place.
-fn failed(message: String) -> Diagnostics {
-    let mut errors = Diagnostics::default();
-    errors.error(Loc::Unknown, message);
-    errors
-}
-
-/// The bundled rules and those of a file.
-fn load(path: &str, cx: &PassContext<'_>) -> Result<RuleSet, Diagnostics> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| failed(format!("cannot read the rule file '{path}': {e}")))?;
-    let mut sources = Sources::new();
-    super::load(cx.context, &[(path, &text)], &mut sources).map_err(|errors| {
-        // The rule file is not among the sources of the module, so its places are spelt out.
-        let mut located = Diagnostics::default();
-        for e in errors.0 {
-            let place = sources.resolve(&e.loc);
-            let loc = place.map_or(Loc::Unknown, |(file, at)| {
-                Loc::explicit(ngc_ir::LocKind::FileLineCol {
-                    file: file.as_str().into(),
-                    line: at.line,
-                    column: at.column,
-                    end: None,
-                })
-            });
-            located.error(loc, e.message);
-        }
-        located
-    })
 }
 
 /// Sets `masked_rows = "zero"` on every op that has the attribute and does not state it; returns their locations.

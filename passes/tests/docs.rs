@@ -20,5 +20,17 @@ fn the_pass_reference_is_current() {
 
 #[test]
 fn the_rule_reference_is_current() {
-    current("rules.md", &docs::rules_markdown(rewrite::bundled().expect("bundled rules parse")));
+    let rules = rewrite::bundled().expect("bundled rules parse");
+    let pages = docs::rules_markdown(&ngc_dialects::context(), rules);
+    for (name, page) in &pages {
+        current(name, page);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/rules");
+    for file in std::fs::read_dir(folder).expect("the folder is there").flatten() {
+        let name = format!("rules/{}", file.file_name().to_string_lossy());
+        assert!(
+            pages.iter().any(|(page, _)| *page == name),
+            "docs/{name} belongs to no rule file: remove it"
+        );
+    }
 }

@@ -128,6 +128,37 @@ pub struct Flags {
     #[arg(long, value_name = "NAME", help_heading = "Analysis")]
     pub calibrate_function: Option<String>,
 
+    /// Use the rewrite rules of this file too (grammar/rules.pest says how they are written); may be given again
+    #[arg(long, value_name = "FILE", help_heading = "Rewrite rules")]
+    pub rules: Vec<String>,
+
+    /// Use the rules of these sets only, such as stability,precision; 'all' is every one
+    #[arg(long, value_name = "SETS", value_delimiter = ',', help_heading = "Rewrite rules")]
+    pub rule_set: Vec<String>,
+
+    /// What softmax of a row that is -inf throughout shall be, where the op does not say
+    #[arg(long, value_name = "VALUE", help_heading = "Rewrite rules")]
+    pub masked_rows: Option<MaskedRows>,
+
+    /// List rules with set, label and what they are for, and exit
+    #[arg(long, help_heading = "Rewrite rules")]
+    pub list_rules: bool,
+
+    /// Show a rule with its conditions in words, its error bounds, how it was verified, inputs on which it helps and on
+    /// which it does not, and exit
+    #[arg(long, value_name = "NAME", help_heading = "Rewrite rules")]
+    pub explain_rule: Option<String>,
+
+    /// Show the rule as a drawing of both sides in DOT instead
+    #[arg(long, help_heading = "Rewrite rules")]
+    pub explain_rule_dot: bool,
+
+    /// Check rules, or those named, and exit: both sides are evaluated at hundreds of bits and must agree, and error
+    /// bounds must hold in f64, f32, f16 and bf16. The exit code is 1 if one is not established
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+          help_heading = "Rewrite rules")]
+    pub verify_rules: Option<Vec<String>>,
+
     /// Where to write a reproducer when a pass fails [default: a new file in the folder for temporary files]
     #[arg(long, value_name = "FILE", help_heading = "When a pass fails")]
     pub crash_reproducer: Option<String>,
@@ -144,6 +175,15 @@ pub enum Format {
     Text,
     /// For programs: JSON, one object a line.
     Json,
+}
+
+/// Value of softmax in a row that is -inf throughout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum MaskedRows {
+    /// NaN, as computed.
+    Nan,
+    /// 0.
+    Zero,
 }
 
 const PASSES_HEADING: &str = "Passes (run in the order given; options as in --canonicalize=max-iterations=3)";
@@ -200,6 +240,10 @@ fn after_help(registry: &Registry) -> String {
          bound ranges and errors, and show what samples do beside the bounds\n  \
          ngc-opt model.ngir --explain-nonfinite -o /dev/null\n      \
          say which ops can make an infinity or a NaN, and on which inputs\n  \
+         ngc-opt model.ngir --stabilize --rules my.ngr --rule-set=stability,mine -o stable.ngir\n      \
+         rewrite with rules of your own too\n  \
+         ngc-opt --verify-rules --rules my.ngr\n      \
+         check that every rule holds, ours and your own\n  \
          ngc-opt tests.ngir --split-input-file --verify-diagnostics\n      \
          check the messages that a file of tests expects",
     );

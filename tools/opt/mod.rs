@@ -6,6 +6,7 @@ mod flags;
 mod print_ir;
 mod report;
 mod reproducer;
+mod rules;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ use ngc_ir::pass::{PassManager, Pipeline, Registry};
 use ngc_ir::text::{ParseOptions, PrintOptions, parse_module, print_module};
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostics, Sources};
+use ngc_passes::rewrite::library::Library;
 
 use crate::io::{check_output, read_text, write_output};
 use crate::show;
@@ -61,6 +63,7 @@ struct Driver<'a> {
     context: Context,
     flags: Flags,
     pipeline: Pipeline,
+    library: Library,
     reports: Reports,
     /// Which module of a split file is in hand.
     piece: Option<usize>,
@@ -72,6 +75,9 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
     if flags.list_passes {
         write_output("-", flags::list_passes(registry).as_bytes())?;
         return Ok(true);
+    }
+    if let Some(good) = rules::answer(&flags)? {
+        return Ok(good);
     }
     let (name, text) = read_text(&flags.input)?;
     if flags.run_reproducer {
@@ -92,6 +98,7 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
         check_output(path)?;
     }
     analysis::check(&flags, &pipeline)?;
+    rules::set_options(&flags, &mut pipeline)?;
     if flags.dump_pass_pipeline {
         eprintln!("{pipeline}");
     }
@@ -101,8 +108,15 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
     }
     let mut context = ngc_dialects::context();
     context.allow_unregistered = flags.allow_unregistered_dialect;
+    let library = match rules::library(&context, &pipeline) {
+        Ok(library) => library,
+        Err((diagnostics, sources)) => {
+            show(&diagnostics, &sources);
+            return Ok(false);
+        }
+    };
     let reports = Reports::new(&flags);
-    let mut driver = Driver { registry, context, flags, pipeline, reports, piece: None };
+    let mut driver = Driver { registry, context, flags, pipeline, library, reports, piece: None };
 
     let mut output = String::new();
     let mut good = true;
@@ -196,6 +210,7 @@ impl Driver<'_> {
         let mut manager = PassManager::new(&self.context);
         manager.verify_each = self.flags.verify_each;
         manager.supplies.push(&exchange);
+        manager.supplies.push(&self.library);
         let printed = PrintOptions {
             generic: self.flags.mlir_print_op_generic,
             debuginfo: self.flags.print_debuginfo,

@@ -1,0 +1,68 @@
+//! Rule sets that a driver read for passes: passes do no IO.
+
+use std::collections::BTreeMap;
+
+use super::compile::RuleSet;
+use super::{Context, Diagnostics, Sources};
+
+/// The names of rule files in the option `rules` of `stabilize`.
+pub fn files(option: &str) -> impl Iterator<Item = &str> {
+    option.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// The bundled rules together with those of users' files, by what the option `rules` says. A driver supplies it to the
+/// pass manager.
+#[derive(Debug, Default)]
+pub struct Library(BTreeMap<String, RuleSet>);
+
+impl Library {
+    /// Reads the files that an option names, once. `text` gives the text of a file.
+    ///
+    /// # Errors
+    /// What is wrong with the rules, located in `sources`, which gets all files; or what `text` says.
+    pub fn add(
+        &mut self,
+        context: &Context,
+        option: &str,
+        sources: &mut Sources,
+        text: impl Fn(&str) -> Result<String, String>,
+    ) -> Result<&RuleSet, Diagnostics> {
+        if !self.0.contains_key(option) {
+            let mut texts = Vec::new();
+            for name in files(option) {
+                texts.push((name, text(name).map_err(failed)?));
+            }
+            let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+            self.0.insert(option.into(), super::load(context, &files, sources)?);
+        }
+        self.get(option).ok_or_else(|| failed(format!("no rules were read for '{option}'")))
+    }
+
+    /// The rules for an option.
+    pub fn get(&self, option: &str) -> Option<&RuleSet> {
+        self.0.get(option)
+    }
+}
+
+/// The categories of a list such as `stability,precision`.
+///
+/// # Errors
+/// A sentence that names one that no rule has, and those that there are.
+pub fn categories<'t>(list: &'t str, rules: &RuleSet) -> Result<Vec<&'t str>, String> {
+    let chosen: Vec<&str> = list.split(',').map(str::trim).collect();
+    let known = rules.categories();
+    match chosen.iter().find(|c| !known.contains(*c)) {
+        None => Ok(chosen),
+        Some(unknown) => {
+            let known: Vec<&str> = known.into_iter().collect();
+            Err(format!("there is no rule set '{unknown}'; there are: {}", known.join(", ")))
+        }
+    }
+}
+
+/// An error without a place.
+pub fn failed(message: String) -> Diagnostics {
+    let mut errors = Diagnostics::default();
+    errors.error(ngc_ir::Loc::Unknown, message);
+    errors
+}

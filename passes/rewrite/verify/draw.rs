@@ -1,0 +1,319 @@
+//! Random choices for instances of rules.
+
+use ngc_ir::op_def::{AttrKind, ValueKind};
+use ngc_ir::{Attr, Context, Ident, Type};
+use ngc_numerics::{DType, Format, Random, Tensor};
+
+use crate::rewrite::rule::{Expr, Pattern};
+
+/// What an instance is drawn for.
+#[derive(Clone, Copy, Debug)]
+pub struct Aim {
+    /// Format of its elements.
+    pub format: Format,
+    /// Which shapes.
+    pub extents: Extents,
+    /// Which points, for all inputs.
+    pub points: Points,
+    /// One variable held at an edge.
+    pub held: Option<(Ident, Held)>,
+}
+
+impl Aim {
+    /// Anything.
+    pub fn at_random(format: Format) -> Aim {
+        Aim { format, extents: Extents::Any, points: Points::Any, held: None }
+    }
+}
+
+/// Extents of an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extents {
+    /// Up to four dimensions of 1 to 3.
+    Any,
+    /// All of them 1.
+    Ones,
+    /// No dimensions.
+    Scalar,
+}
+
+/// Points of an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Points {
+    /// Of one of several kinds: around zero, positive, in the unit interval, tiny, large, all equal.
+    Any,
+    /// Zeros, ones of either sign, and their neighbours among the powers of two.
+    Special,
+    /// Near the least normal number, of either sign.
+    Tiny,
+    /// Thousands, of either sign.
+    Large,
+    /// All elements alike.
+    Equal,
+    /// Some elements -inf, as masks have them.
+    Masked,
+}
+
+/// Where a variable is held.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Held {
+    /// An input's least value is the n-th number of the format above this one, and the others lie up to `reach` above.
+    Above(f64, i32, f64),
+    /// An input's greatest value is the n-th number of the format above this one, and the others lie up to `reach`
+    /// below.
+    Below(f64, i32, f64),
+    /// An input lies between the n-th number above this one and its negative, both taken.
+    Within(f64, i32),
+    /// A constant is the n-th number of the format above this one.
+    Constant(f64, i32),
+    /// A constant is the number of elements along some axes, plus this.
+    Count(f64),
+}
+
+/// The n-th number of a format after `x`, before it if `n` is negative.
+fn step(format: Format, x: f64, n: i32) -> f64 {
+    let x = format.round(x);
+    (0..n.abs()).fold(x, |x, _| if n > 0 { format.next_up(x) } else { format.next_down(x) })
+}
+
+/// Chooses shapes, points, constants and attributes.
+pub struct Draw<'r> {
+    /// Where chance comes from.
+    pub random: &'r mut Random,
+    /// What for.
+    pub aim: Aim,
+}
+
+impl Draw<'_> {
+    /// The shape from which those of all operands are derived.
+    pub fn base(&mut self, least_rank: usize) -> Vec<usize> {
+        let rank = (self.random.below(4) + least_rank).min(4);
+        match self.aim.extents {
+            Extents::Any => (0..rank).map(|_| self.random.pick(&[1, 2, 3, 2])).collect(),
+            Extents::Ones => vec![1; rank.max(1)],
+            Extents::Scalar => Vec::new(),
+        }
+    }
+
+    /// The base shape most often; else one that broadcasts with it, or lacks a dimension, or has the last two swapped,
+    /// or a column that a matrix of the base shape may be multiplied by.
+    pub fn shape(&mut self, base: &[usize]) -> Vec<usize> {
+        let mut shape = base.to_vec();
+        if shape.is_empty() {
+            return shape;
+        }
+        match self.random.below(10) {
+            0 => {
+                let axis = self.random.below(shape.len());
+                shape[axis] = 1;
+            }
+            1 => {
+                shape.remove(0);
+            }
+            2 => {
+                let axis = self.random.below(shape.len());
+                shape.remove(axis);
+            }
+            3 if shape.len() >= 2 => {
+                let n = shape.len();
+                shape.swap(n - 1, n - 2);
+            }
+            4 if self.aim.extents == Extents::Any => {
+                let n = shape.len();
+                shape[n - 1] = self.random.pick(&[1, 2, 3]);
+            }
+            5 => shape.clear(),
+            6 => shape = base.last().map_or_else(Vec::new, |&n| vec![n, 1]),
+            _ => {}
+        }
+        shape
+    }
+
+    /// An input.
+    pub fn tensor(&mut self, name: Ident, dtype: DType, shape: Vec<usize>) -> Option<Tensor> {
+        let count: usize = shape.iter().product();
+        let DType::Float(format) = dtype else {
+            let values = (0..count).map(|_| self.random.below(2) as i64).collect();
+            return Tensor::ints(dtype, shape, values).ok();
+        };
+        let held = self.aim.held.filter(|(of, _)| *of == name).map(|(_, held)| held);
+        let values = match held {
+            Some(held) => self.held(held, format, count),
+            None => self.points(format, count),
+        };
+        Tensor::floats(format, shape, values).ok()
+    }
+
+    /// Elements at an edge: the first one on it, the rest beyond or some on it too.
+    fn held(&mut self, held: Held, format: Format, count: usize) -> Vec<f64> {
+        let (lo, hi, ends) = match held {
+            Held::Above(c, n, reach) => {
+                let lo = step(format, c, n);
+                (lo, lo + reach, vec![lo])
+            }
+            Held::Below(c, n, reach) => {
+                let hi = step(format, c, n);
+                (hi - reach, hi, vec![hi])
+            }
+            Held::Within(c, n) => {
+                let c = step(format, c, n).abs();
+                (-c, c, vec![c, -c])
+            }
+            Held::Constant(..) | Held::Count(_) => (-1.0, 1.0, vec![0.0]),
+        };
+        let mut values: Vec<f64> = (0..count)
+            .map(|_| if self.random.chance(20) { ends[0] } else { self.random.uniform(lo, hi) })
+            .collect();
+        values.iter_mut().zip(ends).for_each(|(v, end)| *v = end);
+        values
+    }
+
+    fn points(&mut self, format: Format, count: usize) -> Vec<f64> {
+        let r = &mut *self.random;
+        let sign = |r: &mut Random| if r.chance(50) { 1.0 } else { -1.0 };
+        match self.aim.points {
+            Points::Any => {
+                let (lo, hi) =
+                    r.pick(&[(-3.0, 3.0), (0.1, 3.0), (0.0, 1.0), (-1e-3, 1e-3), (-30.0, 30.0), (2.0, 2.0)]);
+                (0..count).map(|_| r.uniform(lo, hi)).collect()
+            }
+            Points::Special => {
+                (0..count).map(|_| r.pick(&[0.0, 0.0, 1.0, -1.0, -0.0, 2.0, 0.5, -0.5])).collect()
+            }
+            Points::Tiny => {
+                let least = format.min_normal().max(1e-20);
+                (0..count).map(|_| sign(r) * r.uniform(least, 4.0 * least)).collect()
+            }
+            Points::Large => {
+                let most = format.max_finite().min(1e4);
+                (0..count).map(|_| sign(r) * r.uniform(most / 8.0, most)).collect()
+            }
+            Points::Equal => {
+                let value = r.uniform(-4.0, 4.0);
+                vec![value; count]
+            }
+            Points::Masked => (0..count)
+                .map(|_| if r.chance(30) { f64::NEG_INFINITY } else { r.uniform(-4.0, 4.0) })
+                .collect(),
+        }
+    }
+
+    /// A constant that conditions may ask for: a number of elements, one less, one, a power of two, zero, a number
+    /// without a short binary expansion.
+    pub fn constant(&mut self, name: Ident, base: &[usize]) -> f64 {
+        let count: usize = base.iter().filter(|_| self.random.chance(50)).product();
+        let (count, format) = (count as f64, self.aim.format);
+        match self.aim.held {
+            Some((of, Held::Constant(c, n))) if of == name => step(format, c, n),
+            Some((of, Held::Count(plus))) if of == name => format.round(count + plus),
+            _ => format.round(match self.random.below(12) {
+                0 | 1 => count,
+                2 => count - 1.0,
+                3 => self.random.uniform(-3.0, 3.0),
+                4 => self.random.uniform(0.0, 1.0),
+                5 => 1.0,
+                _ => self.random.pick(&[0.125, 0.5, 2.0, 4.0, -2.0, 1e-3, 0.3]),
+            }),
+        }
+    }
+
+    /// An attribute of a kind, named `name`.
+    pub fn attribute(&mut self, kind: AttrKind, name: &str, base: &[usize]) -> Attr {
+        let (rank, r) = (base.len().max(1), &mut *self.random);
+        match kind {
+            AttrKind::Int => Attr::int(r.below(rank) as i64),
+            AttrKind::Float => Attr::float(r.pick(&[0.5, 1e-3, 2.0, 0.5, 1e-3, 2.0, 0.0, 1.0])),
+            AttrKind::Bool => Attr::Bool(r.chance(50)),
+            AttrKind::Enum(words) => r.pick(words).into(),
+            AttrKind::ElemType | AttrKind::Format => {
+                Attr::Type(Type::float(r.pick(&[self.aim.format, Format::F32])))
+            }
+            _ if name == "permutation" => {
+                let mut order: Vec<i64> = (0..rank as i64).collect();
+                if rank >= 2 {
+                    let (i, j) = if r.below(4) > 0 { (rank - 1, rank - 2) } else { (0, rank - 1) };
+                    order.swap(i, j);
+                }
+                order.into()
+            }
+            _ if name == "shape" => {
+                let mut shape = base.to_vec();
+                if !shape.is_empty() && r.below(3) > 0 {
+                    let axis = r.below(shape.len());
+                    shape[axis] = 1;
+                }
+                Attr::ints(shape.into_iter().map(|n| n as i64))
+            }
+            _ => {
+                let mut axes: Vec<i64> = (0..rank as i64).filter(|_| r.chance(50)).collect();
+                if axes.is_empty() {
+                    axes.push(r.below(rank) as i64);
+                }
+                axes.into()
+            }
+        }
+    }
+}
+
+/// What must be chosen for an instance.
+#[derive(Default)]
+pub struct Variables {
+    /// Term variables with the kind of their elements.
+    pub terms: Vec<(Ident, ValueKind)>,
+    /// Constants.
+    pub constants: Vec<Ident>,
+    /// Attribute variables with their kind and the attribute's name; an item of a list is an integer.
+    pub attrs: Vec<(Ident, AttrKind, Ident)>,
+}
+
+impl Variables {
+    /// Of a left side.
+    pub fn of(context: &Context, pattern: &Pattern) -> Variables {
+        let mut variables = Variables::default();
+        variables.collect(context, pattern);
+        variables
+    }
+
+    fn collect(&mut self, context: &Context, pattern: &Pattern) {
+        let Pattern::Op(op) = pattern else { return };
+        let Some(def) = context.op(op.op.as_str()) else { return };
+        for (i, arg) in op.args.iter().enumerate() {
+            match arg {
+                Pattern::Var(name, _) if subterm(pattern, *name) => {}
+                Pattern::Var(name, _) => {
+                    let kind = def.operands.get(i).map_or(ValueKind::Float, |o| o.kind);
+                    if !self.terms.iter().any(|(n, _)| n == name) {
+                        self.terms.push((*name, kind));
+                    }
+                }
+                Pattern::Const(name, _) if !self.constants.contains(name) => self.constants.push(*name),
+                _ => self.collect(context, arg),
+            }
+        }
+        for (name, value) in &op.attrs {
+            let kind = def.attribute(name.as_str()).map_or(AttrKind::Any, |a| a.kind);
+            match value {
+                Expr::Var(v, _) => self.attribute(*v, kind, *name),
+                Expr::List(items) => items.iter().for_each(|i| {
+                    if let Expr::Var(v, _) = i {
+                        self.attribute(*v, AttrKind::Int, *name);
+                    }
+                }),
+                _ => {}
+            }
+        }
+    }
+
+    fn attribute(&mut self, name: Ident, kind: AttrKind, of: Ident) {
+        if !self.attrs.iter().any(|(n, ..)| *n == name) {
+            self.attrs.push((name, kind, of));
+        }
+    }
+}
+
+/// Whether a variable stands for a subterm of the pattern.
+fn subterm(pattern: &Pattern, name: Ident) -> bool {
+    pattern.root().is_some_and(|op| {
+        op.args.iter().any(|a| a.root().is_some_and(|o| o.bind == Some(name)) || subterm(a, name))
+    })
+}

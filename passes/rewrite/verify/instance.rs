@@ -1,0 +1,374 @@
+//! One instance of a rule: a function with both sides, and inputs.
+
+use ngc_dialects::ng::constant::tensor_to_attr;
+use ngc_interp::Interpreter;
+use ngc_ir::op_def::{AttrKind, ValueKind};
+use ngc_ir::{
+    Attr, AttrDict, Body, Builder, Context, Dim, Ident, InsertPoint, Loc, Module, OpState, Type, Value,
+};
+use ngc_numerics::{DType, Data, Enclosure, Evaluator, Format, Interval, Mode, Tensor};
+use rug::Float;
+
+use super::draw::{Aim, Draw, Variables};
+use crate::analysis::range::Ranges;
+use crate::rewrite::apply::{Refusal, Replacement, instantiate};
+use crate::rewrite::compile::{CompiledRule, RuleSet};
+use crate::rewrite::conditions::{Bound, val};
+use crate::rewrite::graph::{Graph, Term};
+use crate::rewrite::matcher::{Attempt, Match, Matcher};
+use crate::rewrite::rule::{Expr, Infix, Label, Pattern};
+
+/// Precision of the evaluation: what equality to 1e-80 takes (266 bits), and what cancellation of numbers as large as
+/// e^30 may lose on the way.
+pub const BITS: u32 = 400;
+
+/// Sides that differ are evaluated again at these precisions: at the edges more is lost on the way, and only what
+/// differs at each of them is different.
+const MORE_BITS: [u32; 2] = [4_000, 60_000];
+
+/// Largest relative difference of two sides that count as equal, and the absolute one below which both count as zero.
+const RELATIVE: f64 = 1e-80;
+const ABSOLUTE: f64 = 1e-84;
+
+/// A number of great magnitude that every format holds.
+const LIMIT: f64 = 1e4;
+
+/// Points at which the sides agree.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Points {
+    /// To 1e-80.
+    pub exact: usize,
+    /// Within the rounding of computed constants.
+    pub rounded: usize,
+}
+
+/// A function with both sides of a rule, and inputs.
+pub struct Instance {
+    /// The ops of both sides.
+    pub body: Body,
+    arguments: Vec<Value>,
+    /// Names of the arguments.
+    pub names: Vec<Ident>,
+    /// Values of the arguments.
+    pub inputs: Vec<Tensor>,
+    /// Constants and attributes with their values.
+    chosen: Vec<(Ident, String)>,
+    /// Ranges of the arguments: the least ones that hold the inputs, unless others are stated.
+    pub given: Vec<Interval>,
+    left: Value,
+    right: Option<Value>,
+    /// The right side with one of its computed constants moved up and down by more than its own rounding, in pairs.
+    moved: Vec<[Value; 2]>,
+}
+
+impl Instance {
+    /// The left side on random shapes, attributes, constants and inputs; nothing if they do not fit together.
+    pub fn draw(
+        context: &Context,
+        rule: &CompiledRule,
+        random: &mut ngc_numerics::Random,
+        aim: &Aim,
+    ) -> Option<Instance> {
+        let variables = Variables::of(context, &rule.rule.left);
+        let has_axes = variables.attrs.iter().any(|(_, kind, _)| *kind != AttrKind::Float);
+        let mut draw = Draw { random, aim: *aim };
+        let base = draw.base(usize::from(has_axes));
+        let mut body = Body::new();
+        let root = body.root();
+        let block = body.add_block(root);
+        let mut m = Match::default();
+        let (mut arguments, mut inputs, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+        for &(name, kind) in &variables.terms {
+            let shape = draw.shape(&base);
+            let dtype = match kind {
+                ValueKind::Int => DType::Int(64),
+                ValueKind::Bool => DType::Int(1),
+                _ => DType::Float(aim.format),
+            };
+            let input = draw.tensor(name, dtype, shape)?;
+            let value = body.add_argument(block, tensor_type(&input), Loc::Unknown);
+            m.bindings.bind(name, Bound::Term(Term::Value(value)));
+            arguments.push(value);
+            inputs.push(input);
+        }
+        for &name in &variables.constants {
+            let value = draw.constant(name, &base);
+            // A constant may be written as a tensor, and then takes part in broadcasting.
+            let shape = if draw.random.below(3) == 0 { draw.shape(&base) } else { vec![] };
+            chosen.push((name, format!("{value:?}")));
+            let value = Tensor::scalar(aim.format, value).broadcast_to(&shape).ok()?;
+            let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);
+            let value = b.constant(tensor_to_attr(&value)).ok()?;
+            m.bindings.bind(name, Bound::Term(Term::Value(value)));
+        }
+        for (name, kind, of) in &variables.attrs {
+            let value = draw.attribute(*kind, of.as_str(), &base);
+            chosen.push((*name, val(&value).map_or_else(|| format!("{value:?}"), |v| v.to_string())));
+            m.bindings.bind(*name, Bound::Attr(value));
+        }
+        let ranges = Ranges::default();
+        let (plan, left) = {
+            let mut graph = Graph::new(context, &body, &ranges);
+            let with = Replacement { bindings: &m.bindings, accumulate: None };
+            let left = instantiate(&mut graph, &rule.rule.left, &with).ok()?;
+            (graph.plan(left), left)
+        };
+        let mut b = Builder { context, body: &mut body, at: InsertPoint::End(block), loc: Loc::Unknown };
+        let left = plan.emit(&mut b, left).ok()?;
+        let hull = |t: &Tensor| t.to_f64s().into_iter().map(Enclosure::point).reduce(Enclosure::hull);
+        let given = inputs.iter().map(hull).collect::<Option<Vec<_>>>()?;
+        let names = variables.terms.iter().map(|(name, _)| *name).collect();
+        Some(Instance { body, arguments, names, inputs, chosen, given, left, right: None, moved: Vec::new() })
+    }
+
+    /// Applies the rule to the left side; false if its pattern does not stand there.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub fn apply(&mut self, context: &Context, rules: &RuleSet, rule: &CompiledRule) -> Result<bool, String> {
+        let ranges = Ranges::of_body(&self.body, &self.given);
+        let mut graph = Graph::new(context, &self.body, &ranges);
+        let (m, term) =
+            match (Matcher { graph: &mut graph, rules }).attempt(rule, Term::Value(self.left), true) {
+                Attempt::Applies(m, term) => (m, term),
+                Attempt::Refused(_, Refusal::Unproven(why) | Refusal::Pointless(why)) => return Err(why),
+                Attempt::None => return Ok(false),
+            };
+        let mut terms = vec![term];
+        if rule.rule.label == Label::ErrorBounded {
+            let with = Replacement { bindings: &m.bindings, accumulate: None };
+            for pattern in moved(context, &rule.rule.right) {
+                terms.push(instantiate(&mut graph, &pattern, &with)?);
+            }
+        }
+        let plans: Vec<_> = terms.iter().map(|&t| graph.plan(t)).collect();
+        let Some(block) = self.body.entry() else { return Ok(false) };
+        let mut b = Builder { context, body: &mut self.body, at: InsertPoint::End(block), loc: Loc::Unknown };
+        let mut values = Vec::new();
+        for (plan, term) in plans.iter().zip(terms) {
+            values.push(plan.emit(&mut b, term)?);
+        }
+        self.right = values.first().copied();
+        self.moved = values[1..].chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+        Ok(true)
+    }
+
+    /// Whether another rule with the same left side is refused here.
+    pub fn refuses(&self, context: &Context, rules: &RuleSet, rule: &CompiledRule) -> bool {
+        let ranges = Ranges::of_body(&self.body, &self.given);
+        let mut graph = Graph::new(context, &self.body, &ranges);
+        let attempt = (Matcher { graph: &mut graph, rules }).attempt(rule, Term::Value(self.left), true);
+        !matches!(attempt, Attempt::Applies(..))
+    }
+
+    /// Types of the arguments.
+    pub fn types(&self) -> Vec<Type> {
+        self.arguments.iter().map(|&v| self.body.ty(v)).collect()
+    }
+
+    /// The number of points at which the sides agree; the message shows one where they do not.
+    pub fn compare(&self, context: &Context) -> Result<Points, String> {
+        let mut outcome = self.compare_at(context, BITS);
+        for bits in MORE_BITS {
+            if outcome.is_ok() {
+                break;
+            }
+            outcome = self.compare_at(context, bits);
+        }
+        outcome
+    }
+
+    fn compare_at(&self, context: &Context, bits: u32) -> Result<Points, String> {
+        let right = self.right.ok_or("the rule was not applied")?;
+        let results: Vec<Value> =
+            [self.left, right].into_iter().chain(self.moved.iter().flatten().copied()).collect();
+        let module = module(context, self.returning(context, &results)?, &self.types())?;
+        let evaluator = Evaluator { mode: Mode::Real { bits } };
+        let Ok(outputs) = Interpreter::new(context, &module, evaluator).call("instance", &self.inputs) else {
+            // Such as a class index out of range: the left side has no value, and there is no point to compare.
+            return Ok(Points::default());
+        };
+        let [left, right, moved @ ..] = &outputs[..] else { return Err("two results were expected".into()) };
+        if left.shape != right.shape {
+            return Err(format!("the shape changes from {:?} to {:?}", left.shape, right.shape));
+        }
+        let (a, b) = (reals(left, bits), reals(right, bits));
+        let moved: Vec<Vec<Float>> = moved.iter().map(|t| reals(t, bits)).collect();
+        let mut points = Points::default();
+        for (i, (a, b)) in a.iter().zip(&b).enumerate() {
+            if a.is_nan() || a.is_infinite() {
+                // The left side is undefined here.
+                continue;
+            }
+            let difference = Float::with_val(bits, a - b).abs();
+            let scale = a.clone().abs().max(&b.clone().abs());
+            let wrong = b.is_nan() || b.is_infinite();
+            if !wrong && (difference <= scale * RELATIVE || difference <= ABSOLUTE) {
+                points.exact += 1;
+                continue;
+            }
+            // What the rounding of each computed constant can do: it was moved by twice as much and more.
+            let rounding = moved.chunks_exact(2).fold(Float::new(64), |sum, pair| {
+                let by = |side: &[Float]| side.get(i).map(|r| Float::with_val(bits, r - b).abs());
+                let larger = pair.iter().filter_map(|side| by(side)).fold(Float::new(64), |x, y| x.max(&y));
+                sum + larger
+            });
+            if !wrong && difference <= rounding {
+                points.rounded += 1;
+                continue;
+            }
+            if self.is_beyond(context, i, bits) {
+                continue;
+            }
+            return Err(format!(
+                "element {i}: left {:.20e}, right {:.20e}, at {}",
+                a.to_f64(),
+                b.to_f64(),
+                self.describe()
+            ));
+        }
+        Ok(points)
+    }
+
+    /// Whether an element of the left side has a value at an infinite input only by convention, such as the power of
+    /// -inf: large finite numbers in its place leave the element undefined, so that there is no limit.
+    fn is_beyond(&self, context: &Context, element: usize, bits: u32) -> bool {
+        let finite = |t: &Tensor| {
+            let values = t.to_f64s();
+            let DType::Float(format) = t.dtype else { return Some(t.clone()) };
+            let held = values.iter().map(|v| v.clamp(-LIMIT, LIMIT)).collect();
+            Tensor::floats(format, t.shape.clone(), held).ok()
+        };
+        if self.inputs.iter().all(|t| t.to_f64s().iter().all(|v| v.is_finite())) {
+            return false;
+        }
+        let Some(inputs) = self.inputs.iter().map(finite).collect::<Option<Vec<_>>>() else { return false };
+        let body = self.returning(context, &[self.left]);
+        let Ok(module) = body.and_then(|b| module(context, b, &self.types())) else { return false };
+        let evaluator = Evaluator { mode: Mode::Real { bits } };
+        let outputs = Interpreter::new(context, &module, evaluator).call("instance", &inputs);
+        outputs
+            .is_ok_and(|o| o.first().is_some_and(|t| reals(t, bits).get(element).is_some_and(Float::is_nan)))
+    }
+
+    /// Inputs, constants and attributes.
+    pub fn describe(&self) -> String {
+        let inputs = self.names.iter().zip(&self.inputs).map(|(name, t)| {
+            let values = t.to_f64s();
+            match &t.shape[..] {
+                [] => format!("?{name} = {:?} : {}", values.first().copied().unwrap_or(f64::NAN), t.dtype),
+                shape => format!("?{name} = {values:?} : {} {shape:?}", t.dtype),
+            }
+        });
+        let chosen = self.chosen.iter().map(|(name, value)| format!("?{name} = {value}"));
+        inputs.chain(chosen).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Both sides, the left one first; nothing before the rule was applied.
+    pub fn sides(&self) -> Option<[Value; 2]> {
+        Some([self.left, self.right?])
+    }
+
+    /// The body with a return of these values.
+    pub fn returning(&self, context: &Context, results: &[Value]) -> Result<Body, String> {
+        let mut body = self.body.clone();
+        let block = body.entry().ok_or("the instance has no block")?;
+        let mut b = Builder { context, body: &mut body, at: InsertPoint::End(block), loc: Loc::Unknown };
+        b.op("func.return", results, AttrDict::EMPTY)?;
+        Ok(body)
+    }
+
+    /// The least normal number of a value's format: what relative errors are relative to at least.
+    pub fn format_floor(&self, value: Value) -> f64 {
+        self.body.ty(value).format().map_or(1.0, Format::min_normal)
+    }
+}
+
+/// A module whose only function, `instance`, has this body.
+pub fn module(context: &Context, body: Body, arguments: &[Type]) -> Result<Module, String> {
+    let end = body.entry().and_then(|b| body.last_op(b)).ok_or("the instance returns nothing")?;
+    let results: Vec<Type> = body.operands(end).iter().map(|&v| body.ty(v)).collect();
+    let def = context.op("func.func").ok_or("func.func is not registered")?;
+    let mut state = OpState::new(def, Loc::Unknown);
+    state.attrs.set("sym_name", "instance");
+    state.attrs.set("function_type", Attr::Type(Type::function(arguments, &results)));
+    let mut module = Module::new();
+    let op = module.body.create(state);
+    module.body.set_body(op, body);
+    let top = module.body.entry().ok_or("the module has no block")?;
+    module.body.append(top, op);
+    Ok(module)
+}
+
+fn tensor_type(t: &Tensor) -> Type {
+    match t.rank() {
+        0 => Type::scalar(t.dtype),
+        _ => Type::tensor(t.shape.iter().map(|&n| Dim::Static(n)), t.dtype),
+    }
+}
+
+/// The elements as big floats.
+pub fn reals(t: &Tensor, bits: u32) -> Vec<Float> {
+    match &t.data {
+        Data::Real(v) => v.clone(),
+        _ => t.to_f64s().into_iter().map(|x| Float::with_val(bits, x)).collect(),
+    }
+}
+
+/// The right side with each of its computed numbers, one after the other, moved up and down.
+///
+/// A number is computed in f64 by `k` operations, each with a relative error of at most 2^-53; it is moved by
+/// `(k + 1) 2^-52`, more than twice that, so that to first order the difference between the sides that rounding explains is
+/// at most half of what the move makes. An expression that cancels loses more, and its rule is refused.
+fn moved(context: &Context, right: &Pattern) -> Vec<Pattern> {
+    let mut count = 0;
+    each_computed(context, &mut right.clone(), &mut |_| count += 1);
+    let mut all = Vec::new();
+    for n in 0..count {
+        for sign in [1.0, -1.0] {
+            let (mut pattern, mut at) = (right.clone(), 0);
+            each_computed(context, &mut pattern, &mut |e| {
+                if at == n {
+                    let by = 1.0 + sign * (operations(e) + 1) as f64 * f64::EPSILON;
+                    let old = std::mem::replace(e, Expr::Number(by));
+                    *e = Expr::Binary(Infix::Mul, Box::new(old), Box::new(Expr::Number(by)));
+                }
+                at += 1;
+            });
+            all.push(pattern);
+        }
+    }
+    all
+}
+
+/// Calls `f` for every real number of a right side that is computed with at least one rounding.
+fn each_computed(context: &Context, pattern: &mut Pattern, f: &mut dyn FnMut(&mut Expr)) {
+    match pattern {
+        Pattern::Computed(e, _) if operations(e) > 0 => f(e),
+        Pattern::Op(op) => {
+            let def = context.op(op.op.as_str());
+            for (name, e) in &mut op.attrs {
+                let kind = def.and_then(|d| d.attribute(name.as_str())).map(|a| a.kind);
+                if kind == Some(AttrKind::Float) && operations(e) > 0 {
+                    f(e);
+                }
+            }
+            op.args.iter_mut().for_each(|arg| each_computed(context, arg, f));
+        }
+        _ => {}
+    }
+}
+
+/// Roundings in the evaluation of an expression.
+fn operations(e: &Expr) -> usize {
+    match e {
+        Expr::Binary(_, a, b) => 1 + operations(a) + operations(b),
+        Expr::Neg(e) | Expr::Not(e) => operations(e),
+        Expr::Call(name, args, _) => {
+            let exact = matches!(name.as_str(), "value" | "abs" | "count" | "size" | "length" | "rank");
+            usize::from(!exact) + args.iter().map(operations).sum::<usize>()
+        }
+        Expr::List(items) => items.iter().map(operations).sum(),
+        Expr::Number(_) | Expr::Word(_) | Expr::Var(..) => 0,
+    }
+}

@@ -1,0 +1,298 @@
+//! Checks rules: no rule is believed.
+//!
+//! A rule is tried on random instances: shapes, formats, attributes, constants and points ([`draw`]), and on instances
+//! aimed at the edges of its conditions and of the formats ([`probe`]). The left side is built as a function, and the
+//! rule is applied to it by the very matcher, conditions and builder that the searches use ([`instance`]). Where it
+//! applies, both sides are evaluated at [`BITS`] bits and must agree; and what each side computes in the format of the
+//! instance must lie within the error bound that the analysis gives for it ([`bounds`]).
+
+mod bounds;
+pub(super) mod draw;
+pub(super) mod instance;
+mod probe;
+
+use ngc_ir::{Context, Type};
+use ngc_numerics::{Format, Random};
+use rayon::prelude::*;
+
+use self::draw::Aim;
+pub use self::instance::BITS;
+use self::instance::{Instance, Points};
+use super::compile::{CompiledRule, RuleSet};
+
+/// Formats in which every rule is tried.
+pub const FORMATS: [Format; 4] = [Format::F64, Format::F32, Format::F16, Format::Bf16];
+
+/// How much evidence is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Points that must agree.
+    pub points: usize,
+    /// Different combinations of argument types that must occur.
+    pub shapes: usize,
+    /// Instances to draw before giving up.
+    pub trials: usize,
+    /// Instances in each format of which the error bounds are checked.
+    pub bounded: usize,
+    /// Instances to draw for each edge before it counts as excluded by the conditions.
+    pub probes: usize,
+}
+
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort { points: 1000, shapes: 5, trials: 160_000, bounded: 12, probes: 48 }
+    }
+}
+
+/// How the equality of the two sides was established.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Established {
+    /// Both sides were evaluated at [`BITS`] bits or more.
+    Evaluation,
+}
+
+impl Established {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Established::Evaluation => "evaluation",
+        }
+    }
+}
+
+/// An edge of the domain of a rule, and at how many points there the two sides agreed: at none where the conditions
+/// exclude it, or the left side is undefined.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// In words.
+    pub at: String,
+    /// Points.
+    pub points: usize,
+}
+
+/// What was found of a rule.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Its name.
+    pub rule: String,
+    /// How it was established, if it was.
+    pub established: Established,
+    /// Instances that it applied to.
+    pub instances: usize,
+    /// Points at which both sides were defined and agreed.
+    pub points: usize,
+    /// Of these, points at which they agreed within the rounding of the constants that the rule computes.
+    pub rounded: usize,
+    /// Different combinations of argument types among the instances.
+    pub shapes: usize,
+    /// For each of [`FORMATS`] values that were held against their error bound, both sides together.
+    pub bounded: [usize; FORMATS.len()],
+    /// Edges that were looked for.
+    pub edges: Vec<Edge>,
+    /// Of a rule without a condition: instances that the condition excludes and the rest does not, and points there at
+    /// which both sides were defined and agreed.
+    pub outside: [usize; 2],
+    /// Whether the failure is an instance at which the sides differ or a bound is violated.
+    pub refuted: bool,
+    /// An instance at which the sides differ, or why there was no evidence.
+    pub failure: Option<String>,
+}
+
+impl Report {
+    /// Whether the rule stands.
+    pub fn passed(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    /// Edges at which there were points.
+    pub fn edges_reached(&self) -> usize {
+        self.edges.iter().filter(|e| e.points > 0).count()
+    }
+}
+
+/// Checks rules in parallel; the reports are in the order of the rules. `done` hears of each rule that is finished.
+/// The reports depend on the rules and the effort alone.
+pub fn verify_rules(
+    context: &Context,
+    set: &RuleSet,
+    rules: &[&CompiledRule],
+    effort: Effort,
+    done: &(dyn Fn() + Sync),
+) -> Vec<Report> {
+    let one = |rule: &&CompiledRule| {
+        let report = verify_rule(context, set, rule, effort);
+        done();
+        report
+    };
+    // One by one: some rules take a hundred times longer than others.
+    rules.par_iter().with_max_len(1).map(one).collect()
+}
+
+/// Compares the two sides of a rule at random instances. The result depends on the rule and the effort alone.
+pub fn verify_rule(context: &Context, rules: &RuleSet, rule: &CompiledRule, effort: Effort) -> Report {
+    Check::new(context, rules, rule, effort).run(probe::probes(context, &rule.rule))
+}
+
+/// The same for a rule without its n-th condition, looked at where that condition would matter: if the report is not
+/// refuted, nothing shows that the condition is needed, and [`Report::outside`] says why.
+pub fn verify_without(
+    context: &Context,
+    rules: &RuleSet,
+    rule: &CompiledRule,
+    condition: usize,
+    effort: Effort,
+) -> Report {
+    let mut weaker = rule.clone();
+    if condition < weaker.rule.conditions.len() {
+        weaker.rule.conditions.remove(condition);
+    }
+    let mut check = Check::new(context, rules, &weaker, effort);
+    check.whole = Some(rule);
+    check.run(probe::probes(context, &rule.rule))
+}
+
+/// A rule under examination.
+struct Check<'a> {
+    context: &'a Context,
+    rules: &'a RuleSet,
+    rule: &'a CompiledRule,
+    /// The rule with all of its conditions, where one was dropped.
+    whole: Option<&'a CompiledRule>,
+    effort: Effort,
+    random: Random,
+    report: Report,
+    /// Combinations of argument types that occurred.
+    seen: Vec<Vec<Type>>,
+    /// Instances in each format whose bounds were checked.
+    bounded: [usize; FORMATS.len()],
+    last_refusal: Option<String>,
+}
+
+impl<'a> Check<'a> {
+    fn new(context: &'a Context, rules: &'a RuleSet, rule: &'a CompiledRule, effort: Effort) -> Check<'a> {
+        let report = Report {
+            rule: rule.rule.name.clone(),
+            established: Established::Evaluation,
+            instances: 0,
+            points: 0,
+            rounded: 0,
+            shapes: 0,
+            bounded: [0; FORMATS.len()],
+            edges: Vec::new(),
+            outside: [0; 2],
+            refuted: false,
+            failure: None,
+        };
+        Check {
+            context,
+            rules,
+            rule,
+            whole: None,
+            effort,
+            random: Random::seeded(&rule.rule.name),
+            report,
+            seen: Vec::new(),
+            bounded: [0; FORMATS.len()],
+            last_refusal: None,
+        }
+    }
+
+    fn run(mut self, probes: Vec<probe::Probe>) -> Report {
+        if let Err(why) = self.examine(probes) {
+            self.report.failure = Some(why);
+        }
+        self.report
+    }
+
+    fn examine(&mut self, probes: Vec<probe::Probe>) -> Result<(), String> {
+        for probe in probes {
+            let mut points = 0;
+            for trial in 0..self.effort.probes {
+                // A different format each time, for an edge may lie elsewhere in each.
+                points += self.instance(&Aim { format: FORMATS[trial % FORMATS.len()], ..probe.aim })?;
+                if points >= PROBE_POINTS {
+                    break;
+                }
+            }
+            self.report.edges.push(Edge { at: probe.at, points });
+        }
+        for _ in 0..self.effort.trials {
+            if self.report.points >= self.effort.points && self.report.shapes >= self.effort.shapes {
+                return self.formats();
+            }
+            let format = self.random.pick(&FORMATS);
+            self.instance(&Aim::at_random(format))?;
+        }
+        let Report { points, shapes, .. } = self.report;
+        Err(if points == 0 {
+            let why = self.last_refusal.take().map(|w| format!(" (last refusal: {w})")).unwrap_or_default();
+            format!("no instance was found to which the rule applies{why}")
+        } else {
+            format!("only {points} points on {shapes} shapes were found")
+        })
+    }
+
+    /// Draws on until the bounds of enough instances in every format were checked; some formats may be excluded by the
+    /// conditions.
+    fn formats(&mut self) -> Result<(), String> {
+        for (n, format) in FORMATS.into_iter().enumerate() {
+            for _ in 0..self.effort.bounded * FORMAT_TRIALS {
+                if self.bounded[n] >= self.effort.bounded {
+                    break;
+                }
+                self.instance(&Aim::at_random(format))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws an instance; the number of points at which the sides agree.
+    fn instance(&mut self, aim: &Aim) -> Result<usize, String> {
+        let Some(mut instance) = Instance::draw(self.context, self.rule, &mut self.random, aim) else {
+            return Ok(0);
+        };
+        match instance.apply(self.context, self.rules, self.rule) {
+            Ok(true) => {}
+            Ok(false) => return Ok(0),
+            Err(why) => {
+                self.last_refusal = Some(why);
+                return Ok(0);
+            }
+        }
+        let outside = self.whole.is_some_and(|whole| instance.refuses(self.context, self.rules, whole));
+        let compared = instance.compare(self.context);
+        self.report.refuted |= compared.is_err();
+        let Points { exact, rounded } = compared?;
+        let points = exact + rounded;
+        if outside {
+            self.report.outside[0] += 1;
+            self.report.outside[1] += points;
+        }
+        self.report.points += points;
+        self.report.rounded += rounded;
+        self.report.instances += 1;
+        if points == 0 {
+            return Ok(0);
+        }
+        let types = instance.types();
+        if !self.seen.contains(&types) {
+            self.seen.push(types);
+            self.report.shapes = self.seen.len();
+        }
+        let format = FORMATS.iter().position(|&f| f == aim.format);
+        if let Some(n) = format.filter(|&n| self.bounded[n] < self.effort.bounded) {
+            let values = bounds::check(self.context, &instance);
+            self.report.refuted |= values.is_err();
+            let values = values?;
+            self.report.bounded[n] += values;
+            self.bounded[n] += usize::from(values > 0);
+        }
+        Ok(points)
+    }
+}
+
+/// Points that are enough at one edge.
+const PROBE_POINTS: usize = 8;
+
+/// Instances drawn for one whose bounds are checked, before a format counts as excluded.
+const FORMAT_TRIALS: usize = 40;
