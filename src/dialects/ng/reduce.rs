@@ -14,7 +14,7 @@ use super::softmax::Exponentials;
 use super::steps::Steps;
 use crate::bounds;
 use crate::lemmas::{self, Divisor, Drift, compound};
-use crate::transfer::{along, counted};
+use crate::transfer::{along, count as count_of, counted};
 use crate::weighted::holds_integers;
 
 /// Ops of this family.
@@ -407,8 +407,8 @@ fn reversed(x: &Tensor) -> Tensor {
 fn mean(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
     let n = counted(s, x);
     let acc = s.accumulate(results[0].format()?);
-    // The decomposition needs the number; a mean of a window divides by one that the format holds.
-    if n.known().is_none() && holds_integers(acc, n.most) {
+    // The decomposition needs the number in the type; a mean of a window divides by one that the format holds.
+    if count_of(s).is_none() && holds_integers(acc, n.most) {
         return bounds::window_mean(s, x, results, n.most, false, n.least < 1.0);
     }
     bounds::sharpened(s, x, results, |x| x[0], figures::WHOLE)
