@@ -238,7 +238,7 @@ fn cases() -> Vec<(String, Case)> {
         }
     }
     for format in formats {
-        for (op, end) in [("ng.sigmoid", 8.0), ("ng.silu", 8.0)] {
+        for (op, end) in [("ng.sigmoid", 8.0), ("ng.sigmoid", 80.0), ("ng.silu", 8.0), ("ng.silu", 80.0)] {
             let case = Case {
                 op,
                 attrs: AttrDict::EMPTY,
@@ -267,6 +267,8 @@ fn cases() -> Vec<(String, Case)> {
 
 /// Bounds may be this far above the largest error that was found.
 const NEAR: f64 = 10.0;
+/// Where the page says why, they may be farther.
+const FARTHER: (&str, f64) = ("`ng.silu` | [-80, 80]", 32.0);
 
 const INTRODUCTION: &str = "\
 # Sharpness of the bounds
@@ -278,7 +280,8 @@ sharpness`, which also checks it.
 
 Every step in the format of the row, sums one after another. *Observed* is the largest error that a search finds: it
 climbs from random rows, extreme ones, and ones of few distinct values, where all roundings of a long sum go one way. A
-bound holds for every input in the range; each is within 10 times the observed error.
+bound holds for every input in the range; each is within 10 times the observed error, but for `ng.silu` on [-80, 80]:
+its bound is half a unit in the last place of 80, but large x round to silu(x) = x, without an error.
 
 Where f16 has another range than the other formats: the squares of 1000 numbers of [-8, 8] add up to 64 000, and f16
 ends at 65 504, so no bound excludes an overflow; and `ng.normalize` has NaN for the zero vector, as its epsilon is 0 in
@@ -308,7 +311,8 @@ fn bounds_are_near_the_largest_errors() {
         let ratio = bound / observed;
         let row = format!("| {name} | {bound:.2e} | {observed:.2e} | {ratio:.2} |");
         println!("{row}");
-        if !(ratio <= NEAR) {
+        let most = if name.starts_with(FARTHER.0) { FARTHER.1 } else { NEAR };
+        if !(ratio <= most) {
             far.push(row.clone());
         }
         let _ = writeln!(page, "{row}");
