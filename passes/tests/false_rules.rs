@@ -1,0 +1,78 @@
+//! What looks like an identity and is none: the checker rejects each, and accepts it with the condition that it lacks.
+
+use ngc_ir::Sources;
+use ngc_passes::rewrite::verify::{Effort, Report, verify_rule};
+use ngc_passes::rewrite::{compile::RuleSet, parse};
+
+/// The report on a rule, which is tried without the bundled ones.
+fn verify(text: &str) -> Report {
+    let context = ngc_dialects::context();
+    let text = format!("rule tried : mine, domain-restricted {text}");
+    let file = Sources::new().add("tried.ngr", text.as_str(), 1);
+    let rules = parse::parse(&text, file).expect("the rule is well formed");
+    let rules = RuleSet::compile(&context, rules).expect("the rule is well formed");
+    let rule = rules.rules().first().expect("there is a rule");
+    verify_rule(
+        &context,
+        &rules,
+        rule,
+        Effort { points: 100, shapes: 2, trials: 20_000, ..Effort::default() },
+    )
+}
+
+#[test]
+fn identities_need_their_conditions() {
+    // The rule, and the condition under which it holds.
+    let rules = [
+        ("log(mul(?a, ?b)) => add(log(?a), log(?b))", "lo(?a) > 0, lo(?b) > 0"),
+        ("log(div(?a, ?b)) => sub(log(?a), log(?b))", "lo(?a) > 0, lo(?b) > 0"),
+        ("log(pow(?a, ?b)) => mul(?b, log(?a))", "lo(?a) > 0"),
+        ("log(square(?a)) => mul(2, log(?a))", "lo(?a) > 0"),
+        ("sqrt(square(?x)) => ?x", "lo(?x) >= 0"),
+        ("sqrt(mul(?a, ?b)) => mul(sqrt(?a), sqrt(?b))", "lo(?a) >= 0, lo(?b) >= 0"),
+        ("sqrt(mul(square(?a), ?b)) => mul(?a, sqrt(?b))", "lo(?a) >= 0, lo(?b) >= 0"),
+        ("pow(pow(?x, ?a), ?b) => pow(?x, mul(?a, ?b))", "lo(?x) > 0"),
+        ("sub(pow(?x, ?a), 1) => expm1(mul(?a, log(?x)))", "lo(?x) > 0"),
+        (
+            "sub(atan(?a), atan(?b)) => atan(div(sub(?a, ?b), add(1, mul(?a, ?b))))",
+            "lo(?a) >= 0, lo(?b) >= 0, real(?a), real(?b)",
+        ),
+        ("acos(cos(?x)) => ?x", "lo(?x) >= 0, hi(?x) <= 3"),
+    ];
+    for (rule, condition) in rules {
+        let report = verify(rule);
+        assert!(report.failure.as_ref().is_some_and(|f| f.contains("left")), "{rule}: {report:?}");
+        let report = verify(&format!("{rule} where {condition}"));
+        assert!(report.passed(), "{rule} where {condition}: {report:?}");
+    }
+}
+
+#[test]
+fn no_condition_saves_a_falsehood() {
+    let rules = [
+        "div(?x, add(1, exp(neg(?x)))) => sigmoid(?x)",
+        "exp(add(?a, ?b)) => add(exp(?a), exp(?b))",
+        "sin(add(?a, ?b)) => add(sin(?a), sin(?b))",
+        "sub(square(?a), square(?b)) => square(sub(?a, ?b))",
+        "sub(1, cos(?x)) => square(sin(mul(0.5, ?x)))",
+        "sub(cbrt(?a), cbrt(?b)) => cbrt(sub(?a, ?b))",
+        // The constant is not 1/3.
+        "pow(?x, 0.3333333333333333) => cbrt(?x)",
+        "log(add(?x, sqrt(add(1, square(?x))))) => asinh(abs(?x))",
+        "sub(tanh(?a), tanh(?b)) => tanh(sub(?a, ?b))",
+    ];
+    for rule in rules {
+        let report = verify(rule);
+        assert!(report.failure.as_ref().is_some_and(|f| f.contains("left")), "{rule}: {report:?}");
+    }
+}
+
+/// The left side has no value where the divisor is 0, so nothing is lost there.
+#[test]
+fn quotients_of_equals_are_one() {
+    for rule in
+        ["div(?x, ?x) => 1", "div(mul(?a, ?b), ?b) => ?a", "mul(div(?a, ?b), ?b) => ?a", "sub(?x, ?x) => 0"]
+    {
+        assert!(verify(rule).passed(), "{rule}: {:?}", verify(rule));
+    }
+}
