@@ -14,7 +14,7 @@ range: over the reals; headroom: the format's largest value over the greatest ma
 operands together; Δ: rounding error that the op itself adds; κ: relative condition number; κ curv: curvature; a: what
 an error of the value becomes in an output (the largest); share: part in the error of an output (the largest); error:
 of the value, absolute, in units in the last place of the greatest value, and relative.
-All of these are bounds, rounded outward. Sampled figures and the 2-norms of constant matrices are estimates.
+All of these are bounds, rounded outward. Sampled figures are estimates, and so are the 2-norms of constant matrices.
 ";
 
 const HEAD: [&str; 13] = [

@@ -215,7 +215,8 @@ fn bounded(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<
     let [queries, largest_key, value] = [0, 1, 2].map(|i| magnitude(&hulls[i]));
     let finite = queries.max(largest_key).max(value).is_finite();
     if !finite
-        || !(some && keys.is_finite())
+        || !some
+        || keys.is_infinite()
         || depth < 1.0
         || decided && !zero
         || !is_exact(DType::Float(format), DType::Float(acc))
