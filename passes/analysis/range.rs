@@ -66,7 +66,7 @@ impl Analysis for Ranges {
 }
 
 /// The ranges of a function's arguments: as `ng.range` states them, else all that is finite.
-pub(super) fn stated(body: &Body, arg_attrs: Option<&Attr>) -> Vec<Interval> {
+pub(crate) fn stated(body: &Body, arg_attrs: Option<&Attr>) -> Vec<Interval> {
     let dicts = arg_attrs.and_then(Attr::as_array).unwrap_or_default();
     let given = |n: usize| match dicts.get(n) {
         Some(Attr::Dict(dict)) => stated_range(dict.get("ng.range")?),

@@ -4,6 +4,7 @@
 //! at each op the rule with the largest pattern goes first. Rounds follow until nothing changes, at most four.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ngc_ir::pass::Function;
 use ngc_ir::{Context, Loc, Op, Rewriter, Value};
@@ -12,7 +13,9 @@ use super::apply::Refusal;
 use super::compile::RuleSet;
 use super::graph::{Graph, Plan, Term};
 use super::matcher::{Attempt, Matcher};
+use super::proof::{self, Line, Proof};
 use super::report::{Replaced, Report, Step, message};
+use super::terms::spelled;
 use crate::analysis::range::Ranges;
 
 /// Rounds after which the search ends, changed or not.
@@ -25,6 +28,7 @@ pub fn directed(
     function: &mut Function,
     rules: &RuleSet,
     at: impl Fn(Value) -> bool,
+    (round, proofs): (usize, bool),
     report: &mut Report,
 ) -> Vec<Replaced> {
     let mut replaced = Vec::new();
@@ -33,6 +37,9 @@ pub fn directed(
         let before = replaced.len();
         let mut missed: BTreeMap<(usize, String), Step> = BTreeMap::new();
         let mut ranges = Ranges::of_function(&function.body, arg_attrs.as_ref(), &function.resources);
+        let names = if proofs { proof::names(&function.body) } else { Default::default() };
+        let called = |n: usize| names.get(&n).cloned().unwrap_or_else(|| "%new".into());
+        let title = function.name().to_string();
         let mut rewriter = Rewriter::new(context, &mut function.body);
         let mut ops = rewriter.body().walk().into_iter().rev();
         // One graph serves until the body changes.
@@ -46,6 +53,15 @@ pub fn directed(
             match replace(&mut rewriter, &mut ranges, op, &found) {
                 Ok((new, erased)) => {
                     let steps = report.applied.len()..report.applied.len() + 1;
+                    if let Some(line) = proofs.then(|| found.line.text(&called)) {
+                        report.proofs.push(Proof {
+                            function: title.clone(),
+                            round: round + 1,
+                            value: called(old.index()),
+                            loc: found.step.loc.clone(),
+                            steps: vec![(found.step.rule.clone(), found.step.loc.clone(), line)],
+                        });
+                    }
                     replaced.push(Replaced { old, new, steps, nominal: None });
                     report.erased += erased;
                     report.applied.push(found.step);
@@ -66,6 +82,7 @@ pub fn directed(
 /// A rewrite about to be made.
 struct Found {
     step: Step,
+    line: Arc<Line>,
     ops: Vec<Op>,
     plan: Plan,
     term: Term,
@@ -96,7 +113,8 @@ fn search(
                 let here = (op.index(), String::new())..(op.index() + 1, String::new());
                 let settled: Vec<_> = missed.range(here).map(|(key, _)| key.clone()).collect();
                 settled.iter().for_each(|key| drop(missed.remove(key)));
-                return Some(Found { step, ops: m.ops.to_vec(), plan: graph.plan(term), term });
+                let line = Line::new(rule, graph, &m.bindings, &|t| spelled(graph, t));
+                return Some(Found { step, line, ops: m.ops.to_vec(), plan: graph.plan(term), term });
             }
             Attempt::Refused(_, Refusal::Unproven(why)) => {
                 let key = (op.index(), rule.rule.name.clone());

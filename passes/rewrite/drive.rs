@@ -12,6 +12,7 @@ use super::egraph::{self, Better, Scope, Solution};
 use super::graph::Term;
 use super::greedy::Greedy;
 use super::measure::{self, Snapshot};
+use super::proof::{self, Proof};
 use super::region::{Cut, Group};
 use super::report::{Replaced, Report, Step, message, overflows};
 use super::terms;
@@ -70,7 +71,7 @@ pub fn stabilize(context: &Context, function: &mut Function, rules: &RuleSet, op
             // Where bounds do not decide, the direction in which a rule is written does.
             let at = |v: Value| open.as_ref().is_none_or(|open| open.contains(&v));
             let missed = std::mem::take(&mut report.missed);
-            replaced = directed(context, function, rules, at, &mut report);
+            replaced = directed(context, function, rules, at, (round, options.egraph.proofs), &mut report);
             if open.is_some() {
                 report.missed = missed;
             }
@@ -128,7 +129,7 @@ fn search(
         .map(|&(group, n)| {
             let scope = Scope { context, function: &*function, ranges: &ranges, cut: &cut, group };
             let ops = &cut.regions[group.members[n]];
-            let weights = options.egraph.weights;
+            let weights = (options.egraph.weights, options.egraph.proofs);
             match options.search {
                 Search::Greedy => {
                     terms::solve(&scope, rules, ops, weights, &mut |t, s| options.greedy.search(t, s))
@@ -151,6 +152,8 @@ fn search(
     }
     found.sort_by_key(|f| f.region);
     report.missed.clear();
+    let names = if options.egraph.proofs { proof::names(&function.body) } else { FxHashMap::default() };
+    let title = (function.name().to_string(), round + 1);
     let mut rewriter = Rewriter::new(context, &mut function.body);
     let mut dead: Vec<Op> = Vec::new();
     // What earlier regions replaced, for plans speak of the body as it was.
@@ -164,6 +167,11 @@ fn search(
                 continue;
             };
             let old = found.rename(better.value);
+            if options.egraph.proofs {
+                let name = |v: Value| names.get(&v.index()).cloned().unwrap_or_else(|| "%new".into());
+                let rename = |v: Value| found.rename(v);
+                report.proofs.push(prove(better, rules, rewriter.body(), &title, (&name, &rename)));
+            }
             let first = report.applied.len();
             report.applied.extend(steps);
             let steps = first..report.applied.len();
@@ -225,6 +233,25 @@ fn replace(
     replaced.insert(value, made);
     dead.push(op);
     Some(made)
+}
+
+/// The proof of a better term, with the names of values before the round.
+fn prove(
+    better: &Better,
+    rules: &RuleSet,
+    body: &Body,
+    title: &(String, usize),
+    (name, rename): (&dyn Fn(Value) -> String, &dyn Fn(Value) -> Value),
+) -> Proof {
+    let loc = |v: Value| body.defining_op(v).map_or(Loc::Unknown, |op| body.op(op).loc.clone());
+    let root = rename(better.value);
+    let steps = better.steps.iter().filter_map(|step| {
+        let text = step.line.as_ref()?.text(&|n| name(rename(Value::from_index(n))));
+        let at = step.values.first().map_or(root, |&v| rename(v));
+        Some((rules.rules()[step.rule].rule.name.clone(), loc(at), text))
+    });
+    let steps = steps.collect();
+    Proof { function: title.0.clone(), round: title.1, value: name(root), loc: loc(root), steps }
 }
 
 /// The remarks of the rules that led to a better term; those that only show other spellings say nothing.

@@ -192,7 +192,7 @@ impl Change {
 
 /// A figure as it reads in a remark.
 pub fn number(x: f64) -> String {
-    if x == 0.0 || (0.1..1000.0).contains(&x) {
+    if x == 0.0 || (0.1..1000.0).contains(&x.abs()) {
         let text = format!("{x:.3}");
         text.trim_end_matches('0').trim_end_matches('.').to_string()
     } else if x.is_finite() {
@@ -314,8 +314,6 @@ fn inputs(body: &Body, value: Value, first: usize) -> FxHashSet<Value> {
 /// What all rewrites of a run did together.
 #[derive(Debug)]
 pub struct Totals {
-    /// The nominal range in place of those that nobody stated; none if the stated ones were enough.
-    pub nominal: Option<(f64, f64)>,
     /// Of each result.
     pub results: Vec<Outcome>,
     /// Memory, work and formats.
@@ -325,6 +323,8 @@ pub struct Totals {
 /// Bounds of a result before and after.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
+    /// The nominal range in place of those that nobody stated; none if the stated ones were enough.
+    pub nominal: Option<(f64, f64)>,
     /// Bound of the absolute error.
     pub absolute: Pair,
     /// Bound of the error relative to the value, or to the floor of the searches' cost.
@@ -344,7 +344,7 @@ impl Outcome {
     }
 
     /// Names and values, for programs.
-    pub fn args(&self, n: usize, nominal: Option<(f64, f64)>) -> Vec<(&'static str, String)> {
+    pub fn args(&self, n: usize) -> Vec<(&'static str, String)> {
         let figures = [
             Some(("result", n.to_string())),
             Some(("error-before", number(self.absolute.0))),
@@ -353,16 +353,16 @@ impl Outcome {
             Some(("relative-error-after", number(self.relative.1))),
             Some(("distance", number(add(self.absolute.0, self.absolute.1)))),
             self.alpha().map(|a| ("alpha", number(a))),
-            nominal.map(|side| ("nominal", interval(side))),
+            self.nominal.map(|side| ("nominal", interval(side))),
         ];
         figures.into_iter().flatten().collect()
     }
 
     /// One line.
-    pub fn text(&self, n: usize, nominal: Option<(f64, f64)>) -> String {
+    pub fn text(&self, n: usize) -> String {
         let distance = number(add(self.absolute.0, self.absolute.1));
         let alpha = self.alpha().map_or("not known".to_string(), number);
-        let side = nominal.map_or(String::new(), |side| format!(", nominal {}", interval(side)));
+        let side = self.nominal.map_or(String::new(), |side| format!(", nominal {}", interval(side)));
         format!(
             "result {n}: |G - G'| <= Φ_G + Φ_G' = {distance}, error bound {} (relative {}), α = {alpha}{side}",
             pair(self.absolute),
@@ -380,20 +380,22 @@ pub fn totals(context: &Context, before: &Snapshot, function: &Function) -> Tota
         let outcome = |(&x, &y): (&Value, &Value)| {
             let exact = intersect(&old.exact(x), &new.exact(y));
             Outcome {
+                nominal,
                 absolute: (old.absolute(x), new.absolute(y)),
                 relative: (old.relative(x, &exact), new.relative(y, &exact)),
             }
         };
         each.map(outcome).collect::<Vec<_>>()
     };
-    let open = |results: &[Outcome]| results.iter().any(|r| r.absolute.1.is_infinite());
-    let (mut nominal, mut results) = (None, outcomes(None));
-    if open(&results) {
-        let side = Some((-8.0, 8.0));
-        let found = outcomes(side);
-        if !open(&found) || results.iter().all(|r| r.absolute.1.is_infinite()) {
-            (nominal, results) = (side, found);
+    let mut results = outcomes(None);
+    if results.iter().any(|r| r.absolute.1.is_infinite()) {
+        // Bounds on the stated ranges say nothing.
+        let nominal = outcomes(Some((-8.0, 8.0)));
+        for (own, nominal) in results.iter_mut().zip(nominal) {
+            if own.absolute.1.is_infinite() {
+                *own = nominal;
+            }
         }
     }
-    Totals { nominal, results, saved: saved(context, before, &after) }
+    Totals { results, saved: saved(context, before, &after) }
 }

@@ -6,20 +6,27 @@
 //! compares both sides at hundreds of bits.
 
 pub mod apply;
+pub mod beam;
 pub mod compile;
 pub mod conditions;
 pub mod cost;
 pub mod directed;
+pub mod drive;
 pub mod egraph;
 pub mod explain;
 pub mod graph;
+pub mod greedy;
 pub mod library;
 pub mod matcher;
+pub mod measure;
 pub mod parse;
+pub mod proof;
 pub mod region;
 pub mod report;
 pub mod rule;
+pub mod saved;
 pub mod stabilize;
+pub mod terms;
 pub mod verify;
 
 use std::sync::LazyLock;
@@ -34,7 +41,8 @@ macro_rules! bundle {
 }
 
 /// The bundled rule files: name and text.
-pub const BUNDLED: &[(&str, &str)] = bundle![
+pub const BUNDLED: &[(&str, &str)] =
+    bundle![
     "softmax",
     "exp_log",
     "sigmoid",

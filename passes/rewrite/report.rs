@@ -1,11 +1,14 @@
 //! What a search tells of itself.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Mutex;
 
 use ngc_ir::{Body, Loc, Op, Value};
 
 use super::compile::CompiledRule;
 use super::measure::{Change, Totals};
+use super::proof::Proof;
 use super::rule::Rule;
 use crate::analysis::range::Ranges;
 
@@ -14,6 +17,8 @@ use crate::analysis::range::Ranges;
 pub struct Exchange {
     /// Whether remarks are to have figures, before and after.
     pub figures: bool,
+    /// Takes the proofs of each function, if they are wanted.
+    pub proofs: Option<Mutex<BTreeMap<String, Vec<Proof>>>>,
 }
 
 /// What a run did.
@@ -27,6 +32,8 @@ pub struct Report {
     pub erased: usize,
     /// What all rewrites together did, if figures were asked for and there were any.
     pub totals: Option<Totals>,
+    /// Why each value that was replaced by a better one equals it, if proofs were asked for.
+    pub proofs: Vec<Proof>,
 }
 
 /// A rule at a place.

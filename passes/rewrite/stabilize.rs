@@ -6,8 +6,14 @@ use ngc_ir::pass::{
 };
 use ngc_ir::{Body, Diagnostics, Loc};
 
+use super::beam::Beam;
+use super::cost::Weights;
+use super::drive::{self, Options, Search};
+use super::egraph;
+use super::egraph::saturate::Limits;
+use super::greedy::Greedy;
 use super::library::{self, Library};
-use super::{directed, egraph};
+use super::report::{Effect, Exchange};
 
 /// The pass.
 pub struct Stabilize;
@@ -24,7 +30,7 @@ impl Pass for Stabilize {
     fn description(&self) -> &'static str {
         "Searches the forms that the rewrite rules of the chosen sets make of the function for those with the better \
          bounds: finite where the others may not be, else of less error relative to the value, else of less absolute \
-         error; by a hundredth at least. The search is by equality saturation, region by region; regions that are alike \
+         error; by a tenth, about, at least. The search is by equality saturation, region by region; regions that are alike \
          are searched once. Where no range is stated and bounds say nothing, terms are compared on nominal ranges \
          (|x| <= 8, doubled until the form as written fails); where they do not decide either, rules are applied in \
          the direction in which they are written. Every rule is an identity over the reals; its conditions must be \
@@ -46,9 +52,10 @@ impl Pass for Stabilize {
             },
             OptionDef {
                 name: "search",
-                kind: OptionKind::Choice(&["egraph", "directed"]),
-                doc: "egraph: equality saturation, choosing by error bounds; directed: every rule as it is written, \
-                      wherever it matches",
+                kind: OptionKind::Choice(&["egraph", "greedy", "beam", "directed"]),
+                doc: "egraph: equality saturation; greedy: downhill from the form as written and from random ones; beam: \
+                      the best forms, step by step; directed: every rule as it is written, wherever it matches, \
+                      whatever bounds say",
             },
             OptionDef {
                 name: "masked-rows",
@@ -60,6 +67,66 @@ impl Pass for Stabilize {
                 name: "rules",
                 kind: OptionKind::Str(""),
                 doc: "files with rules to add to the bundled ones, separated by commas",
+            },
+            OptionDef {
+                name: "region",
+                kind: OptionKind::Int { default: 96, min: 2 },
+                doc: "ops that are searched together",
+            },
+            OptionDef {
+                name: "nodes",
+                kind: OptionKind::Int { default: 4000, min: 0 },
+                doc: "egraph: nodes that rules may add to a region",
+            },
+            OptionDef {
+                name: "rounds",
+                kind: OptionKind::Int { default: 8, min: 1 },
+                doc: "egraph: how often all rules are tried on a region",
+            },
+            OptionDef {
+                name: "seed",
+                kind: OptionKind::Int { default: 1, min: 0 },
+                doc: "greedy: of the random numbers",
+            },
+            OptionDef {
+                name: "restarts",
+                kind: OptionKind::Int { default: 10, min: 0 },
+                doc: "greedy: random forms from which it starts, beside the form as written",
+            },
+            OptionDef {
+                name: "threshold",
+                kind: OptionKind::Float(0.01),
+                doc: "greedy: the share of a bound by which a rewrite must lower it",
+            },
+            OptionDef {
+                name: "width",
+                kind: OptionKind::Int { default: 10, min: 1 },
+                doc: "beam: forms that are kept from step to step",
+            },
+            OptionDef {
+                name: "w-lipschitz",
+                kind: OptionKind::Float(1.0),
+                doc: "weight of the logarithm of an op's Lipschitz constant, where errors do not decide",
+            },
+            OptionDef {
+                name: "w-delta",
+                kind: OptionKind::Float(1.0),
+                doc: "weight of an op's own rounding in units in the last place, where errors do not decide",
+            },
+            OptionDef {
+                name: "w-condition",
+                kind: OptionKind::Float(1.0),
+                doc: "weight of the logarithm of an op's condition number, where errors do not decide",
+            },
+            OptionDef {
+                name: "w-curvature",
+                kind: OptionKind::Float(0.1),
+                doc: "weight of the logarithm of an op's curvature, where errors do not decide",
+            },
+            OptionDef {
+                name: "w-work",
+                kind: OptionKind::Float(1e-3),
+                doc: "weight of the work, a simple operation on one element, where errors do not decide",
             },
         ]
     }
@@ -89,10 +156,12 @@ impl Pass for Stabilize {
         let sets = text("rule-set");
         let categories = library::categories(&sets, rules).map_err(library::failed)?;
         let rules = rules.select(&categories);
-        let report = match text("search").as_str() {
-            "directed" => directed::stabilize(cx.context, function, &rules),
-            _ => egraph::drive::stabilize(cx.context, function, &rules, &Default::default()),
-        };
+        let exchange = cx.supply::<Exchange>();
+        let mut options = settings(cx.options);
+        options.figures = exchange.is_some_and(|e| e.figures);
+        let wanted = exchange.and_then(|e| e.proofs.as_ref());
+        options.egraph.proofs = wanted.is_some();
+        let report = drive::stabilize(cx.context, function, &rules, &options);
         let masked =
             if text("masked-rows") == "zero" { zero_masked_rows(&mut function.body) } else { Vec::new() };
         for loc in &masked {
@@ -104,14 +173,63 @@ impl Pass for Stabilize {
             );
         }
         for step in &report.applied {
-            cx.remark(RemarkKind::Passed, &step.rule, step.loc.clone(), step.message.clone());
+            let remark = cx.remark(RemarkKind::Passed, &step.rule, step.loc.clone(), step.text());
+            match &step.effect {
+                Effect::Unknown => {}
+                Effect::StepOf(rule) => drop(remark.arg("step-of", rule)),
+                Effect::Change(change) => remark.args.extend(change.args()),
+            }
         }
         for step in &report.missed {
             cx.remark(RemarkKind::Missed, &step.rule, step.loc.clone(), step.message.clone());
         }
+        if let Some(totals) = &report.totals {
+            let (loc, rewrites) = (function.loc.clone(), report.applied.len());
+            for (n, outcome) in totals.results.iter().enumerate() {
+                let remark = cx.remark(RemarkKind::Analysis, "BOUND", loc.clone(), outcome.text(n));
+                remark.args.extend(outcome.args(n));
+            }
+            let message = format!("{}, rewrites {rewrites}", totals.saved);
+            let remark = cx.remark(RemarkKind::Analysis, "SAVED", loc, message);
+            remark.args.extend(totals.saved.args());
+            remark.arg("rewrites", rewrites);
+        }
+        if let Some(proofs) = wanted {
+            let mut all = proofs.lock().unwrap_or_else(|e| e.into_inner());
+            all.entry(function.name().to_string()).or_default().extend(report.proofs);
+        }
         cx.count("rewrites", report.applied.len());
         cx.count("erased", report.erased);
         Ok(Changed::from(!report.applied.is_empty() || !masked.is_empty()))
+    }
+}
+
+/// How to search, as the options say.
+fn settings(options: &ngc_ir::pass::Options) -> Options {
+    let count = |name| usize::try_from(options.int(name)).unwrap_or_default();
+    let limits = Limits { nodes: count("nodes"), rounds: count("rounds"), ..Limits::default() };
+    let weights = Weights {
+        lipschitz: options.float("w-lipschitz"),
+        delta: options.float("w-delta"),
+        condition: options.float("w-condition"),
+        curvature: options.float("w-curvature"),
+        work: options.float("w-work"),
+    };
+    Options {
+        search: match options.string("search").as_str() {
+            "greedy" => Search::Greedy,
+            "beam" => Search::Beam,
+            "directed" => Search::Directed,
+            _ => Search::Egraph,
+        },
+        egraph: egraph::Options { region: count("region"), limits, weights, proofs: false },
+        greedy: Greedy {
+            seed: options.int("seed") as u64,
+            threshold: options.float("threshold"),
+            restarts: count("restarts"),
+        },
+        beam: Beam { width: count("width") },
+        figures: false,
     }
 }
 

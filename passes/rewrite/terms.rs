@@ -17,6 +17,8 @@ use super::egraph::saturate::Near;
 use super::egraph::{Better, Scope, Solution, Step};
 use super::graph::{Graph, Term, Terms};
 use super::matcher::{Attempt, Matcher};
+use super::proof::{Line, applied, value};
+use super::rule::Pattern;
 
 /// A rewrite of a term at one of its parts.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct Terrain<'a> {
     exact: Vec<Interval>,
     moves: FxHashMap<Term, Rc<[Move]>>,
     near: Vec<Near>,
+    /// Whether steps are written out.
+    proofs: bool,
 }
 
 /// From the spelling of a value as it stands to one that betters it, if there is one.
@@ -63,10 +67,11 @@ pub fn solve<'a>(
     scope: &Scope<'a>,
     rules: &'a RuleSet,
     ops: &[Op],
-    weights: Weights,
+    (weights, proofs): (Weights, bool),
     search: &mut Search<'_>,
 ) -> Solution {
     let mut terrain = Terrain::new(scope, rules, ops, weights);
+    terrain.proofs = proofs;
     let outputs: Vec<Value> = ops
         .iter()
         .map(|&op| scope.function.body.result(op, 0))
@@ -104,6 +109,7 @@ impl<'a> Terrain<'a> {
             exact: Vec::new(),
             moves: FxHashMap::default(),
             near: Vec::new(),
+            proofs: false,
         };
         let operands = ops.iter().flat_map(|&op| scope.function.body.operands(op));
         if operands.copied().any(|v| !terrain.inside.contains(&v) && is_open(scope, v)) {
@@ -192,7 +198,10 @@ impl<'a> Terrain<'a> {
             match (Matcher { graph: &mut self.graph, rules }).attempt(rule, term, false) {
                 Attempt::Applies(m, to) => {
                     let values = m.ops.iter().map(|&op| body.result(op, 0)).collect();
-                    out.push(Move { at: term, to, step: Step { rule: rule.id, values } });
+                    let graph = &self.graph;
+                    let line =
+                        self.proofs.then(|| Line::new(rule, graph, &m.bindings, &|t| spelled(graph, t)));
+                    out.push(Move { at: term, to, step: Step { rule: rule.id, values, line } });
                 }
                 Attempt::Refused(_, Refusal::Unproven(why)) => {
                     if let Term::Value(value) = term {
@@ -397,4 +406,16 @@ fn is_open(scope: &Scope<'_>, value: Value) -> bool {
     let x = scope.ranges.of(value).exact;
     !constant
         && (x.may_be_nan || !x.lo.is_finite() || !x.hi.is_finite() || scope.ranges.is_unknown(body, value))
+}
+
+/// A term in a proof.
+pub fn spelled(graph: &Graph<'_>, term: Term) -> Pattern {
+    match (graph.uniform(term), term) {
+        (Some(number), _) => Pattern::Number(number, Loc::Unknown),
+        (None, Term::Value(v)) => value(v),
+        (None, Term::Made(_)) => match graph.node(term) {
+            Some(n) => applied(n.def.name, n.operands.iter().map(|&o| spelled(graph, o)).collect()),
+            None => Pattern::Var("...".into(), Loc::Unknown),
+        },
+    }
 }

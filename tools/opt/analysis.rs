@@ -73,6 +73,13 @@ pub fn exchange(
     Ok(exchange)
 }
 
+/// What `stabilize` is given.
+pub fn rewriting(flags: &Flags) -> ngc_passes::rewrite::report::Exchange {
+    let figures = flags.remarks.is_some() || flags.remarks_filter.is_some() || flags.remarks_output.is_some();
+    let proofs = flags.emit_proof.as_ref().map(|_| Mutex::default());
+    ngc_passes::rewrite::report::Exchange { figures, proofs }
+}
+
 /// Brings the weights into memory that a module names beside itself; the result are their keys.
 ///
 /// # Errors

@@ -109,6 +109,11 @@ pub struct Flags {
     #[arg(long, value_name = "FILE", help_heading = "Remarks")]
     pub remarks_output: Option<String>,
 
+    /// Write, for every value that --stabilize replaces, the chain of equalities that proves both equal to this file; `-`
+    /// is the standard output. Values are called as in a print of the module before the round
+    #[arg(long, value_name = "FILE", help_heading = "Remarks")]
+    pub emit_proof: Option<String>,
+
     /// Report the figures of --analyze: ranges, error bounds, and what each op does to errors
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text",
           help_heading = "Analysis")]

@@ -14,12 +14,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ngc_ir::pass::{PassManager, Pipeline, Registry};
-use ngc_ir::text::{ParseOptions, PrintOptions, parse_module, print_module};
+use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostics, Sources};
 use ngc_passes::rewrite::library::Library;
 
 use crate::io::{check_output, read_text, write_output};
+use crate::load::{Failure, is_fpcore, read_module};
 use crate::show;
 use flags::{Flags, Invocation};
 use report::Reports;
@@ -94,7 +95,7 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
         flags.verify_each = recorded.verify_each;
         flags.allow_unregistered_dialect |= recorded.allow_unregistered;
     }
-    for path in flags.remarks_output.iter().chain(&flags.analysis_report_output) {
+    for path in flags.remarks_output.iter().chain(&flags.analysis_report_output).chain(&flags.emit_proof) {
         check_output(path)?;
     }
     analysis::check(&flags, &pipeline)?;
@@ -186,13 +187,14 @@ impl Driver<'_> {
         output: &mut String,
     ) -> Result<bool, String> {
         let start = Instant::now();
-        let options = ParseOptions::default();
-        let mut module = match parse_module(&self.context, sources, file, &options) {
+        let fpcores = is_fpcore(&self.flags.input);
+        let mut module = match read_module(&self.context, sources, file, fpcores, found) {
             Ok(module) => module,
-            Err(diagnostics) => {
+            Err(Failure::Located(diagnostics, _)) => {
                 found.0.extend(diagnostics.0);
                 return Ok(false);
             }
+            Err(Failure::Message(message, _)) => return Err(message),
         };
         self.reports.phase("parse", start.elapsed());
         let start = Instant::now();
@@ -207,10 +209,12 @@ impl Driver<'_> {
         let weights =
             if values { analysis::attach_weights(&mut module, &self.flags.input)? } else { Vec::new() };
         let exchange = analysis::exchange(&self.flags, &module, sources, &mut found.0)?;
+        let rewriting = analysis::rewriting(&self.flags);
         let mut manager = PassManager::new(&self.context);
         manager.verify_each = self.flags.verify_each;
         manager.supplies.push(&exchange);
         manager.supplies.push(&self.library);
+        manager.supplies.push(&rewriting);
         let printed = PrintOptions {
             generic: self.flags.mlir_print_op_generic,
             debuginfo: self.flags.print_debuginfo,
@@ -227,6 +231,7 @@ impl Driver<'_> {
         }
         self.reports.run(self.registry, &run.report, sources);
         self.reports.analysis(&exchange, sources);
+        self.reports.proofs(&rewriting, sources);
         if let Some(failure) = run.failure {
             let summary = reproducer::describe(&failure, &self.pipeline);
             found.0.extend(failure.diagnostics.0);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use ngc_ir::Sources;
 use ngc_ir::pass::{Registry, Remark, Report};
 use ngc_passes::analysis::report::{Exchange, LEGEND};
+use ngc_passes::rewrite::report::Exchange as Rewriting;
 use serde_json::{Value, json};
 
 use super::analysis;
@@ -21,6 +22,7 @@ pub struct Reports {
     remarks: Option<(Format, String)>,
     filter: Option<regex::Regex>,
     analysis: Option<(Format, String)>,
+    proofs: String,
 }
 
 impl Reports {
@@ -35,6 +37,7 @@ impl Reports {
             remarks: format.map(|f| (f, String::new())),
             filter: flags.remarks_filter.clone(),
             analysis: analysis::form(flags).map(|f| (f, String::new())),
+            proofs: String::new(),
         }
     }
 
@@ -82,6 +85,13 @@ impl Reports {
         }
     }
 
+    /// Adds the proofs of rewrites of a module, function by function.
+    pub fn proofs(&mut self, exchange: &Rewriting, sources: &Sources) {
+        let Some(proofs) = &exchange.proofs else { return };
+        let proofs = proofs.lock().unwrap_or_else(|e| e.into_inner());
+        proofs.values().flatten().for_each(|proof| self.proofs.push_str(&proof.text(sources)));
+    }
+
     /// Writes the reports.
     pub fn finish(&self, flags: &Flags) -> Result<(), String> {
         if let Some((_, text)) = &self.remarks {
@@ -96,6 +106,9 @@ impl Reports {
                 Some(path) => write_output(path, format!("{text}{legend}").as_bytes())?,
                 None => eprint!("{text}{legend}"),
             }
+        }
+        if let Some(path) = &flags.emit_proof {
+            write_output(path, self.proofs.as_bytes())?;
         }
         if let Some(text) = &self.statistics {
             eprint!("pass statistics\n{text}");

@@ -4,7 +4,7 @@
 //! ([`saturate`]), and the best term of each value that is used outside is taken out again ([`extract`]). What comes
 //! out is a replacement for that value, with the rules that prove it equal.
 
-pub mod drive;
+pub mod derive;
 pub mod extract;
 pub mod language;
 pub mod proof;
@@ -24,10 +24,11 @@ use smallvec::SmallVec;
 
 use self::extract::{Choices, Scratch, Verdict};
 use self::language::{Egraph, Facts, Node, World, facts, parts};
-use self::saturate::{Application, Growth, Limits, Near, add, saturate};
+use self::saturate::{Application, Growth, Limits, Near, add, grow};
 use super::compile::RuleSet;
 use super::cost::{Key, Weights};
 use super::graph::{Graph, Plan, Term, Terms};
+use super::proof::Line;
 use super::region::{Cut, Group};
 use crate::analysis::range::Ranges;
 
@@ -40,11 +41,13 @@ pub struct Options {
     pub limits: Limits,
     /// What breaks ties between errors.
     pub weights: Weights,
+    /// Whether steps are written out for proofs.
+    pub proofs: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { region: 96, limits: Limits::default(), weights: Weights::default() }
+        Options { region: 96, limits: Limits::default(), weights: Weights::default(), proofs: false }
     }
 }
 
@@ -71,6 +74,8 @@ pub struct Step {
     pub rule: usize,
     /// Values that its left side covers, its root first; empty where the left side was itself made by a rule.
     pub values: SmallVec<[Value; 4]>,
+    /// The equality, written out if proofs are wanted.
+    pub line: Option<Arc<Line>>,
 }
 
 /// What a search of a region found.
@@ -107,7 +112,8 @@ pub struct Scope<'a> {
 pub fn solve(scope: &Scope<'_>, rules: &RuleSet, options: &Options) -> Solution {
     let ops = &scope.cut.regions[scope.group.members[0]];
     let mut region = Region::build(scope, ops);
-    let growth = saturate(&mut region.egraph, rules, options.limits);
+    let begun = Growth { lines: options.proofs, ..Growth::default() };
+    let growth = grow(&mut region.egraph, rules, options.limits, begun);
     let outputs: Vec<Value> =
         ops.iter().map(|&op| scope.function.body.result(op, 0)).filter(|&v| scope.cut.is_output(v)).collect();
     let (better, open) = region.better(&outputs, ops, &growth, options);
@@ -323,7 +329,7 @@ impl<'a> Region<'a> {
             .into_iter()
             .filter(|&k| reported.insert(k))
             .filter_map(|k| growth.applied.get(k))
-            .map(|Application { rule, values }| Step { rule: *rule, values: values.clone() })
+            .map(|a: &Application| Step { rule: a.rule, values: a.values.clone(), line: a.line.clone() })
             .collect();
         Some(Better { value, plan, term, steps, keys, nominal })
     }

@@ -3,19 +3,23 @@
 //! Limits count nodes, rounds and matches, never time. A rule that matches too often is banned for some rounds, twice as
 //! long each time (egg's back-off), so that reassociation cannot drown the rest.
 
+use std::sync::Arc;
+
 use egg::{Id, Language};
 use ngc_ir::op_def::Arity;
 use ngc_ir::{Attr, AttrDict, Context, OpDef, Signature, Type, Value};
 use ngc_numerics::{Format, Range};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, facts, is_default};
+use super::proof::spelled;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, unify};
 use crate::rewrite::graph::{Term, Terms, normalized};
 use crate::rewrite::matcher::ROUNDING;
+use crate::rewrite::proof::Line;
 use crate::rewrite::rule::{OpPattern, Pattern};
 
 /// What ends the growth.
@@ -41,6 +45,8 @@ pub struct Application {
     pub rule: usize,
     /// Values of the body that the left side covers, its root first.
     pub values: SmallVec<[Value; 4]>,
+    /// The equality, written out for a proof if one is wanted.
+    pub line: Option<Arc<Line>>,
 }
 
 /// A rule that matched values of the body, but whose conditions are not proven.
@@ -60,6 +66,8 @@ pub struct Growth {
     pub applied: Vec<Application>,
     /// Near matches.
     pub near: Vec<Near>,
+    /// Whether applications are written out for proofs.
+    pub lines: bool,
 }
 
 /// Ways in which one pattern is matched at one class.
@@ -67,7 +75,11 @@ const MAX_MATCHES: usize = 64;
 
 /// Applies rules until nothing changes or a limit is met.
 pub fn saturate(egraph: &mut Egraph<'_>, rules: &RuleSet, limits: Limits) -> Growth {
-    let mut growth = Growth::default();
+    grow(egraph, rules, limits, Growth::default())
+}
+
+/// As [`saturate`], on top of what was done before.
+pub fn grow(egraph: &mut Egraph<'_>, rules: &RuleSet, limits: Limits, mut growth: Growth) -> Growth {
     let room = egraph.total_size() + limits.nodes;
     // By rule: rounds for which it is still banned, and how often it was.
     let mut bans = vec![(0usize, 0u32); rules.rules().len()];
@@ -286,7 +298,19 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
     }
     let left = m.left.add(egraph);
     let reason = format!("{}", growth.applied.len());
-    growth.applied.push(Application { rule: rule.id, values });
+    let line = growth.lines.then(|| {
+        let terms = m.bindings.iter().filter_map(|(_, bound)| match bound {
+            Bound::Term(Term::Made(n)) => Some((*n, spelled(egraph, Id::from(*n as usize), 0))),
+            _ => None,
+        });
+        let terms: FxHashMap<u32, Pattern> = terms.collect();
+        let spell = |t: Term| match t {
+            Term::Made(n) => terms[&n].clone(),
+            Term::Value(v) => crate::rewrite::proof::value(v),
+        };
+        Line::new(rule, &Classes(egraph), &m.bindings, &spell)
+    });
+    growth.applied.push(Application { rule: rule.id, values, line });
     egraph.union_trusted(left, right, reason)
 }
 
