@@ -43,7 +43,7 @@ pub struct Examples {
 /// Searches instances of the rule.
 pub fn search(context: &Context, rules: &RuleSet, rule: &CompiledRule) -> Examples {
     let mut random = Random::seeded(&rule.rule.name);
-    let (mut better, mut not): (Option<(f64, Example)>, Option<(f64, Example)>) = (None, None);
+    let (mut better, mut not): (Best, Best) = (None, None);
     let points = [Points::Any, Points::Large, Points::Tiny, Points::Any, Points::Special];
     for trial in 0..TRIALS {
         let aim = Aim {
@@ -73,7 +73,10 @@ pub fn search(context: &Context, rules: &RuleSet, rule: &CompiledRule) -> Exampl
     Examples { better: better.map(|(_, e)| e), not: not.map(|(_, e)| e) }
 }
 
-fn keep(best: &mut Option<(f64, Example)>, score: f64, example: Example) {
+/// The best example so far, with its score.
+type Best = Option<(f64, Example)>;
+
+fn keep(best: &mut Best, score: f64, example: Example) {
     if best.as_ref().is_none_or(|(known, _)| score > *known) {
         *best = Some((score, example));
     }
