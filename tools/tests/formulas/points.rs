@@ -29,7 +29,7 @@ const REACH: f64 = 1024.0;
 /// Candidates after which no more points are sought, as a multiple of the points wanted.
 const TRIES: usize = 100;
 
-/// Points at which the precondition holds and the formula is defined and finite in its format.
+/// Points at which the precondition holds and the formula is defined; its value may overflow the format.
 pub fn draw(
     formula: &Real<'_>,
     holds: &Real<'_>,

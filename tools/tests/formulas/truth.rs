@@ -64,10 +64,10 @@ pub enum Truth {
 }
 
 impl Truth {
-    /// The value rounded to a format; none where there is none, or where it is beyond the greatest.
+    /// The value rounded to a format, infinite where it is beyond the greatest; none where there is none.
     pub fn rounded(&self, format: Format) -> Option<f64> {
         match self {
-            Truth::Value(value) => Some(format.round_real(&value.lo)).filter(|x| x.is_finite()),
+            Truth::Value(value) => Some(format.round_real(&value.lo)),
             _ => None,
         }
     }
@@ -105,7 +105,9 @@ impl<'m> Real<'m> {
                 return Truth::Undefined;
             }
             let (lo, hi) = (format.round_real(&value.lo), format.round_real(&value.hi));
-            if !value.may_be_nan && lo == hi && (lo == 0.0 || is_narrow(&value)) {
+            // What rounds to zero or overflows is known well enough.
+            let settled = lo == 0.0 || lo.is_infinite() || is_narrow(&value);
+            if !value.may_be_nan && lo == hi && settled {
                 return Truth::Value(value);
             }
         }
