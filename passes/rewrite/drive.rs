@@ -187,7 +187,7 @@ fn search(
 
 /// Reports the near matches of a region, but at most one of a rule at a place.
 fn missed(found: &Found<'_>, rules: &RuleSet, rewriter: &Rewriter<'_>, report: &mut Report) {
-    let improved: FxHashSet<Value> = found.solution.better.iter().flat_map(|b| covered(b)).collect();
+    let improved: FxHashSet<Value> = found.solution.better.iter().flat_map(covered).collect();
     for near in found.solution.near.iter().filter(|n| !improved.contains(&n.value)) {
         let rule = &rules.rules()[near.rule].rule;
         let op = rewriter.body().defining_op(found.rename(near.value));

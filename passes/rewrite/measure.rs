@@ -32,7 +32,7 @@ impl Snapshot {
     }
 
     /// The stated ranges of the arguments; if a nominal one is given, that in place of those that nobody stated.
-    fn arguments(&self, nominal: Option<(f64, f64)>) -> Vec<Interval> {
+    fn arguments(&self, nominal: Side) -> Vec<Interval> {
         let (arguments, whole) = (stated(&self.body, self.attrs.get("arg_attrs")), stated(&self.body, None));
         let (Some((lo, hi)), Some(entry)) = (nominal, self.body.entry()) else { return arguments };
         let types = self.body.arguments(entry).iter().map(|&v| self.body.ty(v).format());
@@ -60,7 +60,7 @@ struct Bounds<'s> {
 }
 
 impl<'s> Bounds<'s> {
-    fn of(function: &'s Snapshot, nominal: Option<(f64, f64)>) -> Bounds<'s> {
+    fn of(function: &'s Snapshot, nominal: Side) -> Bounds<'s> {
         let (body, arg_attrs) = (&function.body, function.attrs.get("arg_attrs"));
         let mut flow = Flow::of_function(body, arg_attrs, &function.resources);
         let entry = body.entry().map_or(&[][..], |b| body.arguments(b));
@@ -138,6 +138,9 @@ struct Functional {
     curvature: f64,
 }
 
+/// A nominal range in place of those that nobody stated; none for the stated ones.
+type Side = Option<(f64, f64)>;
+
 /// A figure before and after.
 pub type Pair = (f64, f64);
 
@@ -145,7 +148,7 @@ pub type Pair = (f64, f64);
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Change {
     /// The nominal range in place of those that nobody stated; none if the stated ones were enough.
-    pub nominal: Option<(f64, f64)>,
+    pub nominal: Side,
     /// Format of the value.
     pub format: Option<Format>,
     /// Bound of the absolute error.
@@ -231,7 +234,7 @@ pub fn explain(before: &Snapshot, function: &Function, replaced: &[Replaced], ap
         return;
     }
     let after = Snapshot::of(function);
-    let mut bounds: Vec<(Option<(f64, f64)>, Bounds<'_>, Bounds<'_>)> = Vec::new();
+    let mut bounds: Vec<(Side, Bounds<'_>, Bounds<'_>)> = Vec::new();
     // Values that were replaced again in the same round are steps on the way to the last.
     let later = |n: usize| {
         let new = replaced[n].new;
@@ -259,7 +262,7 @@ pub fn explain(before: &Snapshot, function: &Function, replaced: &[Replaced], ap
         if origin[n].index() >= before.body.num_values() {
             continue;
         }
-        let mut change = |nominal: Option<(f64, f64)>| {
+        let mut change = |nominal: Side| {
             let at = bounds.iter().position(|(side, ..)| *side == nominal).unwrap_or_else(|| {
                 bounds.push((nominal, Bounds::of(before, nominal), Bounds::of(&after, nominal)));
                 bounds.len() - 1
@@ -276,11 +279,7 @@ pub fn explain(before: &Snapshot, function: &Function, replaced: &[Replaced], ap
     }
 }
 
-fn compare(
-    (old, x): (&Bounds<'_>, Value),
-    (new, y): (&Bounds<'_>, Value),
-    nominal: Option<(f64, f64)>,
-) -> Change {
+fn compare((old, x): (&Bounds<'_>, Value), (new, y): (&Bounds<'_>, Value), nominal: Side) -> Change {
     let exact = intersect(&old.exact(x), &new.exact(y));
     // What was made in this round lies behind all that was there before.
     let first = old.body.num_values();
@@ -324,7 +323,7 @@ pub struct Totals {
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// The nominal range in place of those that nobody stated; none if the stated ones were enough.
-    pub nominal: Option<(f64, f64)>,
+    pub nominal: Side,
     /// Bound of the absolute error.
     pub absolute: Pair,
     /// Bound of the error relative to the value, or to the floor of the searches' cost.

@@ -17,8 +17,8 @@ use crate::analysis::range::Ranges;
 pub struct Exchange {
     /// Whether remarks are to have figures, before and after.
     pub figures: bool,
-    /// Takes the proofs of each function, if they are wanted.
-    pub proofs: Option<Mutex<BTreeMap<String, Vec<Proof>>>>,
+    /// Takes the proofs of each function, by the place of its op in the module, if they are wanted.
+    pub proofs: Option<Mutex<BTreeMap<usize, Vec<Proof>>>>,
 }
 
 /// What a run did.

@@ -47,7 +47,7 @@ impl Pass for Stabilize {
         &[
             OptionDef {
                 name: "rule-set",
-                kind: OptionKind::Str("stability,precision"),
+                kind: OptionKind::Str("stability,precision,cancellation"),
                 doc: "categories of rules to use, separated by commas; 'all' is every one",
             },
             OptionDef {
@@ -196,7 +196,7 @@ impl Pass for Stabilize {
         }
         if let Some(proofs) = wanted {
             let mut all = proofs.lock().unwrap_or_else(|e| e.into_inner());
-            all.entry(function.name().to_string()).or_default().extend(report.proofs);
+            all.entry(function.op.index()).or_default().extend(report.proofs);
         }
         cx.count("rewrites", report.applied.len());
         cx.count("erased", report.erased);
