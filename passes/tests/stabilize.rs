@@ -5,8 +5,8 @@ use ngc_ir::pass::Function;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Loc, Module, Op, OpState, Type, Value};
 use ngc_numerics::{DType, Evaluator, Format, Mode, Tensor};
 use ngc_passes::rewrite;
-use ngc_passes::rewrite::report::Report;
 use ngc_passes::rewrite::drive::{self, Options, Search};
+use ngc_passes::rewrite::report::Report;
 
 use Format::{Bf16, F16, F32};
 
