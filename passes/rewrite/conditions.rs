@@ -185,10 +185,15 @@ pub const FUNCTIONS: &[Function] = &[
     term("defined", 1, "the exact value exists, be it infinite", |e, _| {
         Ok(Val::Bool(!e.graph.range(e.terms[0]).exact.may_be_nan))
     }),
-    term("real", 1, "finite wherever it is defined: in a bounded range, or computed from finite numbers alone", |e, _| {
-        let r = e.graph.range(e.terms[0]).exact;
-        Ok(Val::Bool(r.lo.is_finite() && r.hi.is_finite() || e.graph.from_finite()))
-    }),
+    term(
+        "real",
+        1,
+        "finite wherever it is defined: in a bounded range, or computed from finite numbers alone",
+        |e, _| {
+            let r = e.graph.range(e.terms[0]).exact;
+            Ok(Val::Bool(r.lo.is_finite() && r.hi.is_finite() || e.graph.inputs_are_finite()))
+        },
+    ),
     term("overflows", 1, "the exact value may lie beyond the finite range of its format", |e, _| {
         Ok(Val::Bool(e.graph.range(e.terms[0]).may_overflow(e.format()?)))
     }),

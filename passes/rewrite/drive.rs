@@ -60,6 +60,10 @@ pub fn stabilize(context: &Context, function: &mut Function, rules: &RuleSet, op
     let local = matches!(options.search, Search::Greedy | Search::Beam);
     let rounds = if local { MOST_ROUNDS } else { MAX_ROUNDS };
     let mut idle = 0;
+    // These say how a form can be regrouped, not which side is the cure.
+    let regroupings = ["all", "cancellation", "reassociation", "distributivity"];
+    let directions: Vec<&str> = rules.categories().into_iter().filter(|c| !regroupings.contains(c)).collect();
+    let cures = rules.select(&directions);
     for round in 0..rounds {
         let before = options.figures.then(|| Snapshot::of(function));
         let mut replaced = Vec::new();
@@ -71,6 +75,7 @@ pub fn stabilize(context: &Context, function: &mut Function, rules: &RuleSet, op
             // Where bounds do not decide, the direction in which a rule is written does.
             let at = |v: Value| open.as_ref().is_none_or(|open| open.contains(&v));
             let missed = std::mem::take(&mut report.missed);
+            let rules = if open.is_some() { &cures } else { rules };
             replaced = directed(context, function, rules, at, (round, options.egraph.proofs), &mut report);
             if open.is_some() {
                 report.missed = missed;

@@ -37,7 +37,7 @@ pub trait Terms {
     /// The widest format in which an op that computes the term is told to accumulate.
     fn accumulates(&self, term: Term) -> Option<Format>;
     /// Whether all that terms are computed from is finite: an infinite value then comes from a pole or from rounding.
-    fn from_finite(&self) -> bool;
+    fn inputs_are_finite(&self) -> bool;
     /// Makes a term, or finds it if it was made before.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ pub struct Graph<'a> {
     /// Number of uses of every value, counted when first asked for.
     uses: OnceCell<Vec<u32>>,
     /// Whether arguments and constants are finite, found when first asked for.
-    from_finite: OnceCell<bool>,
+    inputs_are_finite: OnceCell<bool>,
     index: HashMap<Made, u32, FxBuildHasher>,
     /// What a normal-form rule, by its place in the set, shows a term as, after so many views.
     pub(super) views: FxHashMap<(usize, Term, usize), Views>,
@@ -94,7 +94,7 @@ impl<'a> Graph<'a> {
             body,
             ranges,
             uses: OnceCell::new(),
-            from_finite: OnceCell::new(),
+            inputs_are_finite: OnceCell::new(),
             made: Vec::new(),
             index: HashMap::default(),
             views: FxHashMap::default(),
@@ -200,14 +200,14 @@ impl Terms for Graph<'_> {
         }
     }
 
-    fn from_finite(&self) -> bool {
+    fn inputs_are_finite(&self) -> bool {
         let body = self.body;
         let constant = |op: &Op| body.op(*op).def.is_some_and(|d| d.traits.constant);
         let finite = |v: Value| {
             let exact = self.ranges.of(v).exact;
             exact.lo.is_finite() && exact.hi.is_finite()
         };
-        *self.from_finite.get_or_init(|| {
+        *self.inputs_are_finite.get_or_init(|| {
             let arguments = body.entry().map_or(&[][..], |b| body.arguments(b)).iter().copied();
             let constants = body.walk().into_iter().filter(constant).map(|op| body.result(op, 0));
             arguments.chain(constants).all(finite)

@@ -41,8 +41,7 @@ macro_rules! bundle {
 }
 
 /// The bundled rule files: name and text.
-pub const BUNDLED: &[(&str, &str)] =
-    bundle![
+pub const BUNDLED: &[(&str, &str)] = bundle![
     "softmax",
     "exp_log",
     "sigmoid",

@@ -181,7 +181,8 @@ impl Reader {
                 }
                 Node::rule_name => {
                     rule.loc = self.loc(&part);
-                    let text = whole.as_str().get(part.as_span().start() - whole.start()..).unwrap_or_default();
+                    let text =
+                        whole.as_str().get(part.as_span().start() - whole.start()..).unwrap_or_default();
                     rule.text = format!("rule {}", text.trim_end());
                     rule.name = part.as_str().to_string();
                 }

@@ -87,7 +87,10 @@ fn transformer(net: &mut Net<'_>, x: Value) -> Value {
 
 type Make = fn(&mut Net<'_>, Value) -> Value;
 
-const GRAPHS: [(&str, &[usize], (f64, f64), Make); 3] = [
+/// Name, shape of the input, its range, and the graph.
+type Named = (&'static str, &'static [usize], (f64, f64), Make);
+
+const GRAPHS: [Named; 3] = [
     ("perceptron of 4 layers, 16 inputs in [-1, 1]", &[BATCH, 16], (-1.0, 1.0), perceptron),
     ("convolutional network, 8x8 inputs in [0, 1]", &[BATCH, 1, 8, 8], (0.0, 1.0), convolutional),
     ("transformer block, 8 tokens of 16 in [-1, 1]", &[BATCH, 8, 16], (-1.0, 1.0), transformer),

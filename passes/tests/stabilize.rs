@@ -117,7 +117,8 @@ fn cures(
         let report = run(&context, &mut module, search);
         // The order of independent ops is not laid down.
         let (mut found, mut expected) = (ops(&module), expected.to_vec());
-        (found.sort(), expected.sort());
+        found.sort();
+        expected.sort();
         assert_eq!(found, expected, "{search:?}: {report:#?}");
         let after = evaluate(&context, &module, inputs);
         assert!(!wrong(&after), "{search:?}, after: {after:?}, exact: {exact:?}");

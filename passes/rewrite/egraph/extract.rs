@@ -11,12 +11,11 @@ use egg::{Id, Language};
 use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::Function;
 use ngc_ir::{AttrDict, Block, Body, Builder, Context, Ident, Loc, Op, Type, Value};
-use ngc_numerics::figures::intersect;
 use ngc_numerics::{Interval, Range};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::language::{Data, Egraph, Node, Parts, facts, parts};
+use super::language::{Data, Egraph, Node, Parts, common, facts, parts};
 use crate::rewrite::cost::{Key, Weights, key};
 
 /// A term of a class: its root, over the choices of the operands' classes.
@@ -109,7 +108,7 @@ impl<'a> Scratch<'a> {
 
     fn learn(&mut self, class: Id, value: Value) {
         let exact = self.flow.range(value).exact;
-        self.exact.entry(class).and_modify(|known| *known = intersect(known, &exact)).or_insert(exact);
+        self.exact.entry(class).and_modify(|known| *known = common(known, &exact)).or_insert(exact);
     }
 
     /// Writes an op down, and adds up what it costs.

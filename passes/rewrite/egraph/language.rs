@@ -126,7 +126,7 @@ impl<'a> World<'a> {
     }
 
     /// Whether leaves and constants are finite.
-    pub fn from_finite(&self) -> bool {
+    pub fn inputs_are_finite(&self) -> bool {
         let finite = |x: &Interval| x.lo.is_finite() && x.hi.is_finite();
         !self.infinite && self.leaves.iter().all(|(_, facts)| finite(&facts.exact))
     }
@@ -224,7 +224,7 @@ impl<'a> Analysis<Node> for World<'a> {
 
     fn merge(&mut self, a: &mut Data, b: Data) -> DidMerge {
         let (Data::Term(a), Data::Term(b)) = (a, b) else { return DidMerge(false, false) };
-        let exact = intersect(&a.exact, &b.exact);
+        let exact = common(&a.exact, &b.exact);
         let uniform = a.uniform.or(b.uniform);
         let merged = DidMerge(
             exact != a.exact || uniform != a.uniform || !b.values.is_empty(),
@@ -233,6 +233,17 @@ impl<'a> Analysis<Node> for World<'a> {
         (a.exact, a.uniform) = (exact, uniform);
         a.values.extend(b.values);
         merged
+    }
+}
+
+/// What two terms of a class say of its values together. One that may be undefined says nothing of the values where it is:
+/// `exp(log(x))` is not negative, while `x` may be.
+pub fn common(a: &Interval, b: &Interval) -> Interval {
+    match (a.may_be_nan, b.may_be_nan) {
+        (false, false) => intersect(a, b),
+        (true, false) => *b,
+        (false, true) => *a,
+        (true, true) => a.hull(*b),
     }
 }
 

@@ -359,8 +359,8 @@ impl Terms for Classes<'_, '_> {
         self.facts(term).is_none_or(|f| f.values.iter().map(uses).sum::<u32>() <= 1)
     }
 
-    fn from_finite(&self) -> bool {
-        self.0.analysis.from_finite()
+    fn inputs_are_finite(&self) -> bool {
+        self.0.analysis.inputs_are_finite()
     }
 
     fn accumulates(&self, term: Term) -> Option<Format> {

@@ -77,7 +77,12 @@ fn probabilities_have_relative_errors() {
         let u = Format::F32.unit_roundoff();
         // A difference of 160 is off by 128 u, which the exponential makes relative, of each term and of the sum. Half
         // the least number is u of the least normal one; a term and the quotient may underflow.
-        assert!(relative < (2.0 * 128.0 + n as f64 + 6.0) * u, "{n}: {relative:e} {:?} {:?}", p.mixed, p.range);
+        assert!(
+            relative < (2.0 * 128.0 + n as f64 + 6.0) * u,
+            "{n}: {relative:e} {:?} {:?}",
+            p.mixed,
+            p.range
+        );
         assert!(relative > 128.0 * u);
     }
 }
