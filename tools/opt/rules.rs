@@ -168,7 +168,7 @@ fn list(rules: &[&CompiledRule]) -> String {
 fn explain(context: &Context, rules: &RuleSet, rule: &CompiledRule) -> String {
     let mut out = format!("{} ({})\n\n", rule.rule.name, rule.rule.file);
     out.push_str(&Explanation::new(context, rules, rule).markdown());
-    let reports = verify_rules(context, rules, &[rule], Effort::default(), &|| {});
+    let reports = verify_rules(context, rules, &[rule], Effort { derive: true, ..Effort::default() }, &|| {});
     for report in reports {
         let _ = match &report.failure {
             None => writeln!(out, "\nVerified {}.", verified(&report)),
@@ -194,7 +194,7 @@ fn verify(
     output: &str,
 ) -> Result<bool, String> {
     let (progress, done) = (Progress::new("verifying rules"), AtomicUsize::new(0));
-    let reports = verify_rules(context, all, wanted, Effort::default(), &|| {
+    let reports = verify_rules(context, all, wanted, Effort { derive: true, ..Effort::default() }, &|| {
         progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, wanted.len());
     });
     drop(progress);

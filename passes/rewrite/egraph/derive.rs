@@ -15,7 +15,7 @@ use crate::rewrite::region::Cut;
 const AXIOMS: &str = include_str!("../rules/axioms.ngr");
 
 /// Enough for a dozen steps of algebra.
-const LIMITS: Limits = Limits { nodes: 6000, rounds: 8, matches: 512 };
+const LIMITS: Limits = Limits { nodes: 2500, rounds: 7, matches: 512 };
 
 /// The axioms, read when first asked for.
 ///

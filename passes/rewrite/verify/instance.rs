@@ -9,6 +9,7 @@ use ngc_ir::{
 use ngc_numerics::{DType, Data, Enclosure, Evaluator, Format, Interval, Mode, Tensor};
 use rug::Float;
 
+use super::super::egraph::derive::derive;
 use super::draw::{Aim, Draw, Variables};
 use crate::analysis::range::Ranges;
 use crate::rewrite::apply::{Refusal, Replacement, instantiate};
@@ -62,6 +63,11 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// Whether the axioms lead from the left side to the right.
+    pub fn is_derived(&self, context: &Context) -> bool {
+        self.right.is_some_and(|right| derive(context, &self.body, self.left, right).is_some())
+    }
+
     /// The left side on random shapes, attributes, constants and inputs; nothing if they do not fit together.
     pub fn draw(
         context: &Context,

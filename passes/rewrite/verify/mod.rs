@@ -36,11 +36,13 @@ pub struct Effort {
     pub bounded: usize,
     /// Instances to draw for each edge before it counts as excluded by the conditions.
     pub probes: usize,
+    /// Whether to look for a derivation from the axioms.
+    pub derive: bool,
 }
 
 impl Default for Effort {
     fn default() -> Effort {
-        Effort { points: 1000, shapes: 5, trials: 160_000, bounded: 12, probes: 48 }
+        Effort { points: 1000, shapes: 5, trials: 160_000, bounded: 12, probes: 48, derive: false }
     }
 }
 
@@ -49,6 +51,8 @@ impl Default for Effort {
 pub enum Established {
     /// Both sides were evaluated at [`BITS`] bits or more.
     Evaluation,
+    /// That, and equality saturation led from one side to the other by the axioms alone.
+    Derivation,
 }
 
 impl Established {
@@ -56,6 +60,7 @@ impl Established {
     pub fn name(self) -> &'static str {
         match self {
             Established::Evaluation => "evaluation",
+            Established::Derivation => "derivation from the axioms, and evaluation",
         }
     }
 }
@@ -273,6 +278,9 @@ impl<'a> Check<'a> {
         self.report.instances += 1;
         if points == 0 {
             return Ok(0);
+        }
+        if std::mem::take(&mut self.effort.derive) && instance.is_derived(self.context) {
+            self.report.established = Established::Derivation;
         }
         let types = instance.types();
         if !self.seen.contains(&types) {
