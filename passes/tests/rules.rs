@@ -191,7 +191,7 @@ fn commuted_spellings_are_derived() {
 fn conditions_are_needed_or_listed() {
     let context = ngc_dialects::context();
     let rules = bundled();
-    let effort = Effort { points: 100, shapes: 4, trials: 1200, bounded: 2, probes: 24 };
+    let effort = Effort { points: 100, shapes: 4, trials: 1200, bounded: 2, probes: 24, derive: false };
     let of = |rule: &'static CompiledRule| (0..rule.rule.conditions.len()).map(move |n| (rule, n));
     let all: Vec<_> = rules.rules().iter().flat_map(of).collect();
     let reports: Vec<Report> = all
