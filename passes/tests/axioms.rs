@@ -9,8 +9,10 @@ use ngc_passes::rewrite::verify::{Effort, verify_rule};
 fn axioms_hold_where_they_are_evaluated() {
     let context = ngc_dialects::context();
     let set = axioms().expect("the axioms are well formed");
+    // Equalities of real numbers: what they give at infinities only matters for rules that are applied to programs.
+    let effort = Effort { points: 300, probes: 0, ..Effort::default() };
     for rule in set.rules() {
-        let report = verify_rule(&context, set, rule, Effort { points: 300, ..Effort::default() });
+        let report = verify_rule(&context, set, rule, effort);
         assert!(report.passed(), "{}: {:?}", report.rule, report.failure);
     }
 }
