@@ -7,11 +7,13 @@
 mod bounds;
 pub mod builtin;
 pub mod docs;
+mod flow;
 pub mod fold;
 pub mod func;
 mod known;
 mod lemmas;
 pub mod ng;
+mod pointwise;
 mod relative;
 mod simplify;
 pub mod transfer;

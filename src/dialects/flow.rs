@@ -1,0 +1,202 @@
+//! Runs the transfer functions of ops over a body.
+
+use ngc_ir::{Attr, Body, Op, Resources, Type, Value};
+use ngc_numerics::figures::{intersect, magnitude, widen};
+use ngc_numerics::{ConstantFacts, Enclosure, Figures, Flags, Interval, Mixed, Range, Tensor, weights};
+use smallvec::SmallVec;
+
+use crate::known::Known;
+use crate::relative::{self, Term};
+use crate::transfer::{followed, transfer_known};
+
+/// What is known of the values of a body: ranges, and bounds of the error of each computed value, absolute and relative.
+///
+/// An error that is finite says: where the exact value is finite, the computed one is finite and no farther from it;
+/// where it is infinite, so is the computed one, alike.
+#[derive(Clone, Debug, Default)]
+pub struct Flow {
+    pub(crate) known: Known,
+    ranges: Vec<Range>,
+    errors: Vec<f64>,
+    mixed: Vec<Mixed>,
+}
+
+impl Flow {
+    /// Of a function's body: its constants may lie in the resources of its module, and `arg_attrs`, the function's
+    /// attribute of that name, may bound extents of its arguments.
+    pub fn of_function(body: &Body, arg_attrs: Option<&Attr>, resources: &Resources) -> Flow {
+        let mut flow = Flow { known: Known::new(resources.clone()), ..Flow::default() };
+        let dicts = arg_attrs.and_then(Attr::as_array).unwrap_or_default();
+        let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
+        for (&argument, dict) in arguments.iter().zip(dicts) {
+            if let Attr::Dict(dict) = dict {
+                flow.known.state_extents(argument, body.ty(argument), dict.get("ng.dim_range"));
+            }
+        }
+        flow
+    }
+
+    /// The tensor of a constant; of one whose elements are all alike a single one, with 1 for each extent.
+    pub fn constant(&self, value: Value) -> Option<&Tensor> {
+        self.known.constant(value).map(|tensor| &**tensor)
+    }
+
+    /// Facts of a constant, in all and by channel.
+    pub fn constant_facts(&self, value: Value) -> Option<ConstantFacts> {
+        self.constant(value).map(ConstantFacts::of)
+    }
+
+    /// What a value may be, exact or computed.
+    pub fn flags(&self, value: Value) -> Flags {
+        self.known.flags(value, &self.range(value))
+    }
+
+    /// Estimate of the 2-norm of a constant matrix of type `ty`, of the largest in a stack; no bound.
+    pub fn norm2_estimate(&self, value: Value, ty: Type) -> Option<f64> {
+        let (tensor, shape) = (self.constant(value)?, ty.static_shape()?);
+        let &[.., rows, columns] = &shape[..] else { return None };
+        match tensor.as_floats()? {
+            // All elements alike: a product of two vectors.
+            [w] => w.is_finite().then(|| w.abs() * ((rows * columns) as f64).sqrt()),
+            _ => weights::norm2_estimate(tensor),
+        }
+    }
+
+    /// Sets what is known of a value.
+    pub fn set(&mut self, value: Value, range: Range, error: f64) {
+        self.set_mixed(value, range, error, Mixed::absolute(error));
+    }
+
+    /// Narrows what is known of a value by what was found otherwise: its values, exact and computed, and its error,
+    /// absolute and relative.
+    pub fn narrow(&mut self, value: Value, values: &Interval, error: f64, relative: Mixed) {
+        let Range { exact, computed } = self.range(value);
+        let mut range = Range { exact: intersect(&exact, values), computed: intersect(&computed, values) };
+        let error = settle(&mut range, self.error(value).min(error));
+        let relative = relative.better(self.relative(value), &range.exact, f64::MIN_POSITIVE);
+        self.set_mixed(value, range, error, relative);
+    }
+
+    pub(crate) fn set_mixed(&mut self, value: Value, range: Range, error: f64, mixed: Mixed) {
+        if self.ranges.len() <= value.index() {
+            self.ranges.resize(value.index() + 1, Range::WHOLE);
+            self.errors.resize(value.index() + 1, f64::INFINITY);
+            self.mixed.resize(value.index() + 1, Mixed::UNBOUNDED);
+        }
+        self.ranges[value.index()] = range;
+        self.errors[value.index()] = error;
+        self.mixed[value.index()] = mixed;
+    }
+
+    /// The range of a value.
+    pub fn range(&self, value: Value) -> Range {
+        self.ranges.get(value.index()).copied().unwrap_or(Range::WHOLE)
+    }
+
+    /// The bound of the absolute error of a value.
+    pub fn error(&self, value: Value) -> f64 {
+        self.errors.get(value.index()).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// The bound of the error of a value in relative form. Of all such bounds the one that says most of the values
+    /// nearest to zero; [`error`](Self::error) says more of the greatest.
+    pub fn relative(&self, value: Value) -> Mixed {
+        self.mixed.get(value.index()).copied().unwrap_or(Mixed::UNBOUNDED)
+    }
+
+    fn term(&self, value: Value) -> Term {
+        Term::new(self.range(value), self.error(value), self.relative(value))
+    }
+
+    /// Bounds the results of an op from what is known of its operands; returns the op's own figures.
+    pub fn step(&mut self, body: &Body, op: Op) -> Option<Vec<Figures>> {
+        let values = body.operands(op);
+        let operands: SmallVec<[Range; 4]> = values.iter().map(|&v| self.range(v)).collect();
+        let errors: SmallVec<[f64; 4]> = values.iter().map(|&v| self.error(v)).collect();
+        let alias: SmallVec<[usize; 4]> =
+            values.iter().map(|v| values.iter().position(|w| w == v).unwrap_or(0)).collect();
+        let results = body.result_types(op);
+        if let Some((tensor, facts)) = self.known.read(body, op) {
+            let figures = Figures::constant(facts.interval);
+            let value = body.result(op, 0);
+            self.set(value, figures.range, 0.0);
+            self.known.set_constant(value, tensor, facts.flags);
+            return Some(vec![figures]);
+        }
+        let lent = self.known.lend(values, &operands);
+        let x = lent.operands(&operands);
+        let mut found = body.with_signature(op, |s| transfer_known(s, &x, &alias, &results))?;
+        let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();
+        let steps = body.with_signature(op, |s| followed(s, &x, &terms)).flatten();
+        drop(lent);
+        for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {
+            if let Some(fact) = relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op)) {
+                figures.range.exact = intersect(&figures.range.exact, &fact);
+                figures.range.computed = intersect(&figures.range.computed, &fact);
+            }
+            let ty = results[n];
+            let mut error = figures.error(&errors);
+            let mut mixed = body
+                .with_signature(op, |s| relative::through(s, figures, &terms, &alias, ty))
+                .unwrap_or(Mixed::UNBOUNDED);
+            if let (Some((inner, ends)), Some(format)) = (&steps, ty.format()) {
+                error = error.min(inner.error(ends[n]));
+                mixed = mixed.better(inner.relative(ends[n]), &figures.range.exact, format.min_normal());
+            }
+            let Range { exact, computed } = figures.range;
+            figures.range.computed = intersect(&computed, &relative::reach(&exact, &mixed));
+            if mixed.is_finite() {
+                error = error.min(mixed.at_most(magnitude(&exact)));
+            }
+            let error = settle(&mut figures.range, error);
+            self.set_mixed(value, figures.range, error, mixed);
+        }
+        self.known.step(body, op, &operands, &found);
+        Some(found)
+    }
+}
+
+/// Narrows the range by the error, and the error by the range.
+pub fn settle(range: &mut Range, error: f64) -> f64 {
+    let Range { exact, computed } = *range;
+    if error.is_finite() {
+        range.computed = intersect(&computed, &widen(&exact, error));
+    }
+    let defined = |x: &Interval| !x.may_be_nan && x.lo.is_finite() && x.hi.is_finite();
+    if !defined(&exact) || !defined(&range.computed) {
+        return error;
+    }
+    let apart = |a: f64, b: f64| if a == b { 0.0 } else { (a - b).next_up() };
+    error.min(apart(exact.hi, range.computed.lo).max(apart(range.computed.hi, exact.lo)).max(0.0))
+}
+
+/// What intervals lose, NaN aside: a value less its own maximum is not positive, and a term over the sum of all is at most 1.
+fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
+    let ([x, y], [range, _]) = (body.operands(op), operands) else { return None };
+    let whole = |of: Op| {
+        let keeps = body.with_signature(of, |s| s.flag("keepdims")) == Some(true);
+        keeps || body.ty(body.result(of, 0)).shape().is_some_and(<[_]>::is_empty)
+    };
+    let reduction = body.defining_op(*y)?;
+    if body.operands(reduction) != [*x] || !whole(reduction) {
+        return None;
+    }
+    let finite = |x: Interval| !x.may_be_nan && x.lo.is_finite() && x.hi.is_finite();
+    match (body.name(op), body.name(reduction)) {
+        ("ng.sub", "ng.reduce_max") => Some(Enclosure { lo: f64::NEG_INFINITY, hi: 0.0, may_be_nan: true }),
+        ("ng.sub", "ng.reduce_min") => Some(Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: true }),
+        ("ng.div", "ng.reduce_sum") if finite(range.hull()) && range.hull().lo >= 0.0 => {
+            // Rounding is monotone, so no partial sum of an order without compensation is below a term of it.
+            let plain = body.with_signature(reduction, |s| {
+                s.attr("accumulate").is_none()
+                    && matches!(
+                        s.sum_method(),
+                        ngc_numerics::SumMethod::Naive | ngc_numerics::SumMethod::Pairwise
+                    )
+            });
+            // A quotient 0 / 0 keeps its flag; an infinite sum gives 0.
+            (plain == Some(true)).then_some(Enclosure { lo: 0.0, hi: 1.0, may_be_nan: true })
+        }
+        _ => None,
+    }
+}
