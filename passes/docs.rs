@@ -101,7 +101,7 @@ pub fn rules_markdown(context: &Context, rules: &RuleSet) -> Vec<(String, String
         let sections: Vec<String> =
             members.par_iter().with_max_len(1).map(|rule| section(context, rules, rule)).collect();
         for rule in members.iter().map(|c| &c.rule) {
-            let (Rule { name, category, .. }, label, summary) = (rule, rule.label.name(), rule.summary());
+            let (Rule { name, category, .. }, label, summary) = (&**rule, rule.label.name(), rule.summary());
             let _ =
                 writeln!(index, "| [{name}](rules/{family}.md#{name}) | {category} | {label} | {summary} |");
         }

@@ -1,6 +1,7 @@
 //! Checks rules against the declared ops and prepares them for matching: commuted spellings, both ways, an index.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use ngc_ir::op_def::Arity;
 use ngc_ir::{Context, Diagnostic, Diagnostics, Ident};
@@ -18,10 +19,10 @@ const MAX_SPELLINGS: usize = 256;
 /// A rule in one direction, ready to be matched.
 #[derive(Clone, Debug)]
 pub struct CompiledRule {
-    /// The rule as written, its sides exchanged for the way back of a `<=>`.
-    pub rule: Rule,
+    /// The rule as written, its sides exchanged for the way back of a `<=>`. Shared by the sets that it is in.
+    pub rule: Arc<Rule>,
     /// The left side in all commuted spellings, as written first.
-    pub spellings: Vec<OpPattern>,
+    pub spellings: Arc<[OpPattern]>,
     /// Its place in its set.
     pub id: usize,
 }
@@ -191,7 +192,7 @@ fn compile(context: &Context, rule: Rule) -> Result<CompiledRule, Diagnostics> {
             _ => None,
         })
         .collect();
-    Ok(CompiledRule { rule, spellings, id: 0 })
+    Ok(CompiledRule { rule: Arc::new(rule), spellings, id: 0 })
 }
 
 struct Check<'a> {

@@ -1,5 +1,7 @@
 //! Runs a search over the regions of a function, and replaces what was bettered.
 
+use std::cell::LazyCell;
+
 use ngc_ir::pass::Function;
 use ngc_ir::{Body, Context, Loc, Op, Rewriter, Value};
 use rayon::prelude::*;
@@ -60,10 +62,7 @@ pub fn stabilize(context: &Context, function: &mut Function, rules: &RuleSet, op
     let local = matches!(options.search, Search::Greedy | Search::Beam);
     let rounds = if local { MOST_ROUNDS } else { MAX_ROUNDS };
     let mut idle = 0;
-    // These say how a form can be regrouped, not which side is the cure.
-    let regroupings = ["all", "cancellation", "reassociation", "distributivity"];
-    let directions: Vec<&str> = rules.categories().into_iter().filter(|c| !regroupings.contains(c)).collect();
-    let cures = rules.select(&directions);
+    let cures = LazyCell::new(|| cures(rules));
     for round in 0..rounds {
         let before = options.figures.then(|| Snapshot::of(function));
         let mut replaced = Vec::new();
@@ -95,6 +94,13 @@ pub fn stabilize(context: &Context, function: &mut Function, rules: &RuleSet, op
     report.totals =
         start.filter(|_| !report.applied.is_empty()).map(|s| measure::totals(context, &s, function));
     report
+}
+
+/// The rules that say which side is the cure, and not only how a form can be regrouped.
+fn cures(rules: &RuleSet) -> RuleSet {
+    let regroupings = ["all", "cancellation", "reassociation", "distributivity"];
+    let directions: Vec<&str> = rules.categories().into_iter().filter(|c| !regroupings.contains(c)).collect();
+    rules.select(&directions)
 }
 
 /// A region and what was found for it, or for the one that it is like.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::ng::infer;
+use ngc_ir::op_def::Default as AttrDefault;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Op, OpDef, Signature, Type, Value};
 use ngc_numerics::Format;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -234,6 +235,17 @@ impl Terms for Graph<'_> {
         self.index.insert(made.clone(), n);
         self.made.push((made, def, ty, range));
         Ok(Term::Made(n))
+    }
+}
+
+/// Whether an attribute says no more than its absence.
+pub(super) fn is_default(value: &Attr, default: AttrDefault) -> bool {
+    match default {
+        AttrDefault::Int(v) => value.as_float() == Some(v as f64),
+        AttrDefault::Float(v) => value.as_float() == Some(v),
+        AttrDefault::Bool(v) => value.as_bool() == Some(v),
+        AttrDefault::Str(v) => value.as_str() == Some(v),
+        _ => false,
     }
 }
 

@@ -4,13 +4,13 @@
 //! right may show another op as it, for example `mul(x, reciprocal(y))` as `div(x, y)`. Such a view is a made term; the
 //! body does not change unless a rule that needed the view is applied.
 
-use ngc_ir::{Attr, Ident, Op};
+use ngc_ir::{Ident, Op};
 use smallvec::SmallVec;
 
 use super::apply::{Refusal, Replacement, replace};
 use super::compile::{CompiledRule, RuleSet};
 use super::conditions::{Bindings, Bound, unify};
-use super::graph::{Graph, Term, Terms, Views};
+use super::graph::{Graph, Term, Terms, Views, is_default};
 use super::rule::{OpPattern, Pattern};
 
 /// How many normal-form rules may follow one another in a view.
@@ -53,7 +53,7 @@ impl Matcher<'_, '_> {
     /// Tries a rule at a term. `when` clauses count unless `always`.
     pub fn attempt(&mut self, rule: &CompiledRule, term: Term, always: bool) -> Attempt {
         let mut refused = Attempt::None;
-        for spelling in &rule.spellings {
+        for spelling in rule.spellings.iter() {
             for m in self.op(spelling, term, &Match::default(), 0) {
                 match self.replacement(rule, term, &m, always) {
                     Ok(right) => return Attempt::Applies(m, right),
@@ -131,7 +131,7 @@ impl Matcher<'_, '_> {
             return known.clone();
         }
         let mut seen = Vec::new();
-        for spelling in &rule.spellings {
+        for spelling in rule.spellings.iter() {
             for view in self.op(spelling, term, &Match::default(), depth) {
                 if let Ok(as_this) = self.replacement(rule, term, &view, false) {
                     seen.push((view.ops, as_this));
@@ -163,7 +163,7 @@ impl Matcher<'_, '_> {
             mentioned
                 || ROUNDING.contains(&name.as_str())
                 || name.as_str().contains('.')
-                || is_default(&node, name, value)
+                || node.def.attribute(name.as_str()).is_some_and(|a| is_default(value, a.default))
         });
         if !plain {
             return Vec::new();
@@ -174,16 +174,5 @@ impl Matcher<'_, '_> {
                 found.iter().flat_map(|m| self.pattern(arg, operand, m, views)).take(MAX_MATCHES).collect();
         }
         found
-    }
-}
-
-fn is_default(node: &super::graph::Node<'_>, name: &Ident, value: &Attr) -> bool {
-    use ngc_ir::op_def::Default;
-    match node.def.attribute(name.as_str()).map(|a| a.default) {
-        Some(Default::Int(v)) => value.as_float() == Some(v as f64),
-        Some(Default::Float(v)) => value.as_float() == Some(v),
-        Some(Default::Bool(v)) => value.as_bool() == Some(v),
-        Some(Default::Str(v)) => value.as_str() == Some(v),
-        _ => false,
     }
 }

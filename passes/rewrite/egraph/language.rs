@@ -4,12 +4,13 @@
 //! one type. How they round differs; that is for extraction to look at.
 
 use egg::{Analysis, DidMerge, EGraph, Id, Language};
-use ngc_ir::op_def::Default as AttrDefault;
 use ngc_ir::{Attr, AttrDict, Context, Ident, OpDef, Signature, Type, Value};
 use ngc_numerics::figures::intersect;
 use ngc_numerics::{Enclosure, Format, Interval, Range};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+
+use crate::rewrite::graph::is_default;
 
 /// A term whose operands are classes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -178,17 +179,6 @@ pub fn parts(egraph: &Egraph<'_>, node: &Node) -> Option<Parts> {
         }
     }
     Some(Parts { def, operands: children[..count].into(), attrs })
-}
-
-/// Whether an attribute says no more than its absence.
-pub fn is_default(value: &Attr, default: AttrDefault) -> bool {
-    match default {
-        AttrDefault::Int(v) => value.as_float() == Some(v as f64),
-        AttrDefault::Float(v) => value.as_float() == Some(v),
-        AttrDefault::Bool(v) => value.as_bool() == Some(v),
-        AttrDefault::Str(v) => value.as_str() == Some(v),
-        _ => false,
-    }
 }
 
 /// The format in which a node is told to accumulate.

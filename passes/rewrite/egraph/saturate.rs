@@ -12,12 +12,12 @@ use ngc_numerics::{Format, Range};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, facts, is_default};
+use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, facts};
 use super::proof::spelled;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, unify};
-use crate::rewrite::graph::{Term, Terms, normalized};
+use crate::rewrite::graph::{Term, Terms, is_default, normalized};
 use crate::rewrite::matcher::ROUNDING;
 use crate::rewrite::proof::Line;
 use crate::rewrite::rule::{OpPattern, Pattern};
@@ -174,7 +174,7 @@ impl Left {
 
 fn search(egraph: &Egraph<'_>, rule: &CompiledRule) -> Vec<Match> {
     let mut out = Vec::new();
-    for pattern in &rule.spellings {
+    for pattern in rule.spellings.iter() {
         let Some(kind) = kind(egraph, pattern) else { continue };
         let classes: Vec<Id> = egraph.classes_for_op(&kind).into_iter().flatten().collect();
         for class in classes {

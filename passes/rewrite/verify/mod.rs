@@ -11,6 +11,8 @@ pub(super) mod draw;
 pub(super) mod instance;
 mod probe;
 
+use std::sync::Arc;
+
 use ngc_ir::{Context, Type};
 use ngc_numerics::{Format, Random};
 use rayon::prelude::*;
@@ -149,7 +151,7 @@ pub fn verify_without(
 ) -> Report {
     let mut weaker = rule.clone();
     if condition < weaker.rule.conditions.len() {
-        weaker.rule.conditions.remove(condition);
+        Arc::make_mut(&mut weaker.rule).conditions.remove(condition);
     }
     let mut check = Check::new(context, rules, &weaker, effort);
     check.whole = Some(rule);
