@@ -4,12 +4,13 @@ use std::fmt;
 
 use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::Function;
-use ngc_ir::{AttrDict, Body, Context, Resources, Value};
+use ngc_ir::{AttrDict, Body, Context, Resources, Type, Value};
 use ngc_numerics::figures::{add, intersect, mul};
-use ngc_numerics::{Enclosure, Figures, Format, Interval, Range};
+use ngc_numerics::{Figures, Format, Interval, Range};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cost::key;
+use super::nominal::{LEAST, Side, spelled, within};
 use super::report::{Effect, Replaced, Step};
 use super::saved::{Saved, saved};
 use crate::analysis::range::stated;
@@ -34,14 +35,12 @@ impl Snapshot {
     /// The stated ranges of the arguments; if a nominal one is given, that in place of those that nobody stated.
     fn arguments(&self, nominal: Side) -> Vec<Interval> {
         let (arguments, whole) = (stated(&self.body, self.attrs.get("arg_attrs")), stated(&self.body, None));
-        let (Some((lo, hi)), Some(entry)) = (nominal, self.body.entry()) else { return arguments };
-        let types = self.body.arguments(entry).iter().map(|&v| self.body.ty(v).format());
+        let (Some(side), Some(entry)) = (nominal, self.body.entry()) else { return arguments };
+        let types = self.body.arguments(entry).iter().map(|&v| self.body.ty(v));
         let each = arguments.into_iter().zip(whole).zip(types);
-        each.map(|((own, whole), format)| match format.filter(|_| own == whole) {
-            Some(f) => Enclosure::new(lo.max(-f.max_finite()), hi.min(f.max_finite())),
-            None => own,
-        })
-        .collect()
+        let floats = |ty: Type| ty.format().is_some();
+        each.map(|((own, whole), ty)| if own == whole && floats(ty) { within(side, ty, &own) } else { own })
+            .collect()
     }
 
     /// Values that the function returns.
@@ -138,9 +137,6 @@ struct Functional {
     curvature: f64,
 }
 
-/// A nominal range in place of those that nobody stated; none for the stated ones.
-type Side = Option<(f64, f64)>;
-
 /// A figure before and after.
 pub type Pair = (f64, f64);
 
@@ -187,7 +183,7 @@ impl Change {
         let rest = [
             Some(("distance", number(self.distance()))),
             self.constant().map(|c| ("constant", number(c))),
-            self.nominal.map(|side| ("nominal", interval(side))),
+            self.nominal.map(|side| ("nominal", spelled(side))),
         ];
         pairs.chain(rest.into_iter().flatten()).collect()
     }
@@ -205,11 +201,6 @@ pub fn number(x: f64) -> String {
     }
 }
 
-/// `|x| <= 8`.
-fn interval((lo, hi): (f64, f64)) -> String {
-    if lo == -hi { format!("|x| <= {hi}") } else { format!("{lo} <= x <= {hi}") }
-}
-
 fn pair((before, after): Pair) -> String {
     format!("{} -> {}", number(before), number(after))
 }
@@ -223,7 +214,7 @@ impl fmt::Display for Change {
             let exponent = format.unit_roundoff().log2();
             write!(f, ", |G - G'| <= C u with C = {}, u = 2^{exponent}", number(c))?;
         }
-        self.nominal.map_or(Ok(()), |side| write!(f, ", nominal {}", interval(side)))
+        self.nominal.map_or(Ok(()), |side| write!(f, ", nominal {}", spelled(side)))
     }
 }
 
@@ -273,7 +264,7 @@ pub fn explain(before: &Snapshot, function: &Function, replaced: &[Replaced], ap
         let mut found = change(r.nominal);
         if r.nominal.is_none() && found.absolute.1.is_infinite() {
             // Bounds on the stated ranges say nothing.
-            found = change(Some((-8.0, 8.0)));
+            found = change(Some(LEAST));
         }
         applied[last].effect = Effect::Change(Box::new(found));
     }
@@ -352,7 +343,7 @@ impl Outcome {
             Some(("relative-error-after", number(self.relative.1))),
             Some(("distance", number(add(self.absolute.0, self.absolute.1)))),
             self.alpha().map(|a| ("alpha", number(a))),
-            self.nominal.map(|side| ("nominal", interval(side))),
+            self.nominal.map(|side| ("nominal", spelled(side))),
         ];
         figures.into_iter().flatten().collect()
     }
@@ -361,7 +352,7 @@ impl Outcome {
     pub fn text(&self, n: usize) -> String {
         let distance = number(add(self.absolute.0, self.absolute.1));
         let alpha = self.alpha().map_or("not known".to_string(), number);
-        let side = self.nominal.map_or(String::new(), |side| format!(", nominal {}", interval(side)));
+        let side = self.nominal.map_or(String::new(), |side| format!(", nominal {}", spelled(side)));
         format!(
             "result {n}: |G - G'| <= Φ_G + Φ_G' = {distance}, error bound {} (relative {}), α = {alpha}{side}",
             pair(self.absolute),
@@ -389,7 +380,7 @@ pub fn totals(context: &Context, before: &Snapshot, function: &Function) -> Tota
     let mut results = outcomes(None);
     if results.iter().any(|r| r.absolute.1.is_infinite()) {
         // Bounds on the stated ranges say nothing.
-        let nominal = outcomes(Some((-8.0, 8.0)));
+        let nominal = outcomes(Some(LEAST));
         for (own, nominal) in results.iter_mut().zip(nominal) {
             if own.absolute.1.is_infinite() {
                 *own = nominal;

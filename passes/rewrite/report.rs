@@ -8,6 +8,7 @@ use ngc_ir::{Body, Loc, Op, Value};
 
 use super::compile::CompiledRule;
 use super::measure::{Change, Totals};
+use super::nominal::Side;
 use super::proof::Proof;
 use super::rule::Rule;
 use crate::analysis::range::Ranges;
@@ -71,7 +72,7 @@ pub struct Replaced {
     /// The steps that led there, by their places among those applied.
     pub steps: Range<usize>,
     /// The nominal range that decided, if one did.
-    pub nominal: Option<(f64, f64)>,
+    pub nominal: Side,
 }
 
 impl Step {

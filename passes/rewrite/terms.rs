@@ -4,19 +4,20 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use ngc_dialects::transfer::Flow;
-use ngc_ir::{AttrDict, Block, Body, Builder, Loc, Op, Type, Value};
-use ngc_numerics::{DType, Enclosure, Interval, Range};
+use ngc_ir::{Loc, Op, Value};
+use ngc_numerics::Interval;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::apply::Refusal;
 use super::compile::RuleSet;
-use super::cost::{Key, Weights, key};
+use super::cost::{Key, Weights};
 use super::egraph::saturate::Near;
 use super::egraph::{Better, Scope, Solution, Step};
 use super::graph::{Graph, Term, Terms};
+use super::judge::Judge;
 use super::matcher::{Attempt, Matcher};
+use super::nominal::{self, Side};
 use super::proof::{Line, applied, value};
 use super::rule::Pattern;
 
@@ -50,7 +51,9 @@ pub struct Terrain<'a> {
     outputs: FxHashSet<Value>,
     /// What was found for outputs so far.
     best: FxHashMap<Value, Term>,
-    judges: Vec<Judge>,
+    /// The stated ranges, then nominal ones.
+    sides: Vec<Sided<'a>>,
+    weights: Weights,
     /// Encloses the value under search on each side; errors are relative to it.
     exact: Vec<Interval>,
     moves: FxHashMap<Term, Rc<[Move]>>,
@@ -86,7 +89,7 @@ pub fn solve<'a>(
         let Some((side, keys)) = terrain.bettered(found.term, start.term) else { continue };
         let plan = terrain.graph.plan(found.term);
         terrain.best.insert(value, found.term);
-        let nominal = terrain.judges[side].side;
+        let nominal = terrain.sides[side].side;
         solution.better.push(Better { value, plan, term: found.term, steps: found.trail, keys, nominal });
     }
     solution.near = terrain.near;
@@ -105,53 +108,53 @@ impl<'a> Terrain<'a> {
             inside: values.iter().copied().collect(),
             outputs: values.iter().copied().filter(|&v| scope.cut.is_output(v)).collect(),
             best: FxHashMap::default(),
-            judges: vec![Judge::new(scope, None, weights)],
+            sides: Vec::new(),
+            weights,
             exact: Vec::new(),
             moves: FxHashMap::default(),
             near: Vec::new(),
             proofs: false,
         };
-        let operands = ops.iter().flat_map(|&op| scope.function.body.operands(op));
-        if operands.copied().any(|v| !terrain.inside.contains(&v) && is_open(scope, v)) {
-            let judges = terrain.nominal().into_iter().map(|side| Judge::new(scope, Some(side), weights));
-            terrain.judges.extend(judges);
+        terrain.on(None);
+        let (body, ranges) = (&scope.function.body, scope.ranges);
+        let operands = ops.iter().flat_map(|&op| body.operands(op)).copied();
+        let open = |v: Value| nominal::is_open(body, ranges, v, &ranges.of(v).exact);
+        if operands.into_iter().any(|v| !terrain.inside.contains(&v) && open(v)) {
+            for side in terrain.nominal() {
+                terrain.on(Some(side));
+            }
         }
         terrain
     }
 
-    /// The ranges on which terms are compared where nothing was stated: the least symmetric one, from 8 doubled, on which
-    /// a value as it stands may not be finite; then those on which it may be.
+    fn on(&mut self, side: Side) {
+        let judge = Judge::new(self.scope.context, self.scope.function, self.weights);
+        self.sides.push(Sided { side, judge, known: FxHashMap::default() });
+    }
+
+    /// Nominal ranges, the first of them one on which a value as it stands fails if there is one.
     fn nominal(&mut self) -> Vec<(f64, f64)> {
         let mut outputs: Vec<Value> = self.outputs.iter().copied().collect();
         outputs.sort();
-        let doubled = std::iter::successors(Some(8.0), |r| Some(r * 2.0)).take_while(|r| *r <= 1024.0);
-        let failing = doubled.map(|r| (-r, r)).find(|&side| {
-            let mut judge = Judge::new(&self.scope, Some(side), self.judges[0].weights);
-            outputs.iter().any(|&v| {
-                let key = self.judged(&mut judge, Term::Value(v)).map(|(value, _)| judge.own_key(value));
-                key.is_none_or(|k| k.non_finite)
-            })
-        });
-        failing.into_iter().chain([(-8.0, 8.0), (0.125, 8.0), (-0.5, 0.5), (0.0625, 0.5)]).collect()
+        nominal::sides(|&side| {
+            self.on(Some(side));
+            let n = self.sides.len() - 1;
+            let mut fails = |&v: &Value| self.own_key(n, Term::Value(v)).is_none_or(|(_, k)| k.non_finite);
+            let failed = outputs.iter().any(&mut fails);
+            self.sides.pop();
+            failed
+        })
     }
 
     /// Values that, as they stand, may not be finite or have no bound relative to themselves.
     fn open(&mut self, ops: &[Op]) -> Vec<Value> {
-        let mut judges = std::mem::take(&mut self.judges);
-        let mut out = Vec::new();
-        for value in ops.iter().map(|&op| self.scope.function.body.result(op, 0)) {
-            let undecided = |judge: &mut Judge| {
-                let Some((found, _)) = self.judged(judge, Term::Value(value)) else { return true };
-                let relative =
-                    judge.flow.error(found) == 0.0 || judge.flow.relative(found).from(0.0).is_finite();
-                !relative || judge.own_key(found).non_finite
-            };
-            if judges.iter_mut().any(undecided) {
-                out.push(value);
-            }
-        }
-        self.judges = judges;
-        out
+        let values = ops.iter().map(|&op| self.scope.function.body.result(op, 0));
+        let sides = 0..self.sides.len();
+        let mut undecided = |n: usize, v: Value| {
+            let found = self.own_key(n, Term::Value(v));
+            found.is_none_or(|(value, key)| !self.sides[n].judge.is_decided(value, &key))
+        };
+        values.filter(|&v| sides.clone().any(|n| undecided(n, v))).collect()
     }
 
     /// What may be done to a term, from its root to its parts, the largest patterns first.
@@ -241,7 +244,7 @@ impl<'a> Terrain<'a> {
 
     /// Compares two spellings: on the stated range, then on the nominal ones, then by what they cost.
     pub fn compare(&mut self, a: Term, b: Term) -> Ordering {
-        for n in 0..self.judges.len() {
+        for n in 0..self.sides.len() {
             let (Some(a), Some(b)) = (self.key(n, a), self.key(n, b)) else { continue };
             let errors = |k: Key| Key { additive: 0.0, ..k };
             let order = errors(a).compare(&errors(b));
@@ -256,7 +259,7 @@ impl<'a> Terrain<'a> {
     /// Whether the cost falls by more than a share of `threshold` from one spelling to the other: whether a value that may
     /// not be finite becomes so, else by the relative, else by the absolute bound, on the first range that tells.
     pub fn falls(&mut self, from: Term, to: Term, threshold: f64) -> bool {
-        for n in 0..self.judges.len() {
+        for n in 0..self.sides.len() {
             let (Some(old), Some(new)) = (self.key(n, from), self.key(n, to)) else { continue };
             if old.non_finite != new.non_finite {
                 return old.non_finite;
@@ -275,7 +278,7 @@ impl<'a> Terrain<'a> {
 
     /// The side on which a spelling betters the original, with the keys of both.
     fn bettered(&mut self, found: Term, original: Term) -> Option<(usize, (Key, Key))> {
-        for n in 0..self.judges.len() {
+        for n in 0..self.sides.len() {
             let (Some(old), Some(new)) = (self.key(n, original), self.key(n, found)) else { continue };
             if new.betters(&old) {
                 return Some((n, (old, new)));
@@ -288,124 +291,64 @@ impl<'a> Terrain<'a> {
     }
 
     fn key(&mut self, n: usize, term: Term) -> Option<Key> {
-        let mut judge = std::mem::take(&mut self.judges[n]);
-        let found = self.judged(&mut judge, term);
-        let key = found.map(|(value, additive)| {
-            let format = judge.body.ty(value).format();
-            key(format, &judge.flow, value, &self.exact[n], additive)
-        });
-        self.judges[n] = judge;
-        key
+        let value = self.judged(n, term)?;
+        Some(self.sides[n].judge.key(value, &self.exact[n]))
+    }
+
+    /// The key of a term among others of its own range.
+    fn own_key(&mut self, n: usize, term: Term) -> Option<(Value, Key)> {
+        let value = self.judged(n, term)?;
+        let judge = &self.sides[n].judge;
+        Some((value, judge.key(value, &judge.exact(value))))
     }
 
     fn enclosures(&mut self, term: Term) -> Option<Vec<Interval>> {
-        let mut judges = std::mem::take(&mut self.judges);
-        let exact = |judge: &mut Judge| {
-            let (value, _) = self.judged(judge, term)?;
-            Some(judge.flow.range(value).exact)
-        };
-        let found = judges.iter_mut().map(exact).collect();
-        self.judges = judges;
-        found
+        let sides = 0..self.sides.len();
+        sides.map(|n| self.judged(n, term).map(|value| self.sides[n].judge.exact(value))).collect()
     }
 
-    /// The term written down for a judge, and what it costs beside its errors.
-    fn judged(&self, judge: &mut Judge, term: Term) -> Option<(Value, f64)> {
-        if let Some(&known) = judge.known.get(&term) {
+    /// The term written down on a side.
+    fn judged(&mut self, n: usize, term: Term) -> Option<Value> {
+        if let Some(&known) = self.sides[n].known.get(&term) {
             return known;
         }
         let found = match term {
-            Term::Value(v) if !self.inside.contains(&v) => judge.leaf(&self.scope, v),
-            Term::Value(v) if self.best.contains_key(&v) => self.judged(judge, self.best[&v]),
-            _ => self.graph.node(term).and_then(|node| {
-                let operands = node.operands.iter().map(|&o| self.judged(judge, o));
-                let operands = operands.collect::<Option<SmallVec<[(Value, f64); 4]>>>()?;
-                let attrs = node.attrs.clone();
-                judge.write(&self.scope, node.def.name, &operands, attrs)
-            }),
+            Term::Value(v) if !self.inside.contains(&v) => self.leaf(n, v),
+            Term::Value(v) if self.best.contains_key(&v) => self.judged(n, self.best[&v]),
+            _ => {
+                self.graph.node(term).map(|node| (node.def.name, node.operands, node.attrs.clone())).and_then(
+                    |(name, operands, attrs)| {
+                        let operands = operands.iter().map(|&o| self.judged(n, o));
+                        let operands = operands.collect::<Option<SmallVec<[Value; 4]>>>()?;
+                        self.sides[n].judge.write(name.into(), &operands, attrs)
+                    },
+                )
+            }
         };
-        judge.known.insert(term, found);
+        self.sides[n].known.insert(term, found);
         found
     }
-}
 
-/// A body in which terms are written down to be bounded, on one side.
-#[derive(Default)]
-struct Judge {
-    /// The nominal range; none for the stated ones.
-    side: Option<(f64, f64)>,
-    weights: Weights,
-    body: Body,
-    flow: Flow,
-    known: FxHashMap<Term, Option<(Value, f64)>>,
-}
-
-impl Judge {
-    fn new(scope: &Scope<'_>, side: Option<(f64, f64)>, weights: Weights) -> Judge {
-        let mut body = Body::new();
-        let root = body.root();
-        body.add_block(root);
-        let flow = Flow::of_function(&body, None, &scope.function.resources);
-        Judge { side, weights, body, flow, known: FxHashMap::default() }
-    }
-
-    fn block(&mut self) -> Block {
-        let root = self.body.root();
-        self.body.entry().unwrap_or_else(|| self.body.add_block(root))
-    }
-
-    fn leaf(&mut self, scope: &Scope<'_>, value: Value) -> Option<(Value, f64)> {
-        let function = &scope.function.body;
-        if let Some(op) = function.defining_op(value).map(|op| function.op(op))
+    fn leaf(&mut self, n: usize, value: Value) -> Option<Value> {
+        let (body, ranges) = (&self.scope.function.body, self.scope.ranges);
+        let judge = &mut self.sides[n].judge;
+        if let Some(op) = body.defining_op(value).map(|op| body.op(op))
             && op.def.is_some_and(|d| d.traits.constant)
         {
-            return self.write(scope, op.name.as_str(), &[], op.attrs.clone());
+            return judge.write(op.name, &[], op.attrs.clone());
         }
-        let exact = scope.ranges.of(value).exact;
-        let range = match self.side.filter(|_| is_open(scope, value)) {
-            Some((lo, hi)) => match function.ty(value).elem() {
-                Some(DType::Float(f)) => Enclosure::new(lo.max(-f.max_finite()), hi.min(f.max_finite())),
-                _ => Enclosure::new(lo.max(exact.lo), hi.min(exact.hi)),
-            },
-            None => exact,
-        };
-        let block = self.block();
-        let argument = self.body.add_argument(block, function.ty(value), Loc::Unknown);
-        self.flow.set(argument, Range::both(range), 0.0);
-        Some((argument, 0.0))
-    }
-
-    fn write(
-        &mut self,
-        scope: &Scope<'_>,
-        name: &str,
-        operands: &[(Value, f64)],
-        attrs: AttrDict,
-    ) -> Option<(Value, f64)> {
-        let values: SmallVec<[Value; 4]> = operands.iter().map(|(v, _)| *v).collect();
-        let block = self.block();
-        let mut b = Builder::at_end(scope.context, &mut self.body, block, Loc::Unknown);
-        let value = b.emit(name, &values, attrs).ok()?;
-        let op = self.body.defining_op(value)?;
-        let figures = self.flow.step(&self.body, op)?;
-        let types: SmallVec<[Type; 4]> = values.iter().map(|&v| self.body.ty(v)).collect();
-        let own = self.weights.of(self.body.op(op).def?, &types, self.body.ty(value), figures.first()?);
-        Some((value, own + operands.iter().map(|(_, cost)| cost).sum::<f64>()))
-    }
-
-    fn own_key(&self, value: Value) -> Key {
-        key(self.body.ty(value).format(), &self.flow, value, &self.flow.range(value).exact, 0.0)
+        let (ty, exact) = (body.ty(value), ranges.of(value).exact);
+        let side = self.sides[n].side.filter(|_| nominal::is_open(body, ranges, value, &exact));
+        let range = side.map_or(exact, |side| nominal::within(side, ty, &exact));
+        Some(self.sides[n].judge.argument(ty, range))
     }
 }
 
-/// Whether nobody stated the range of the value, or it is not finite.
-fn is_open(scope: &Scope<'_>, value: Value) -> bool {
-    let body = &scope.function.body;
-    let constant =
-        body.defining_op(value).and_then(|op| body.op(op).def).is_some_and(|def| def.traits.constant);
-    let x = scope.ranges.of(value).exact;
-    !constant
-        && (x.may_be_nan || !x.lo.is_finite() || !x.hi.is_finite() || scope.ranges.is_unknown(body, value))
+/// Terms on the stated ranges or on a nominal one.
+struct Sided<'a> {
+    side: Side,
+    judge: Judge<'a>,
+    known: FxHashMap<Term, Option<Value>>,
 }
 
 /// A term in a proof.

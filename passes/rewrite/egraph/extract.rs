@@ -1,32 +1,29 @@
 //! The best term of every class: a forward fixpoint over keys.
 //!
-//! Terms are judged as they would be if they stood in a body: each is written into a scratch body, over the terms chosen
-//! for its operands, and bounded by the transfer functions there. A term may be better than its parts, so each class is
-//! looked at again whenever a part of it improves.
+//! Each term is written down for a [`Judge`] over the terms chosen for its operands. A term may be better than its parts, so
+//! each class is looked at again whenever a part of it improves.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use egg::{Id, Language};
-use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::Function;
-use ngc_ir::{AttrDict, Block, Body, Builder, Context, Ident, Loc, Op, Type, Value};
-use ngc_numerics::{Interval, Range};
+use ngc_ir::{Body, Context, Op, Value};
+use ngc_numerics::Interval;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::language::{Data, Egraph, Node, Parts, common, facts, parts};
-use crate::rewrite::cost::{Key, Weights, key};
+use crate::rewrite::cost::{Key, Weights};
+use crate::rewrite::judge::Judge;
 
 /// A term of a class: its root, over the choices of the operands' classes.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The root.
     pub node: Node,
-    /// The term in the scratch body.
+    /// The term, as it was written down.
     pub value: Value,
-    /// What it costs beside its error.
-    pub additive: f64,
 }
 
 /// Choices by canonical class.
@@ -44,23 +41,15 @@ pub struct Verdict {
 /// Looks at no class more often than this.
 const MAX_VISITS: usize = 24;
 
-/// A body in which terms are written down to be judged.
+/// The terms of an e-graph on one side, judged.
 pub struct Scratch<'a> {
-    context: &'a Context,
-    body: Body,
-    block: Block,
-    flow: Flow,
+    judge: Judge<'a>,
     /// The leaves, by their number.
     leaves: Vec<Value>,
-    weights: Weights,
     /// Encloses the terms of a class over the reals: what each of those seen says, intersected. Errors are relative to
     /// this, or a term of which less is known would look the better for it.
     exact: FxHashMap<Id, Interval>,
-    /// What was written already.
-    written: FxHashMap<Written, Option<(Value, f64)>>,
 }
-
-type Written = (Ident, SmallVec<[Value; 4]>, AttrDict);
 
 impl<'a> Scratch<'a> {
     /// With leaves of the given ranges; if `constants` is set, those that are constants of `function` stay constants.
@@ -71,86 +60,45 @@ impl<'a> Scratch<'a> {
         constants: bool,
         weights: Weights,
     ) -> Scratch<'a> {
-        let mut body = Body::new();
-        let root = body.root();
-        let block = body.add_block(root);
-        let flow = Flow::default();
-        let (exact, written) = (FxHashMap::default(), FxHashMap::default());
-        let mut scratch = Scratch { context, body, block, flow, leaves: Vec::new(), weights, exact, written };
-        for &(value, range) in leaves {
+        let mut judge = Judge::new(context, function, weights);
+        let leaf = |&(value, range): &(Value, Interval)| {
             let op = function.body.defining_op(value).map(|op| function.body.op(op));
             let constant = op.filter(|op| constants && op.def.is_some_and(|d| d.traits.constant));
-            let made = constant.and_then(|op| scratch.emit(op.name.as_str(), &[], op.attrs.clone()));
-            let made = made.unwrap_or_else(|| {
-                let argument =
-                    scratch.body.add_argument(scratch.block, function.body.ty(value), Loc::Unknown);
-                scratch.flow.set(argument, Range::both(range), 0.0);
-                argument
-            });
-            scratch.leaves.push(made);
-        }
-        scratch
-    }
-
-    fn emit(&mut self, name: &str, operands: &[Value], attrs: AttrDict) -> Option<Value> {
-        let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
-        let value = b.emit(name, operands, attrs).ok()?;
-        let op = self.body.defining_op(value)?;
-        self.flow.step(&self.body, op)?;
-        Some(value)
+            let made = constant.and_then(|op| judge.write(op.name, &[], op.attrs.clone()));
+            made.unwrap_or_else(|| judge.argument(function.body.ty(value), range))
+        };
+        let leaves = leaves.iter().map(leaf).collect();
+        Scratch { judge, leaves, exact: FxHashMap::default() }
     }
 
     /// How good a term of a class is.
-    pub fn key(&self, class: Id, choice: &Choice) -> Key {
-        let exact = self.exact.get(&class).copied().unwrap_or(self.flow.range(choice.value).exact);
-        key(self.body.ty(choice.value).format(), &self.flow, choice.value, &exact, choice.additive)
+    pub fn key(&self, class: Id, value: Value) -> Key {
+        let exact = self.exact.get(&class).copied().unwrap_or(self.judge.exact(value));
+        self.judge.key(value, &exact)
     }
 
     fn learn(&mut self, class: Id, value: Value) {
-        let exact = self.flow.range(value).exact;
+        let exact = self.judge.exact(value);
         self.exact.entry(class).and_modify(|known| *known = common(known, &exact)).or_insert(exact);
-    }
-
-    /// Writes an op down, and adds up what it costs.
-    fn write(&mut self, name: Ident, operands: &[&Choice], attrs: AttrDict) -> Option<(Value, f64)> {
-        let values: SmallVec<[Value; 4]> = operands.iter().map(|c| c.value).collect();
-        let parts: f64 = operands.iter().map(|c| c.additive).sum();
-        let key = (name, values, attrs);
-        if let Some(known) = self.written.get(&key) {
-            return known.map(|(value, own)| (value, own + parts));
-        }
-        let found = self.judge(name, &key.1, key.2.clone());
-        self.written.insert(key, found);
-        found.map(|(value, own)| (value, own + parts))
-    }
-
-    fn judge(&mut self, name: Ident, operands: &[Value], attrs: AttrDict) -> Option<(Value, f64)> {
-        let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
-        let value = b.emit(name.as_str(), operands, attrs).ok()?;
-        let op = self.body.defining_op(value)?;
-        let figures = self.flow.step(&self.body, op)?;
-        let types: SmallVec<[Type; 4]> = operands.iter().map(|&v| self.body.ty(v)).collect();
-        let def = self.body.op(op).def?;
-        Some((value, self.weights.of(def, &types, self.body.ty(value), figures.first()?)))
     }
 
     /// A node over the chosen terms of its operands; nothing if one has none yet.
     pub fn evaluate(&mut self, egraph: &Egraph<'_>, node: &Node, choices: &Choices) -> Option<Choice> {
-        let (value, additive) = match node {
+        let value = match node {
             Node::Attr(_) => return None,
             Node::Number(bits, ty) => {
                 let attr = super::splat(f64::from_bits(*bits), egraph.analysis.ty(*ty)?)?;
-                self.write("ng.constant".into(), &[], [("value", attr)].into())?
+                self.judge.write("ng.constant".into(), &[], [("value", attr)].into())?
             }
-            Node::Value(n) => (self.leaves[*n as usize], 0.0),
+            Node::Value(n) => self.leaves[*n as usize],
             Node::Op(..) => {
                 let Parts { def, operands, attrs } = parts(egraph, node)?;
-                let chosen = operands.iter().map(|&id| choices.get(&egraph.find(id)));
-                let chosen = chosen.collect::<Option<SmallVec<[&Choice; 4]>>>()?;
-                self.write(def.name.into(), &chosen, attrs)?
+                let chosen = operands.iter().map(|&id| Some(choices.get(&egraph.find(id))?.value));
+                let chosen = chosen.collect::<Option<SmallVec<[Value; 4]>>>()?;
+                self.judge.write(def.name.into(), &chosen, attrs)?
             }
         };
-        Some(Choice { node: node.clone(), value, additive })
+        Some(Choice { node: node.clone(), value })
     }
 
     /// Judges the ops of a region as they stand: the key of every value that has a class.
@@ -161,34 +109,29 @@ impl<'a> Scratch<'a> {
         leaves: &[Value],
         class: impl Fn(Value) -> Option<Id>,
     ) -> FxHashMap<Value, Verdict> {
-        let mut known: FxHashMap<Value, Choice> = FxHashMap::default();
-        let choice = |(value, additive)| Choice { node: Node::Attr(None), value, additive };
-        for (n, &leaf) in leaves.iter().enumerate() {
-            known.insert(leaf, choice((self.leaves[n], 0.0)));
-        }
+        let mut known: FxHashMap<Value, Value> =
+            leaves.iter().copied().zip(self.leaves.iter().copied()).collect();
         for &op in ops {
             let value = body.result(op, 0);
             if known.contains_key(&value) {
                 continue;
             }
+            let operands = body.operands(op).iter().map(|v| known.get(v).copied());
+            let operands = operands.collect::<Option<SmallVec<[Value; 4]>>>();
             let data = body.op(op);
-            let found = {
-                let operands = body.operands(op).iter().map(|v| known.get(v)).collect::<Option<Vec<_>>>();
-                operands.and_then(|operands| self.write(data.name, &operands, data.attrs.clone()))
-            };
+            let found = operands.and_then(|o| self.judge.write(data.name, &o, data.attrs.clone()));
             if let Some(found) = found {
                 if let Some(class) = class(value) {
-                    self.learn(class, found.0);
+                    self.learn(class, found);
                 }
-                known.insert(value, choice(found));
+                known.insert(value, found);
             }
         }
-        let verdict = |value: Value, choice: &Choice| {
-            let key = self.key(class(value)?, choice);
-            let relative = key.absolute == 0.0 || self.flow.relative(choice.value).from(0.0).is_finite();
-            Some(Verdict { key, decided: relative && !key.non_finite })
+        let verdict = |(&value, &found): (&Value, &Value)| {
+            let key = self.key(class(value)?, found);
+            Some((value, Verdict { key, decided: self.judge.is_decided(found, &key) }))
         };
-        known.iter().filter_map(|(&value, choice)| Some((value, verdict(value, choice)?))).collect()
+        known.iter().filter_map(verdict).collect()
     }
 
     /// The best term of every class that has one.
@@ -216,9 +159,9 @@ impl<'a> Scratch<'a> {
             for node in &egraph[id].nodes {
                 let Some(found) = self.evaluate(egraph, node, &choices) else { continue };
                 self.learn(id, found.value);
-                let better = choices
-                    .get(&id)
-                    .is_none_or(|old| self.key(id, &found).compare(&self.key(id, old)) == Ordering::Less);
+                let better = choices.get(&id).is_none_or(|old| {
+                    self.key(id, found.value).compare(&self.key(id, old.value)) == Ordering::Less
+                });
                 if better && !reaches(egraph, node, id, &choices) {
                     choices.insert(id, found);
                     improved = true;
@@ -248,7 +191,7 @@ impl Scratch<'_> {
     ) -> Option<Key> {
         let class = egraph.find(class);
         if let Some(known) = settled.get(&class) {
-            return Some(self.key(class, known));
+            return Some(self.key(class, known.value));
         }
         let choice = choices.get(&class)?;
         for &child in choice.node.children() {
@@ -258,7 +201,7 @@ impl Scratch<'_> {
         }
         let found = self.evaluate(egraph, &choice.node, settled)?;
         self.learn(class, found.value);
-        let key = self.key(class, &found);
+        let key = self.key(class, found.value);
         settled.insert(class, found);
         Some(key)
     }

@@ -18,7 +18,7 @@ use egg::{EGraph, Id};
 use ngc_dialects::ng::constant::tensor_to_attr;
 use ngc_ir::pass::Function;
 use ngc_ir::{Attr, Context, Dense, Op, Type, Value};
-use ngc_numerics::{DType, Enclosure, Interval, Tensor};
+use ngc_numerics::{DType, Interval, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -28,6 +28,7 @@ use self::saturate::{Application, Growth, Limits, Near, add, grow};
 use super::compile::RuleSet;
 use super::cost::{Key, Weights};
 use super::graph::{Graph, Plan, Term, Terms};
+use super::nominal::{self, Side};
 use super::proof::Line;
 use super::region::{Cut, Group};
 use crate::analysis::range::Ranges;
@@ -64,7 +65,7 @@ pub struct Better {
     /// Keys of both.
     pub keys: (Key, Key),
     /// The range on which the keys were taken where nothing was stated, if they needed one.
-    pub nominal: Option<(f64, f64)>,
+    pub nominal: Side,
 }
 
 /// A rule applied on the way.
@@ -89,9 +90,6 @@ pub struct Solution {
     /// not decide between their forms.
     pub open: Vec<Value>,
 }
-
-/// The largest magnitude of a nominal range.
-const MOST_NOMINAL: f64 = 1024.0;
 
 /// What a search looks at.
 #[derive(Clone, Copy)]
@@ -196,18 +194,12 @@ impl<'a> Region<'a> {
     }
 
     /// The leaves' ranges, as proven; or nominal ones in place of those that nobody stated or that are not finite.
-    fn leaves(&self, nominal: Option<(f64, f64)>) -> Vec<(Value, Interval)> {
-        let open = |v: Value, x: &Interval| {
-            x.may_be_nan
-                || !x.lo.is_finite()
-                || !x.hi.is_finite()
-                || self.scope.ranges.is_unknown(&self.scope.function.body, v)
-        };
+    fn leaves(&self, nominal: Side) -> Vec<(Value, Interval)> {
+        let (body, ranges) = (&self.scope.function.body, self.scope.ranges);
         let side = |value: Value, facts: &Facts| match nominal {
-            Some((lo, hi)) if open(value, &facts.exact) => match facts.ty.elem() {
-                Some(DType::Float(f)) => Enclosure::new(lo.max(-f.max_finite()), hi.min(f.max_finite())),
-                _ => Enclosure::new(lo.max(facts.exact.lo), hi.min(facts.exact.hi)),
-            },
+            Some(side) if nominal::is_open(body, ranges, value, &facts.exact) => {
+                nominal::within(side, facts.ty, &facts.exact)
+            }
             _ => facts.exact,
         };
         self.egraph.analysis.leaves.iter().map(|(v, facts)| (*v, side(*v, facts))).collect()
@@ -242,7 +234,7 @@ impl<'a> Region<'a> {
         let mut reported: FxHashSet<usize> = FxHashSet::default();
         let mut left: Vec<Value> = outputs.to_vec();
         let mut open: Vec<Value> = Vec::new();
-        let mut sides: VecDeque<Option<(f64, f64)>> = VecDeque::from([None]);
+        let mut sides: VecDeque<Side> = VecDeque::from([None]);
         while let Some(side) = sides.pop_front() {
             let leaves = self.leaves(side);
             let mut scratch = self.scratch(&leaves, options);
@@ -272,7 +264,7 @@ impl<'a> Region<'a> {
                 break;
             }
             // What the stated ranges leave open nominal ones decide.
-            if side.is_none() && self.leaves(Some((-8.0, 8.0))) != leaves {
+            if side.is_none() && self.leaves(Some(nominal::LEAST)) != leaves {
                 sides.extend(self.nominal(&left, ops, options).into_iter().map(Some));
             }
         }
@@ -280,24 +272,20 @@ impl<'a> Region<'a> {
         (out, open)
     }
 
-    /// Nominal ranges: the least symmetric one, from 8 doubled, on which an original term fails; then those on which it
-    /// may be finite.
+    /// Nominal ranges, the first of them one on which an original term fails if there is one.
     fn nominal(&self, outputs: &[Value], ops: &[Op], options: &Options) -> Vec<(f64, f64)> {
-        let fails = |side: (f64, f64)| {
+        nominal::sides(|&side| {
             let leaves = self.leaves(Some(side));
             let found = self.original(&mut self.scratch(&leaves, options), ops, &leaves);
             outputs.iter().any(|v| found.get(v).is_none_or(|verdict| verdict.key.non_finite))
-        };
-        let doubled = std::iter::successors(Some(8.0), |r| Some(r * 2.0)).take_while(|r| *r <= MOST_NOMINAL);
-        let failing = doubled.map(|r| (-r, r)).find(|&side| fails(side));
-        failing.into_iter().chain([(-8.0, 8.0), (0.125, 8.0), (-0.5, 0.5), (0.0625, 0.5)]).collect()
+        })
     }
 
     fn replacement(
         &mut self,
         value: Value,
         keys: (Key, Key),
-        nominal: Option<(f64, f64)>,
+        nominal: Side,
         choices: &Choices,
         growth: &Growth,
         reported: &mut FxHashSet<usize>,
