@@ -1,23 +1,15 @@
 //! The graph: names and what they stand for, nodes in order, and the function around them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use ngc_dialects::ng::constant::{attr_to_tensor, tensor_from_bytes};
-use ngc_ir::{
-    Attr, AttrDict, Blob, Block, Body, Builder, Context, Loc, Module, Op, OpState, Semantics, Signature,
-    Type, Value,
-};
-use ngc_numerics::evaluator::Mode;
-use ngc_numerics::tensor::element_count;
-use ngc_numerics::{Evaluator, Tensor};
+use ngc_ir::{Attr, AttrDict, Context, Loc, Module, Value};
+use ngc_numerics::Tensor;
 
 use super::super::proto::{GraphProto, NodeProto, ValueInfoProto};
 use super::node::Node;
 use super::{ImportOptions, OPERATORS, types, weights};
-use crate::error::{FormatError, Result, invalid, unsupported};
-
-/// Constants of at most this many elements are evaluated while importing: shapes, axes, bounds.
-const MAX_FOLDED: usize = 1024;
+use crate::builder::FunctionBuilder;
+use crate::error::{Result, invalid, unsupported};
 
 /// What a name stands for.
 enum Known {
@@ -28,15 +20,10 @@ enum Known {
 
 /// The graph while it is imported.
 pub(super) struct Graph<'a> {
-    pub(super) context: &'a Context,
     pub(super) options: &'a ImportOptions,
     pub(super) opset: i64,
-    pub(super) body: Body,
-    pub(super) resources: BTreeMap<String, Blob>,
-    block: Block,
+    pub(super) function: FunctionBuilder<'a>,
     names: HashMap<&'a str, Known>,
-    /// Small values whose elements are known.
-    folded: HashMap<Value, Tensor>,
     /// Types that the model declares for values.
     declared: HashMap<&'a str, &'a ValueInfoProto>,
     /// The names of the dimensions of values (empty where there is none); equal names mean equal extents.
@@ -49,18 +36,11 @@ pub(super) fn import<'a>(
     opset: i64,
     options: &'a ImportOptions,
 ) -> Result<Module> {
-    let mut body = Body::new();
-    let root = body.root();
-    let block = body.add_block(root);
     let mut graph = Graph {
-        context,
         options,
         opset,
-        body,
-        block,
-        resources: BTreeMap::new(),
+        function: FunctionBuilder::new(context, options.weights),
         names: HashMap::new(),
-        folded: HashMap::new(),
         declared: HashMap::new(),
         dims: HashMap::new(),
     };
@@ -111,7 +91,7 @@ impl<'a> Graph<'a> {
             }
             let place = format!("input '{name}'");
             let (ty, dims) = types::of(input).map_err(|e| e.within(&place))?;
-            let value = self.body.add_argument(self.block, ty, Loc::name(name));
+            let value = self.function.argument(ty, Loc::name(name));
             self.define(name, Known::Value(value)).map_err(|e| e.within(&place))?;
             let mut attrs = named(name);
             if dims.iter().any(|d| !d.is_empty()) {
@@ -169,7 +149,7 @@ impl<'a> Graph<'a> {
             return Ok(());
         }
         let (declared, _) = types::of(output)?;
-        let found = self.body.ty(value);
+        let found = self.function.body.ty(value);
         if declared.is_compatible(found) {
             return Ok(());
         }
@@ -198,7 +178,7 @@ impl<'a> Graph<'a> {
     /// The elements of a name that stands for a constant.
     pub(super) fn constant(&self, name: &str) -> Result<Option<Tensor>> {
         match self.names.get(name) {
-            Some(Known::Constant(attr)) => self.elements(attr).map(Some),
+            Some(Known::Constant(attr)) => self.function.elements(attr).map(Some),
             Some(Known::Value(value)) => self.constant_of(*value),
             None => {
                 invalid(format!("no earlier node defines '{name}' (nodes must be sorted, without cycles)"))
@@ -208,22 +188,7 @@ impl<'a> Graph<'a> {
 
     /// The elements of a value, if they are known.
     pub(super) fn constant_of(&self, value: Value) -> Result<Option<Tensor>> {
-        if let Some(tensor) = self.folded.get(&value) {
-            return Ok(Some(tensor.clone()));
-        }
-        let op = self.body.defining_op(value).filter(|&op| self.body.name(op) == "ng.constant");
-        op.and_then(|op| self.body.attr(op, "value")).map(|attr| self.elements(attr)).transpose()
-    }
-
-    fn elements(&self, attr: &Attr) -> Result<Tensor> {
-        match attr {
-            Attr::Resource(key, ty) => match self.resources.get(key.as_str()) {
-                Some(blob) => tensor_from_bytes(*ty, &blob.bytes),
-                None => Err(format!("there is no resource '{key}'")),
-            },
-            attr => attr_to_tensor(attr),
-        }
-        .map_err(FormatError::Invalid)
+        self.function.constant_of(value)
     }
 
     /// Whether two dimensions of values have one extent: they are the same, or have the same name.
@@ -234,7 +199,7 @@ impl<'a> Graph<'a> {
         a == b || name(a).is_some_and(|a| name(b) == Some(a))
     }
 
-    /// Emits an op; one whose operands are small constants is evaluated as well.
+    /// Emits an op.
     pub(super) fn emit(
         &mut self,
         name: &str,
@@ -242,100 +207,22 @@ impl<'a> Graph<'a> {
         attrs: AttrDict,
         loc: &Loc,
     ) -> Result<Vec<Value>> {
-        // What the op does not take is a limit of ngc; what does not fit together is a fault of the model.
-        let operand_types: Vec<Type> = operands.iter().map(|&v| self.body.ty(v)).collect();
-        if let Some(def) = self.context.op(name) {
-            Signature { def, operands: &operand_types, attrs: &attrs }
-                .check()
-                .map_err(|e| FormatError::Unsupported(format!("'{name}' {e}")))?;
-        }
-        let mut builder = Builder::at_end(self.context, &mut self.body, self.block, loc.clone());
-        let op = builder.op(name, operands, attrs).map_err(FormatError::Invalid)?;
-        let results: Vec<Value> = self.body.results(op).collect();
-        if let Some(tensors) = self.evaluate(op) {
-            self.folded.extend(results.iter().copied().zip(tensors));
-        }
-        Ok(results)
-    }
-
-    fn evaluate(&self, op: Op) -> Option<Vec<Tensor>> {
-        let small = |v: Value| {
-            let count = element_count(&self.body.ty(v).static_shape()?).ok()?;
-            (count <= MAX_FOLDED).then_some(())
-        };
-        self.body.results(op).try_for_each(|v| small(v).ok_or(())).ok()?;
-        let operands = self.body.operands(op);
-        if operands.is_empty() {
-            return None;
-        }
-        let inputs: Vec<Tensor> = operands
-            .iter()
-            .map(|&v| small(v).and_then(|()| self.constant_of(v).ok()?))
-            .collect::<Option<_>>()?;
-        let inputs: Vec<&Tensor> = inputs.iter().collect();
-        let evaluator = Evaluator::new(Mode::Rounded);
-        self.body.with_signature(op, |signature| match signature.def.semantics {
-            Semantics::Primitive(function) => function(&evaluator, signature, &inputs).ok(),
-            Semantics::Elementwise(function) => {
-                let out = self.body.ty(self.body.result(op, 0)).elem()?;
-                let e = function(signature).ok()?;
-                evaluator.map(e.function, &e.params, &inputs, out).ok().map(|t| vec![t])
-            }
-            Semantics::Decomposition(_) | Semantics::None => None,
-        })?
+        self.function.emit(name, operands, attrs, loc)
     }
 
     /// A constant attribute for a tensor of the model; see [`weights`].
     pub(super) fn weight(&mut self, name: &str, tensor: &super::super::proto::TensorProto) -> Result<Attr> {
-        weights::attribute(&mut self.resources, self.options, name, tensor)
+        weights::attribute(&mut self.function, self.options, name, tensor)
     }
 
-    fn finish(mut self, proto: &GraphProto, arguments: Vec<AttrDict>, results: Vec<Value>) -> Result<Module> {
+    fn finish(self, proto: &GraphProto, arguments: Vec<AttrDict>, results: Vec<Value>) -> Result<Module> {
         let name = proto.name.as_deref().filter(|n| !n.is_empty());
-        let loc = name.map_or(Loc::Unknown, Loc::name);
-        self.emit("func.return", &results, AttrDict::EMPTY, &Loc::Unknown)?;
-        erase_dead(&mut self.body);
-        self.body.shrink_to_fit();
-
-        let inputs: Vec<Type> = self.body.arguments(self.block).iter().map(|&v| self.body.ty(v)).collect();
-        let outputs: Vec<Type> = results.iter().map(|&v| self.body.ty(v)).collect();
-        let Some(def) = self.context.op("func.func") else {
-            return invalid("the dialect 'func' is not registered");
-        };
-        let mut attrs = AttrDict::EMPTY;
-        attrs.set("sym_name", "main");
-        attrs.set("function_type", Type::function(&inputs, &outputs));
-        attrs.set("arg_attrs", Attr::Array(arguments.into_iter().map(Attr::Dict).collect()));
-        let of_result = |o: &ValueInfoProto| Attr::Dict(named(o.name.as_deref().unwrap_or("")));
-        attrs.set("res_attrs", Attr::Array(proto.output.iter().map(of_result).collect()));
-
-        let mut module = Module::new();
-        let Some(top) = module.body.entry() else { return invalid("a module has no block") };
-        let function = module.body.create(OpState { attrs, ..OpState::new(def, loc) });
-        module.body.append(top, function);
-        module.body.set_body(function, self.body);
-        // Weights that only said a shape have become attributes.
-        let used = crate::safetensors::resource_types(&module)?;
-        self.resources.retain(|key, _| used.contains_key(key));
-        module.resources = self.resources.into();
-        Ok(module)
+        let of_result = |o: &ValueInfoProto| named(o.name.as_deref().unwrap_or(""));
+        let attrs = proto.output.iter().map(of_result).collect();
+        self.function.finish(name.map_or(Loc::Unknown, Loc::name), arguments, &results, attrs)
     }
 }
 
 fn named(name: &str) -> AttrDict {
     [("ng.name", Attr::from(name))].into()
-}
-
-/// Erases pure ops that nobody uses: most have computed shapes that are attributes now.
-fn erase_dead(body: &mut Body) {
-    let mut uses = vec![0usize; body.num_values()];
-    let mut order = body.walk();
-    order.iter().flat_map(|&op| body.operands(op)).for_each(|v| uses[v.index()] += 1);
-    while let Some(op) = order.pop() {
-        let pure = body.op(op).def.is_some_and(|d| d.traits.pure);
-        if pure && body.results(op).all(|v| uses[v.index()] == 0) {
-            body.operands(op).iter().for_each(|v| uses[v.index()] -= 1);
-            body.unlink(op);
-        }
-    }
 }

@@ -31,6 +31,7 @@ use ngc_ir::{Context, Module, Value};
 use prost::Message;
 
 use super::proto::ModelProto;
+pub use crate::builder::Weights;
 use crate::error::{FormatError, Result, invalid, unsupported};
 use node::Node;
 
@@ -46,17 +47,6 @@ pub struct ImportOptions {
     pub weights: Weights,
     /// The directory of the model, in which its external data lie; absent: a model with external data is refused.
     pub directory: Option<PathBuf>,
-}
-
-/// Where the elements of a model's larger constants go; small ones always stand in the text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Weights {
-    /// Into the ops, as `dense<...>`.
-    Inline,
-    /// Into the module's resources, as `dense_resource<...>`.
-    /// [`detach_weights`](crate::safetensors::detach_weights) takes them from there into a file of their own.
-    #[default]
-    Resource,
 }
 
 /// Emits the ops of a node and returns its results, in the order of the node's outputs.

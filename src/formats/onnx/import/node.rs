@@ -8,7 +8,7 @@ use ngc_numerics::{DType, Format, Tensor};
 use super::super::proto::{AttributeProto, NodeProto, TensorProto};
 use super::extents::{Extent, extents};
 use super::graph::Graph;
-use super::weights::dense;
+use crate::builder::dense;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 /// A node while it is imported. It remembers what has been read of it.
@@ -208,7 +208,7 @@ impl<'g, 'a> Node<'g, 'a> {
         }
         let shape = self.graph.value(name)?;
         let constant = |v| self.graph.constant_of(v).ok().flatten();
-        let Some(extents) = extents(&self.graph.body, constant, shape, 0) else {
+        let Some(extents) = extents(&self.graph.function.body, constant, shape, 0) else {
             return unsupported(format!("input {i} '{name}' (shape) is neither constant nor made of shapes"));
         };
         // An extent of 0 that is meant rules the other meaning of 0 out.
@@ -245,7 +245,7 @@ impl<'g, 'a> Node<'g, 'a> {
     // Values.
 
     pub(super) fn ty(&self, value: Value) -> Type {
-        self.graph.body.ty(value)
+        self.graph.function.body.ty(value)
     }
 
     pub(super) fn shape(&self, value: Value) -> &'static [Dim] {
