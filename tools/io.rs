@@ -1,12 +1,14 @@
 //! Files in and out.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
 use ngc_ir::Sources;
 use ngc_ir::render::{RenderOptions, render};
 use ngc_ir::text::decode_source;
+
+use crate::progress::Progress;
 
 /// The name of the input `-` in messages.
 const STDIN: &str = "<stdin>";
@@ -31,8 +33,27 @@ pub fn read_bytes(path: &str) -> Result<(String, Vec<u8>), String> {
             .map_err(|e| format!("error: cannot read {STDIN}: {e}"))?;
         return Ok((STDIN.into(), bytes));
     }
-    let bytes = fs::read(path).map_err(|e| format!("error: cannot read '{path}': {e}"))?;
+    let bytes = read_file(Path::new(path)).map_err(|e| format!("error: cannot read '{path}': {e}"))?;
     Ok((path.into(), bytes))
+}
+
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    let (mut bytes, progress) = (Vec::new(), Progress::of_bytes("reading"));
+    bytes.try_reserve_exact(usize::try_from(length).unwrap_or(0))?;
+    while Read::by_ref(&mut file).take(STEP).read_to_end(&mut bytes)? > 0 {
+        progress.update(bytes.len(), bytes.len().max(length as usize));
+    }
+    Ok(bytes)
+}
+
+/// Bytes between two looks at the clock.
+const STEP: u64 = 16 << 20;
+
+/// Whether the standard output is a terminal.
+pub fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 /// Whether [`write_output`] may be expected to succeed, to be asked before long work whose result it is to write.
@@ -85,7 +106,7 @@ fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         _ => {}
     }
     // A link stays a link: its target is replaced.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = followed(path);
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Said without the name of the temporary file.
     fs::metadata(folder)?;
@@ -94,10 +115,30 @@ fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder)?;
-    file.write_all(bytes)?;
+    let progress = Progress::of_bytes("writing");
+    for (n, part) in bytes.chunks(STEP as usize).enumerate() {
+        progress.update(n * STEP as usize, bytes.len());
+        file.write_all(part)?;
+    }
     if let Ok(found) = fs::metadata(&target) {
         file.as_file().set_permissions(found.permissions())?;
     }
     file.persist(&target)?;
     Ok(())
+}
+
+/// Gives a whole file its final name, in the place of what is there; permissions stay those of what is there.
+pub fn replace_file(from: &Path, path: &Path) -> Result<(), String> {
+    let target = followed(path);
+    let rename = || {
+        if let Ok(found) = fs::metadata(&target) {
+            fs::set_permissions(from, found.permissions())?;
+        }
+        fs::rename(from, &target)
+    };
+    rename().map_err(|e| format!("error: cannot write '{}': {e}", path.display()))
+}
+
+fn followed(path: &Path) -> std::path::PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }

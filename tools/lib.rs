@@ -4,6 +4,7 @@
 //! results to files or the standard output; the exit code is 0 on success, 1 on bad input of any kind, 2 on
 //! wrong use, 3 on input that ngc does not support.
 
+pub mod formats;
 pub mod io;
 pub mod load;
 pub mod opt;

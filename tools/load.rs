@@ -1,15 +1,13 @@
 //! Modules from files, ready to evaluate: parsed or imported, with their weights, verified.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use ngc_formats::onnx::import::{ImportOptions, import};
-use ngc_formats::{FormatError, fpcore, safetensors};
-use ngc_ir::text::{ParseOptions, parse_module};
+use ngc_formats::{FormatError, fpcore};
 use ngc_ir::verifier::verify;
-use ngc_ir::{Context, Diagnostic, Diagnostics, Module, Sources};
+use ngc_ir::{Context, Diagnostic, Diagnostics, Loc, Module, Sources};
 
-use crate::{io, show};
+use crate::formats::{Format, Input};
+use crate::show;
 
 /// Why a tool stops.
 pub enum Failure {
@@ -23,6 +21,20 @@ impl Failure {
     /// A message for broken input.
     pub fn new(message: impl Into<String>) -> Failure {
         Failure::Message(message.into(), 1)
+    }
+
+    /// Adds the trouble to what was found, and gives the exit code.
+    pub fn into_diagnostics(self, found: &mut Diagnostics) -> u8 {
+        match self {
+            Failure::Located(diagnostics, code) => {
+                found.0.extend(diagnostics.0);
+                code
+            }
+            Failure::Message(message, code) => {
+                found.error(Loc::Unknown, message.strip_prefix("error: ").unwrap_or(&message));
+                code
+            }
+        }
     }
 
     /// Shows the trouble on the standard error stream and gives the exit code.
@@ -73,59 +85,15 @@ impl From<String> for Failure {
     }
 }
 
-/// Whether the file's name says that it is an ONNX model.
-pub fn is_onnx(path: &str) -> bool {
-    has_extension(path, "onnx")
-}
-
-/// Whether the file's name says that it holds FPCores.
-pub fn is_fpcore(path: &str) -> bool {
-    has_extension(path, "fpcore")
-}
-
-/// Whether a file's name ends so, in either case.
-pub fn has_extension(path: &str, extension: &str) -> bool {
-    Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case(extension))
-}
-
-/// The module of a text that is in the table of sources: FPCores, or else ngc's text. What there is to say about it
-/// goes to `remarks`.
-pub fn read_module(
-    context: &Context,
-    sources: &Sources,
-    file: u16,
-    fpcores: bool,
-    remarks: &mut Diagnostics,
-) -> Result<Module, Failure> {
-    match sources.file(file).filter(|_| fpcores) {
-        Some(source) => {
-            let imported = fpcore::import(context, source, file)?;
-            remarks.0.extend(imported.remarks.0);
-            Ok(imported.module)
-        }
-        None => Ok(parse_module(context, sources, file, &ParseOptions::default())?),
-    }
-}
-
-/// Reads `path` (`.onnx`, `.fpcore`, or ngc's text; `-` is text on the standard input), attaches the weights that it names, and
-/// verifies it. Weights are looked for beside the file.
+/// Reads `path` in the format that its name says (ngc's text where it says none; `-` is text on the standard input),
+/// attaches the weights that it names, and verifies it. Weights are looked for beside the file.
 pub fn load_module(context: &Context, sources: &mut Sources, path: &str) -> Result<Module, Failure> {
-    let directory = Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default();
-    let mut module = if is_onnx(path) {
-        let (name, bytes) = io::read_bytes(path)?;
-        let options = ImportOptions { name, directory: Some(directory.clone()), ..ImportOptions::default() };
-        import(context, &bytes, &options)?
-    } else {
-        let (name, text) = io::read_text(path)?;
-        let file = sources.add(name, text, 1);
-        let mut remarks = Diagnostics::default();
-        let module = read_module(context, sources, file, is_fpcore(path), &mut remarks)?;
-        show(&remarks, sources);
-        module
-    };
+    let input = Input::open(path, None, Some(Format::Ngir))?;
+    let mut remarks = Diagnostics::default();
+    let mut module = input.module(context, sources, &mut remarks)?;
+    show(&remarks, sources);
     verify(context, &module)?;
-    safetensors::attach_weights(&mut module, &directory)
-        .map_err(|e| e.within(format_args!("the weights of '{path}'")))?;
+    input.attach_weights(&mut module)?;
     Ok(module)
 }
 

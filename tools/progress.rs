@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// A bar on the standard error stream that appears after a second, on a terminal only.
 pub struct Progress {
     what: &'static str,
+    steps: &'static str,
     start: Instant,
     bar: OnceLock<ProgressBar>,
 }
@@ -15,7 +16,16 @@ pub struct Progress {
 impl Progress {
     /// Progress of `what`.
     pub fn new(what: &'static str) -> Progress {
-        Progress { what, start: Instant::now(), bar: OnceLock::new() }
+        Progress::in_steps(what, "{pos}/{len}")
+    }
+
+    /// Progress of `what`, whose steps are bytes.
+    pub fn of_bytes(what: &'static str) -> Progress {
+        Progress::in_steps(what, "{binary_bytes}/{binary_total_bytes}")
+    }
+
+    fn in_steps(what: &'static str, steps: &'static str) -> Progress {
+        Progress { what, steps, start: Instant::now(), bar: OnceLock::new() }
     }
 
     /// Says that `done` of `total` steps are done.
@@ -25,7 +35,9 @@ impl Progress {
         }
         let bar = self.bar.get_or_init(|| {
             let bar = ProgressBar::new(total as u64);
-            if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len} {eta}") {
+            if let Ok(style) =
+                ProgressStyle::with_template(&format!("{{msg}} [{{bar:40}}] {} {{eta}}", self.steps))
+            {
                 bar.set_style(style);
             }
             bar.with_message(self.what)

@@ -9,6 +9,7 @@ pub mod fpcore;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
+pub mod resources;
 pub mod safetensors;
 
 pub use builder::Weights;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use ngc_formats::{npz, safetensors};
+use ngc_formats::npz;
 use ngc_ir::pass::Pipeline;
 use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
 use ngc_numerics::{DType, Format as Number};
@@ -78,18 +78,6 @@ pub fn rewriting(flags: &Flags) -> ngc_passes::rewrite::report::Exchange {
     let figures = flags.remarks.is_some() || flags.remarks_filter.is_some() || flags.remarks_output.is_some();
     let proofs = flags.emit_proof.as_ref().map(|_| Mutex::default());
     ngc_passes::rewrite::report::Exchange { figures, proofs }
-}
-
-/// Brings the weights into memory that a module names beside itself; the result are their keys.
-///
-/// # Errors
-/// A message that names the file.
-pub fn attach_weights(module: &mut Module, input: &str) -> Result<Vec<String>, String> {
-    let before: Vec<String> = module.resources.keys().cloned().collect();
-    let folder = Path::new(input).parent().map(Path::to_path_buf).unwrap_or_default();
-    safetensors::attach_weights(module, &folder)
-        .map_err(|e| format!("error: {}", e.within(format_args!("the weights of '{input}'"))))?;
-    Ok(module.resources.keys().filter(|key| !before.contains(key)).cloned().collect())
 }
 
 /// The reports of one module, in the form that is wanted.

@@ -6,16 +6,21 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum}
 use ngc_ir::pass::{Pipeline, Registry, Step};
 use ngc_ir::{Diagnostics, Sources};
 
+use crate::formats;
+
 /// Flags of `ngc-opt` beside those of passes.
 #[derive(Args, Debug)]
 pub struct Flags {
-    /// Module to read; `-` is the standard input
+    /// Module to read, in any format that ngc reads; `-` is the standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub input: String,
 
     /// Where to write the result; `-` is the standard output. A file is replaced whole or not at all
     #[arg(short, value_name = "FILE", default_value = "-")]
     pub output: String,
+
+    #[command(flatten)]
+    pub formats: formats::Flags,
 
     /// Passes to run, as text such as 'builtin.module(func.func(cse,canonicalize{max-iterations=3}))'
     #[arg(long, value_name = "TEXT", help_heading = "Pipeline")]
@@ -236,6 +241,8 @@ fn after_help(registry: &Registry) -> String {
     text.push_str(
         "Examples:\n  \
          ngc-opt model.ngir\n      check a module and print it in canonical form\n  \
+         ngc-opt model.onnx --stabilize -o stable.onnx\n      \
+         rewrite a model into a form that survives floating point; the formats are what the names say\n  \
          ngc-opt model.ngir --canonicalize --cse -o small.ngir\n      simplify\n  \
          ngc-opt model.ngir --pass-pipeline='builtin.module(inline,symbol-dce,func.func(cse))'\n      \
          the same as --inline --symbol-dce --cse\n  \

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ngc_ir::pass::{PassManager, Pipeline, Registry};
-use ngc_ir::text::{PrintOptions, print_module};
+use ngc_ir::text::PrintOptions;
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostics, Sources};
 use ngc_passes::rewrite::library::Library;
 
-use crate::io::{check_output, read_text, write_output};
-use crate::load::{Failure, is_fpcore, read_module};
+use crate::formats::{Content, Format, Input, Target};
+use crate::io::{check_output, write_output};
+use crate::load::Failure;
 use crate::show;
 use flags::{Flags, Invocation};
 use report::Reports;
@@ -49,12 +50,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exi
         }
     };
     match run(invocation, &registry) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("{message}");
-            ExitCode::FAILURE
-        }
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failure.report(&Sources::new()),
     }
 }
 
@@ -66,30 +63,37 @@ struct Driver<'a> {
     pipeline: Pipeline,
     library: Library,
     reports: Reports,
+    target: Target,
     /// Which module of a split file is in hand.
     piece: Option<usize>,
 }
 
-/// Whether all went well; the error is a message about files.
-fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
+/// The exit code.
+fn run(invocation: Invocation, registry: &Registry) -> Result<u8, Failure> {
     let Invocation { mut flags, mut pipeline } = invocation;
     if flags.list_passes {
         write_output("-", flags::list_passes(registry).as_bytes())?;
-        return Ok(true);
+        return Ok(0);
     }
     if let Some(good) = rules::answer(&flags)? {
-        return Ok(good);
+        return Ok(u8::from(!good));
     }
-    let (name, text) = read_text(&flags.input)?;
+    let target = Target::new(&flags.output, &flags.formats)?;
+    let input = Input::open(&flags.input, flags.formats.import, Some(Format::Ngir))?;
+    check_formats(&flags, &input, &target)?;
     if flags.run_reproducer {
-        let recorded = reproducer::read(&text).ok_or_else(|| {
-            format!("error: '{name}' is no reproducer: it does not begin with a line '// pipeline: ...'")
+        let text = input.text.as_deref().unwrap_or_default();
+        let recorded = reproducer::read(text).ok_or_else(|| {
+            format!(
+                "error: '{}' is no reproducer: it does not begin with a line '// pipeline: ...'",
+                input.name
+            )
         })?;
         match flags::parse_pipeline(registry, "<reproducer>", &recorded.pipeline) {
             Ok(parsed) => pipeline = parsed,
             Err((diagnostics, sources)) => {
                 show(&diagnostics, &sources);
-                return Ok(false);
+                return Ok(1);
             }
         }
         flags.verify_each = recorded.verify_each;
@@ -113,31 +117,32 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<bool, String> {
         Ok(library) => library,
         Err((diagnostics, sources)) => {
             show(&diagnostics, &sources);
-            return Ok(false);
+            return Ok(1);
         }
     };
     let reports = Reports::new(&flags);
-    let mut driver = Driver { registry, context, flags, pipeline, library, reports, piece: None };
+    let mut driver = Driver { registry, context, flags, pipeline, library, reports, target, piece: None };
 
-    let mut output = String::new();
-    let mut good = true;
-    if driver.flags.split_input_file {
-        for (index, (first_line, piece)) in split(&text).into_iter().enumerate() {
+    let mut code = 0;
+    let mut output = Content::default();
+    if let (true, Some(text)) = (driver.flags.split_input_file, &input.text) {
+        for (index, (first_line, piece)) in split(text).into_iter().enumerate() {
             if index > 0 && !driver.flags.verify_diagnostics {
-                output.push_str(SPLIT_MARK);
-                output.push('\n');
+                output.bytes.extend(format!("{SPLIT_MARK}\n").into_bytes());
             }
             driver.piece = Some(index);
-            good &= driver.process(&name, piece.into(), first_line, &mut output)?;
+            let piece = input.piece(piece, first_line);
+            let own = driver.process(&piece, &mut output)?;
+            code = if code == 1 { 1 } else { code.max(own) };
         }
     } else {
-        good = driver.process(&name, text.into(), 1, &mut output)?;
+        code = driver.process(&input, &mut output)?;
     }
-    if !driver.flags.verify_diagnostics && (good || driver.flags.split_input_file) {
-        write_output(&driver.flags.output, output.as_bytes())?;
+    if !driver.flags.verify_diagnostics && (code == 0 || driver.flags.split_input_file) {
+        driver.target.write(output)?;
     }
     driver.reports.finish(&driver.flags)?;
-    Ok(good)
+    Ok(code)
 }
 
 /// The pieces of a split file with the numbers of their first lines.
@@ -156,58 +161,74 @@ fn split(text: &str) -> Vec<(u32, &str)> {
     pieces
 }
 
+/// What only text can be asked for.
+fn check_formats(flags: &Flags, input: &Input, target: &Target) -> Result<(), Failure> {
+    let wants_text = match () {
+        () if flags.split_input_file => "--split-input-file",
+        () if flags.verify_diagnostics => "--verify-diagnostics",
+        () if flags.run_reproducer => "--run-reproducer",
+        () => return Ok(()),
+    };
+    if input.text.is_none() {
+        let what = input.format.row().what;
+        return Err(Failure::new(format!("{wants_text} is for text, but '{}' is {what}", input.name)));
+    }
+    if flags.split_input_file && flags.formats.weights.is_some() {
+        return Err(Failure::new(format!("--weights holds those of one module: leave {wants_text} out")));
+    }
+    if flags.split_input_file && target.format != Format::Ngir {
+        return Err(Failure::new(format!(
+            "{} holds one module: leave {wants_text} out",
+            target.format.row().what
+        )));
+    }
+    Ok(())
+}
+
 impl Driver<'_> {
-    /// Takes one module through the pipeline and appends its text. Whether it went well; the error is a message
-    /// about files.
-    fn process(
-        &mut self,
-        name: &str,
-        text: Arc<str>,
-        first_line: u32,
-        output: &mut String,
-    ) -> Result<bool, String> {
+    /// Takes one module through the pipeline and appends it to the output. The result is its exit code; the error is
+    /// trouble with other files.
+    fn process(&mut self, input: &Input, output: &mut Content) -> Result<u8, Failure> {
         let mut sources = Sources::new();
-        let file = sources.add(name, text.clone(), first_line);
         let mut found = Diagnostics::default();
-        let good = self.transform(&sources, file, &mut found, output)?;
-        if self.flags.verify_diagnostics {
-            let problems = expected::check(&text, file, &found, &sources);
+        let code = self.transform(input, &mut sources, &mut found, output)?;
+        if let (true, Some(text)) = (self.flags.verify_diagnostics, &input.text) {
+            let problems = expected::check(text, 0, &found, &sources);
             show(&problems, &sources);
-            return Ok(!problems.has_errors());
+            return Ok(u8::from(problems.has_errors()));
         }
         show(&found, &sources);
-        Ok(good)
+        Ok(code)
     }
 
     fn transform(
         &mut self,
-        sources: &Sources,
-        file: u16,
+        input: &Input,
+        sources: &mut Sources,
         found: &mut Diagnostics,
-        output: &mut String,
-    ) -> Result<bool, String> {
+        output: &mut Content,
+    ) -> Result<u8, Failure> {
         let start = Instant::now();
-        let fpcores = is_fpcore(&self.flags.input);
-        let mut module = match read_module(&self.context, sources, file, fpcores, found) {
+        let mut module = match input.module(&self.context, sources, found) {
             Ok(module) => module,
-            Err(Failure::Located(diagnostics, _)) => {
-                found.0.extend(diagnostics.0);
-                return Ok(false);
-            }
-            Err(Failure::Message(message, _)) => return Err(message),
+            Err(failure) => return Ok(failure.into_diagnostics(found)),
         };
+        let sources: &Sources = sources;
         self.reports.phase("parse", start.elapsed());
         let start = Instant::now();
         if let Err(diagnostics) = verify(&self.context, &module) {
             found.0.extend(diagnostics.0);
-            return Ok(false);
+            return Ok(1);
         }
         self.reports.phase("verify", start.elapsed());
 
         let calibrates = !self.flags.calibrate.is_empty();
         let values = calibrates || self.pipeline.steps.iter().any(|s| s.pass.name() == "explain-nonfinite");
-        let weights =
-            if values { analysis::attach_weights(&mut module, &self.flags.input)? } else { Vec::new() };
+        let attaches = values || self.target.takes_weights();
+        let weights = if attaches { input.attach_weights(&mut module)? } else { Vec::new() };
+        self.target.relocate(&mut module, input)?;
+        // Of another format than ours, a reproducer shows the module that was read, not the text.
+        let original = (input.format != Format::Ngir).then(|| module.clone());
         let exchange = analysis::exchange(&self.flags, &module, sources, &mut found.0)?;
         let rewriting = analysis::rewriting(&self.flags);
         let mut manager = PassManager::new(&self.context);
@@ -241,25 +262,28 @@ impl Driver<'_> {
             let path = if self.flags.verify_diagnostics || sampled {
                 None
             } else {
-                let original = sources.file(file).map_or("", |f| &f.text);
-                Some(reproducer::write(self, original, failure.step, &summary)?)
+                let original = match &original {
+                    Some(module) => reproducer::text(module),
+                    None => input.text.as_deref().unwrap_or_default().to_string(),
+                };
+                Some(reproducer::write(self, &original, failure.step, &summary)?)
             };
             found.error(ngc_ir::Loc::Unknown, summary);
             if let (Some(path), Some(last)) = (path, found.0.last_mut()) {
                 let note = format!("run again with: ngc-opt --run-reproducer {path}");
                 last.notes.push((ngc_ir::Loc::Unknown, note));
             }
-            return Ok(false);
+            return Ok(1);
         }
 
-        if !weights.is_empty() {
+        drop(original);
+        if !weights.is_empty() && !self.target.takes_weights() {
             Arc::make_mut(&mut module.resources).retain(|key, _| !weights.contains(key));
         }
         let start = Instant::now();
-        if output.is_empty() {
-            *output = print_module(&module, &printed);
-        } else {
-            output.push_str(&print_module(&module, &printed));
+        match self.target.content(&mut module, printed) {
+            Ok(content) => output.append(content),
+            Err(failure) => return Ok(failure.into_diagnostics(found)),
         }
         self.reports.phase("print", start.elapsed());
         if !self.flags.split_input_file {
@@ -267,6 +291,6 @@ impl Driver<'_> {
             std::mem::forget(module);
         }
         // A pass may report errors and go on.
-        Ok(!run.report.diagnostics.has_errors())
+        Ok(u8::from(run.report.diagnostics.has_errors()))
     }
 }

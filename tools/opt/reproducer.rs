@@ -1,8 +1,8 @@
 //! Reproducers: the module before the pass that failed, with the pipeline to run, in one file.
 
-use ngc_ir::Sources;
 use ngc_ir::pass::{Failure, FailureKind, PassManager, Pipeline};
 use ngc_ir::text::{ParseOptions, PrintOptions, parse_module, print_module};
+use ngc_ir::{Module, Sources};
 
 use super::Driver;
 use crate::io::write_output;
@@ -73,9 +73,12 @@ fn module_before(driver: &Driver<'_>, original: &str, steps: Pipeline) -> Option
     let mut module = parse_module(&driver.context, &sources, file, &ParseOptions::default()).ok()?;
     let run =
         PassManager { verify_each: false, ..PassManager::new(&driver.context) }.run(&steps, &mut module);
-    run.failure
-        .is_none()
-        .then(|| print_module(&module, &PrintOptions { generic: true, ..PrintOptions::default() }))
+    run.failure.is_none().then(|| text(&module))
+}
+
+/// A module as reproducers hold it.
+pub fn text(module: &Module) -> String {
+    print_module(module, &PrintOptions { generic: true, ..PrintOptions::default() })
 }
 
 /// Reads the head of a reproducer.

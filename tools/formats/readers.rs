@@ -1,0 +1,36 @@
+//! The readers of the table.
+
+use ngc_formats::fpcore;
+use ngc_formats::onnx::{ImportOptions, import};
+use ngc_ir::text::{ParseOptions, parse_module};
+use ngc_ir::{Context, Diagnostics, Module, Sources};
+
+use super::Binary;
+use crate::load::Failure;
+
+pub(super) fn ngir(
+    context: &Context,
+    sources: &Sources,
+    file: u16,
+    _: &mut Diagnostics,
+) -> Result<Module, Failure> {
+    Ok(parse_module(context, sources, file, &ParseOptions::default())?)
+}
+
+pub(super) fn fpcore(
+    context: &Context,
+    sources: &Sources,
+    file: u16,
+    remarks: &mut Diagnostics,
+) -> Result<Module, Failure> {
+    let Some(source) = sources.file(file) else { return Err(Failure::new("there is no text")) };
+    let imported = fpcore::import(context, source, file)?;
+    remarks.0.extend(imported.remarks.0);
+    Ok(imported.module)
+}
+
+pub(super) fn onnx(context: &Context, file: &Binary<'_>, _: &mut Diagnostics) -> Result<Module, Failure> {
+    let options =
+        ImportOptions { name: file.name.into(), directory: file.folder(), ..ImportOptions::default() };
+    Ok(import(context, &file.bytes()?, &options)?)
+}
