@@ -75,6 +75,6 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         debuginfo: arguments.print_debuginfo,
         sources: Some(sources),
     };
-    let content = target.content(&mut module, print)?;
+    let content = target.content(&context, &mut module, print)?;
     target.write(content)
 }

@@ -96,7 +96,7 @@ pub static FORMATS: &[Row] = &[
         what: "an ONNX model",
         extensions: &["onnx"],
         reader: Some(Reader::Binary(readers::onnx)),
-        writer: None,
+        writer: Some(Writer::Binary(writers::onnx)),
     },
     Row {
         format: Format::Pt2,

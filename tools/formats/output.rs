@@ -4,8 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use ngc_formats::resources::inline_resources;
 use ngc_formats::safetensors::{WEIGHTS, detach_weights};
-use ngc_ir::Module;
 use ngc_ir::text::PrintOptions;
+use ngc_ir::{Context, Module};
 use tempfile::TempDir;
 
 use super::input::folder;
@@ -26,6 +26,8 @@ pub struct Target {
 
 /// What a writer is given.
 pub struct Output<'a> {
+    /// The declared ops.
+    pub context: &'a Context,
     /// The module. A writer may change it: it is not used afterwards.
     pub module: &'a mut Module,
     /// How text is printed.
@@ -171,6 +173,7 @@ impl Target {
     /// Names what the format lacks.
     pub fn content<'a>(
         &'a self,
+        context: &'a Context,
         module: &'a mut Module,
         print: PrintOptions<'a>,
     ) -> Result<Content, Failure> {
@@ -185,7 +188,8 @@ impl Target {
             let at = staged.add(path)?;
             detach_weights(module, &at, name).map_err(|e| e.within(path.display()))?;
         }
-        let mut output = Output { module, print, remarks: Vec::new(), path: Path::new(&self.path), staged };
+        let mut output =
+            Output { context, module, print, remarks: Vec::new(), path: Path::new(&self.path), staged };
         let bytes = match self.format.row().writer()? {
             Writer::Text(write) => write(&mut output)?.into_bytes(),
             Writer::Binary(write) => write(&mut output)?,

@@ -1,10 +1,15 @@
 //! The writers of the table.
 
+use std::fs::File;
+use std::io::BufWriter;
+
 use ngc_formats::fpcore::{Language, export};
+use ngc_formats::onnx::{self, ExportOptions};
 use ngc_ir::text::print_module;
 
 use super::Output;
 use crate::load::Failure;
+use crate::progress::Progress;
 
 pub(super) fn ngir(output: &mut Output<'_>) -> Result<String, Failure> {
     Ok(print_module(output.module, &output.print))
@@ -25,4 +30,22 @@ fn formula(output: &mut Output<'_>, language: Language) -> Result<String, Failur
         output.remarks.push(format!("written by their formulas, which round at each step: {ops}"));
     }
     Ok(exported.text)
+}
+
+/// Large weights go to a file of their own, `model.onnx.data` beside `model.onnx`.
+pub(super) fn onnx(output: &mut Output<'_>) -> Result<Vec<u8>, Failure> {
+    let data = format!("{}.data", output.file_name());
+    let options = ExportOptions { external_name: &data, max_inline: onnx::export::MAX_INLINE };
+    let exported = onnx::export(output.context, output.module, &options)?;
+    output.remarks.extend(exported.remarks);
+    if let Some(weights) = exported.external {
+        let at = output.beside(&data)?;
+        let progress = Progress::of_bytes("writing weights");
+        File::create(&at)
+            .and_then(|file| {
+                weights.write(&mut BufWriter::new(file), |done, total| progress.update(done, total))
+            })
+            .map_err(|e| Failure::new(format!("cannot write '{data}': {e}")))?;
+    }
+    Ok(exported.model)
 }

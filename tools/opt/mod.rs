@@ -281,7 +281,7 @@ impl Driver<'_> {
             Arc::make_mut(&mut module.resources).retain(|key, _| !weights.contains(key));
         }
         let start = Instant::now();
-        match self.target.content(&mut module, printed) {
+        match self.target.content(&self.context, &mut module, printed) {
             Ok(content) => output.append(content),
             Err(failure) => return Ok(failure.into_diagnostics(found)),
         }
