@@ -75,23 +75,30 @@ def operator_cases():
         for name in archive.namelist():
             case, part = name.removesuffix(".npy").split("/")
             array = np.load(io.BytesIO(archive.read(name)))
-            model, inputs = cases.get(case, (None, []))
+            model, inputs, expected = cases.get(case, (None, [], []))
             if part == "model":
                 model = array.tobytes()
             elif part.startswith("in_"):
                 inputs = inputs + [array]
-            cases[case] = (model, inputs)
+            elif part.startswith("out_"):
+                expected = expected + [array]
+            cases[case] = (model, inputs, expected)
     return cases
 
 
 def operators(folder):
     equal, other = [], []
-    for case, (model, inputs) in sorted(operator_cases().items()):
+    for case, (model, inputs, expected) in sorted(operator_cases().items()):
         source, target = folder / "in.onnx", folder / "out.onnx"
         source.write_bytes(model)
         try:
             written(source, target)
-            found = distance(outputs(target, inputs), outputs(source, inputs))
+            try:
+                expected = outputs(source, inputs)
+            except Exception:
+                # Kernels of old operator sets are gone; the expected outputs were made by hand.
+                pass
+            found = distance(outputs(target, inputs), expected)
         except Exception as error:
             failed.append(case)
             found = "refused: " + " ".join(str(error).split())[:200]

@@ -1,41 +1,18 @@
 //! Every ONNX operator that is read evaluates to what ONNX Runtime gives (testdata/make_operators.py).
 
-use std::collections::{BTreeMap, BTreeSet};
+mod operator_cases;
 
-use ngc_formats::npz;
+use std::collections::BTreeSet;
+
 use ngc_formats::onnx::import::operators;
 use ngc_formats::onnx::proto::ModelProto;
 use ngc_formats::onnx::{ImportOptions, import};
 use ngc_interp::Interpreter;
 use ngc_ir::verifier::verify;
 use ngc_numerics::evaluator::Mode;
-use ngc_numerics::{DType, Evaluator, Format, Tensor};
+use ngc_numerics::{DType, Evaluator, Format};
+use operator_cases::{Case, cases};
 use prost::Message;
-
-#[derive(Default)]
-struct Case {
-    model: Vec<u8>,
-    inputs: Vec<Tensor>,
-    outputs: Vec<Tensor>,
-}
-
-fn cases() -> BTreeMap<String, Case> {
-    let path = format!("{}/../../testdata/operators.npz", env!("CARGO_MANIFEST_DIR"));
-    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    let mut cases: BTreeMap<String, Case> = BTreeMap::new();
-    // Inputs and outputs are in the order of the archive.
-    for (name, array) in npz::read(&bytes, None).unwrap() {
-        let (case, part) = name.split_once('/').unwrap();
-        let case = cases.entry(case.to_string()).or_default();
-        match part.split('_').next().unwrap() {
-            "model" => case.model = array.as_ints().unwrap().iter().map(|&b| b as u8).collect(),
-            "in" => case.inputs.push(array),
-            "out" => case.outputs.push(array),
-            other => panic!("{name}: {other}"),
-        }
-    }
-    cases
-}
 
 fn check(case: &Case) -> Result<(), String> {
     let context = ngc_dialects::context();

@@ -218,7 +218,8 @@ fn expm1(m: &mut Math<'_, '_>, x: Value) -> Result<Value> {
     m.select(small, near, far)
 }
 
-/// log(u) + (x - (u - 1)) / u with u = 1 + x where |x| < 1, else log(u): the second term is what rounding took from u.
+/// log(u) + (x - (u - 1)) / u with u = 1 + x where |x| < 1, else log(u): the second term is what rounding took from u;
+/// where that was all of x, x itself.
 fn log1p(m: &mut Math<'_, '_>, x: Value) -> Result<Vec<Value>> {
     let one = m.number(1.0, x)?;
     let u = m.binary("ng.add", x, one)?;
@@ -228,7 +229,9 @@ fn log1p(m: &mut Math<'_, '_>, x: Value) -> Result<Vec<Value>> {
     let correction = m.binary("ng.div", lost, u)?;
     let near = m.binary("ng.add", log, correction)?;
     let small = m.within(x, 1.0)?;
-    Ok(vec![m.select(small, near, log)?])
+    let value = m.select(small, near, log)?;
+    let vanished = m.compare("EQ", u, one)?;
+    Ok(vec![m.select(vanished, x, value)?])
 }
 
 /// log x / log base.
