@@ -79,7 +79,10 @@ fn splats_and_properties() {
     let props = |p: &[ngc_formats::onnx::proto::StringStringEntryProto]| -> Vec<(String, String)> {
         p.iter().map(|e| (e.key.clone().unwrap_or_default(), e.value.clone().unwrap_or_default())).collect()
     };
-    assert_eq!(props(&graph.input[0].metadata_props), [("ng.range".into(), "[-1.000000e+00, 1.000000e+00]".into())]);
+    assert_eq!(
+        props(&graph.input[0].metadata_props),
+        [("ng.range".into(), "[-1.000000e+00, 1.000000e+00]".into())]
+    );
     let node = graph.node.iter().find(|n| n.op_type.as_deref() == Some("Mul")).expect("it multiplies");
     assert_eq!(node.name.as_deref(), Some("mul"));
     assert_eq!(

@@ -318,7 +318,12 @@ impl<'a> Graph<'a> {
             Elements::All(proto) => self.initializer(wanted.as_deref(), proto),
             Elements::Repeated(one, extents) => {
                 let (shape, out) = (self.ints(&extents), self.unique(wanted.as_deref().unwrap_or("fill")));
+                // The node is the constant's, not that of the op which asks for it.
+                let own = self.body.op(op).loc.clone();
+                let (loc, others) =
+                    (std::mem::replace(&mut self.loc, own), std::mem::take(&mut self.discardable));
                 self.push("ConstantOfShape", vec![shape], vec![out.clone()], vec![tensor("value", one)]);
+                (self.loc, self.discardable) = (loc, others);
                 out
             }
         };
