@@ -1,14 +1,16 @@
-//! Reads and writes other people's files: tensors (`.npy`, `.npz`, ONNX `.pb`, safetensors) and models (ONNX).
+//! Reads and writes other people's files: tensors (`.npy`, `.npz`, ONNX `.pb`, safetensors) and models (ONNX, PyTorch).
 //!
 //! Invariants: files are data from strangers, so every malformed input gives a [`FormatError`] that names the place,
 //! never a panic, and memory is only taken for data that are present; nothing here runs a pass or prints.
 
 mod builder;
+mod conv_transpose;
 pub mod error;
 pub mod fpcore;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
+pub mod pt2;
 pub mod resources;
 pub mod safetensors;
 

@@ -103,7 +103,7 @@ pub static FORMATS: &[Row] = &[
         name: "pt2",
         what: "a PyTorch exported program",
         extensions: &["pt2"],
-        reader: None,
+        reader: Some(Reader::Binary(readers::pt2)),
         writer: None,
     },
     Row {

@@ -1,7 +1,10 @@
 //! The readers of the table.
 
-use ngc_formats::fpcore;
+use std::fs::File;
+use std::io::{BufReader, Cursor};
+
 use ngc_formats::onnx::{ImportOptions, import};
+use ngc_formats::{fpcore, pt2};
 use ngc_ir::text::{ParseOptions, parse_module};
 use ngc_ir::{Context, Diagnostics, Module, Sources};
 
@@ -33,4 +36,15 @@ pub(super) fn onnx(context: &Context, file: &Binary<'_>, _: &mut Diagnostics) ->
     let options =
         ImportOptions { name: file.name.into(), directory: file.folder(), ..ImportOptions::default() };
     Ok(import(context, &file.bytes()?, &options)?)
+}
+
+/// A file is read where its parts lie, so that the weights are in memory once.
+pub(super) fn pt2(context: &Context, file: &Binary<'_>, _: &mut Diagnostics) -> Result<Module, Failure> {
+    let options = pt2::ImportOptions { name: file.name.into(), ..pt2::ImportOptions::default() };
+    let Some(path) = file.path else {
+        return Ok(pt2::import(context, Cursor::new(file.bytes()?), &options)?);
+    };
+    let source =
+        File::open(path).map_err(|e| Failure::new(format!("cannot read '{}': {e}", path.display())))?;
+    Ok(pt2::import(context, BufReader::new(source), &options)?)
 }

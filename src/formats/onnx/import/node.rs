@@ -8,7 +8,7 @@ use ngc_numerics::{DType, Format, Tensor};
 use super::super::proto::{AttributeProto, NodeProto, TensorProto};
 use super::extents::{Extent, extents};
 use super::graph::Graph;
-use crate::builder::dense;
+use crate::builder::{FunctionBuilder, dense};
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 /// A node while it is imported. It remembers what has been read of it.
@@ -273,6 +273,11 @@ impl<'g, 'a> Node<'g, 'a> {
     }
 
     // Ops.
+
+    /// The function, and the node's place in the model.
+    pub(super) fn parts(&mut self) -> (&mut FunctionBuilder<'a>, Loc) {
+        (&mut self.graph.function, self.loc.clone())
+    }
 
     /// Emits an op with one result.
     pub(super) fn emit(

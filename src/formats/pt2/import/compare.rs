@@ -1,0 +1,129 @@
+//! Comparison, selection and logic.
+
+use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::DType;
+
+use super::Table;
+use super::arithmetic::operands;
+use super::node::Node;
+use super::number::{Number, Operand};
+use crate::error::{Result, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("__and__", |n| bits(n, "ng.and")),
+    ("__or__", |n| bits(n, "ng.or")),
+    ("__xor__", |n| bits(n, "ng.xor")),
+    ("bitwise_and", |n| bits(n, "ng.and")),
+    ("bitwise_not", bitwise_not),
+    ("bitwise_or", |n| bits(n, "ng.or")),
+    ("bitwise_xor", |n| bits(n, "ng.xor")),
+    ("eq", |n| relation(n, "EQ")),
+    ("fill", fill),
+    ("ge", |n| relation(n, "GE")),
+    ("gt", |n| relation(n, "GT")),
+    ("isfinite", |n| classify(n, "ng.is_finite", true)),
+    ("isinf", |n| classify(n, "ng.is_inf", false)),
+    ("isnan", |n| classify(n, "ng.is_nan", false)),
+    ("le", |n| relation(n, "LE")),
+    ("logical_and", |n| logical(n, "ng.and")),
+    ("logical_not", logical_not),
+    ("logical_or", |n| logical(n, "ng.or")),
+    ("logical_xor", |n| logical(n, "ng.xor")),
+    ("lt", |n| relation(n, "LT")),
+    ("masked_fill", masked_fill),
+    ("nan_to_num", nan_to_num),
+    ("ne", |n| relation(n, "NE")),
+    ("where", choose),
+];
+
+fn relation(n: &mut Node<'_, '_>, direction: &str) -> Result<Vec<Value>> {
+    let (x, y) = operands(n, "self", "other")?;
+    Ok(vec![n.emit("ng.compare", &[x, y], [("direction", Attr::from(direction))])?])
+}
+
+/// Of truth values alone: ngc has no operations on the bits of integers.
+fn bits(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    let (x, y) = operands(n, "self", "other")?;
+    if n.elem(x)? != DType::BOOL {
+        return unsupported("the bits of integers");
+    }
+    Ok(vec![n.op(op, &[x, y])?])
+}
+
+fn bitwise_not(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    if n.elem(x)? != DType::BOOL {
+        return unsupported("the bits of integers");
+    }
+    Ok(vec![n.op("ng.not", &[x])?])
+}
+
+/// Of numbers, whether they are not zero.
+fn logical(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    let (x, y) = (n.tensor("self")?, n.tensor("other")?);
+    let (x, y) = (n.convert(x, DType::BOOL)?, n.convert(y, DType::BOOL)?);
+    Ok(vec![n.op(op, &[x, y])?])
+}
+
+fn logical_not(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let x = n.convert(x, DType::BOOL)?;
+    Ok(vec![n.op("ng.not", &[x])?])
+}
+
+/// A property of floating-point numbers; of others it always holds, or never.
+fn classify(n: &mut Node<'_, '_>, op: &str, of_integers: bool) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    if n.elem(x)?.is_float() {
+        return Ok(vec![n.op(op, &[x])?]);
+    }
+    let value = n.filled(Number::Bool(of_integers), DType::BOOL)?;
+    let extents = n.extents(x);
+    Ok(vec![n.broadcast(value, &extents)?])
+}
+
+fn choose(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let condition = n.tensor("condition")?;
+    let condition = n.convert(condition, DType::BOOL)?;
+    let (x, y) = operands(n, "self", "other")?;
+    Ok(vec![n.op("ng.where", &[condition, x, y])?])
+}
+
+fn masked_fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, mask) = (n.tensor("self")?, n.tensor("mask")?);
+    let value = n.operand("value")?;
+    let value = n.in_type(value, n.elem(x)?)?;
+    Ok(vec![n.op("ng.where", &[mask, value, x])?])
+}
+
+/// A tensor of the shape of another, with one value throughout.
+fn fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let like = n.tensor("self")?;
+    let value = match n.operand("value")? {
+        Operand::Number(number) => n.filled(number, n.elem(like)?)?,
+        Operand::Tensor(value) => n.convert(value, n.elem(like)?)?,
+    };
+    let extents = n.extents(like);
+    Ok(vec![n.broadcast(value, &extents)?])
+}
+
+/// NaN becomes 0, infinities the greatest and least numbers, unless other values are given.
+fn nan_to_num(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let DType::Float(format) = n.elem(x)? else {
+        n.ignore(&["nan", "posinf", "neginf"]);
+        return Ok(vec![x]);
+    };
+    let dtype = DType::Float(format);
+    let nan = n.float("nan", 0.0)?;
+    let (top, bottom) = (n.float("posinf", format.max_finite())?, n.float("neginf", -format.max_finite())?);
+    let mut scalar = |v: f64| n.scalar(Number::Float(v), dtype);
+    let (nan, top, bottom) = (scalar(nan)?, scalar(top)?, scalar(bottom)?);
+    let zero = scalar(0.0)?;
+    let is_nan = n.op("ng.is_nan", &[x])?;
+    let infinite = n.op("ng.is_inf", &[x])?;
+    let above = n.emit("ng.compare", &[x, zero], [("direction", Attr::from("GT"))])?;
+    let ends = n.op("ng.where", &[above, top, bottom])?;
+    let finite = n.emit("ng.where", &[infinite, ends, x], AttrDict::EMPTY)?;
+    Ok(vec![n.op("ng.where", &[is_nan, nan, finite])?])
+}

@@ -1,0 +1,108 @@
+//! Tensors made from nothing: filled with one number, or counted.
+
+use ngc_ir::{Attr, AttrDict, Type, Value};
+use ngc_numerics::DType;
+
+use super::super::extent::Extent;
+use super::Table;
+use super::node::Node;
+use super::number::{Number, Operand};
+use crate::error::{Result, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("arange", arange),
+    ("empty", |n| filled(n, Number::Int(0))),
+    ("empty_like", |n| filled(n, Number::Int(0))),
+    ("eye", eye),
+    ("full", with_value),
+    ("full_like", with_value),
+    ("new_empty", |n| filled(n, Number::Int(0))),
+    ("new_full", with_value),
+    ("new_ones", |n| filled(n, Number::Int(1))),
+    ("new_zeros", |n| filled(n, Number::Int(0))),
+    ("ones", |n| filled(n, Number::Int(1))),
+    ("ones_like", |n| filled(n, Number::Int(1))),
+    ("scalar_tensor", scalar_tensor),
+    ("zeros", |n| filled(n, Number::Int(0))),
+    ("zeros_like", |n| filled(n, Number::Int(0))),
+];
+
+/// The declared element type and shape, which the arguments repeat.
+fn filled(n: &mut Node<'_, '_>, number: Number) -> Result<Vec<Value>> {
+    n.ignore_place();
+    // What it is like says what is declared.
+    n.ignore(&["self", "dtype"]);
+    let (dtype, extents) = n.declared(0)?;
+    if n.has("size") {
+        n.result_shape("size")?;
+    }
+    let one = n.filled(number, dtype)?;
+    Ok(vec![n.broadcast(one, &extents)?])
+}
+
+fn with_value(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    match n.operand("fill_value")? {
+        Operand::Number(number) => filled(n, number),
+        Operand::Tensor(value) => {
+            n.ignore_place();
+            n.ignore(&["self", "dtype"]);
+            let (dtype, extents) = n.declared(0)?;
+            if n.has("size") {
+                n.result_shape("size")?;
+            }
+            let value = n.convert(value, dtype)?;
+            Ok(vec![n.broadcast(value, &extents)?])
+        }
+    }
+}
+
+fn scalar_tensor(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore_place();
+    n.ignore(&["dtype"]);
+    let (dtype, _) = n.declared(0)?;
+    match n.operand("s")? {
+        Operand::Number(number) => Ok(vec![n.filled(number, dtype)?]),
+        Operand::Tensor(value) => Ok(vec![n.convert(value, dtype)?]),
+    }
+}
+
+/// start, start + step, ... before end.
+fn arange(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore_place();
+    n.ignore(&["dtype"]);
+    let (dtype, extents) = n.declared(0)?;
+    let start = n.opt_number("start")?.unwrap_or(Number::Int(0));
+    let step = n.opt_number("step")?.unwrap_or(Number::Int(1));
+    if let [Extent::Known(_)] = extents[..] {
+        let end = n.number("end")?;
+        let mut attrs = AttrDict::EMPTY;
+        for (name, number) in [("start", start), ("limit", end), ("delta", step)] {
+            attrs.set(name, number.to_f64());
+        }
+        attrs.set("type", Type::scalar(dtype));
+        return Ok(vec![n.emit("ng.range", &[], attrs)?]);
+    }
+    // As many numbers as an extent says, which is the declared one if steps are 1.
+    n.ignore(&["end"]);
+    let [extent] = &extents[..] else { return unsupported("a range that is no vector") };
+    if step.to_f64() != 1.0 {
+        return unsupported("a range of unknown length whose steps are not 1");
+    }
+    let count = n.count(extent, dtype)?;
+    if start.to_f64() == 0.0 {
+        return Ok(vec![count]);
+    }
+    let start = n.scalar(start, dtype)?;
+    Ok(vec![n.op("ng.add", &[count, start])?])
+}
+
+fn eye(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore_place();
+    n.ignore(&["n", "m", "dtype"]);
+    let (dtype, extents) = n.declared(0)?;
+    let [rows, columns] = &extents[..] else { return unsupported("an identity that is no matrix") };
+    let (rows, columns) = (n.count(rows, DType::Int(64))?, n.count(columns, DType::Int(64))?);
+    let rows = n.unsqueeze(rows, [1])?;
+    let same = n.emit("ng.compare", &[rows, columns], [("direction", Attr::from("EQ"))])?;
+    Ok(vec![n.convert(same, dtype)?])
+}

@@ -1,0 +1,182 @@
+//! Elements picked, put and ranked by integer tensors.
+
+use ngc_ir::{Attr, AttrDict, Type, Value};
+use ngc_numerics::DType;
+
+use super::super::extent::Extent;
+use super::Table;
+use super::node::Node;
+use crate::error::{Result, invalid, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("argsort", |n| sort(n).map(|both| both[1..].to_vec())),
+    ("embedding", embedding),
+    ("gather", gather),
+    ("index", index),
+    ("index_select", index_select),
+    ("one_hot", one_hot),
+    ("scatter", scatter),
+    ("scatter_add", |n| put(n, "src", "add")),
+    ("sort", sort),
+    ("topk", topk),
+];
+
+/// Rows of a table.
+fn embedding(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    // The row that is not trained, and how gradients are made.
+    n.ignore(&["padding_idx", "scale_grad_by_freq", "sparse"]);
+    let (table, indices) = (n.tensor("weight")?, n.tensor("indices")?);
+    Ok(vec![n.emit("ng.gather", &[table, indices], [("axis", Attr::int(0))])?])
+}
+
+fn index_select(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, indices) = (n.tensor("self")?, n.tensor("index")?);
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    Ok(vec![n.emit("ng.gather", &[x, indices], [("axis", Attr::int(axis as i64))])?])
+}
+
+fn gather(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["sparse_grad"]);
+    let (x, indices) = (n.tensor("self")?, n.tensor("index")?);
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    Ok(vec![n.emit("ng.gather_elements", &[x, indices], [("axis", Attr::int(axis as i64))])?])
+}
+
+/// Index tensors, one for each dimension or None; those that are given broadcast together, and their dimensions stand
+/// where they stood, or first where they are not neighbours.
+fn index(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let given = n.opt_tensors("indices")?;
+    let rank = n.rank(x);
+    if given.len() > rank {
+        return invalid(format!("{} indices for {}", given.len(), n.ty(x)));
+    }
+    let axes: Vec<usize> = (0..given.len()).filter(|&i| given[i].is_some()).collect();
+    let tensors: Vec<Value> = given.iter().flatten().copied().collect();
+    for &tensor in &tensors {
+        if n.elem(tensor)? == DType::BOOL {
+            return unsupported("a mask, which picks as many elements as it has true ones");
+        }
+    }
+    let (Some(&first), Some(&last)) = (axes.first(), axes.last()) else { return Ok(vec![x]) };
+    if let [axis] = axes[..] {
+        return Ok(vec![n.emit("ng.gather", &[x, tensors[0]], [("axis", Attr::int(axis as i64))])?]);
+    }
+    // The picked dimensions to the front, the others after them.
+    let mut order = axes.clone();
+    order.extend((0..rank).filter(|a| !axes.contains(a)));
+    let moved = if order.iter().enumerate().all(|(i, &a)| i == a) { x } else { n.transpose(x, &order)? };
+    let shape = broadcast_of(n, &tensors)?;
+    let mut vectors = Vec::new();
+    for tensor in tensors {
+        let tensor = n.convert(tensor, DType::Int(64))?;
+        let whole = n.broadcast(tensor, &shape)?;
+        vectors.push(n.unsqueeze(whole, [shape.len() as i64])?);
+    }
+    let vectors = n.emit("ng.concat", &vectors, [("axis", Attr::int(-1))])?;
+    let picked = n.op("ng.gather_nd", &[moved, vectors])?;
+    let neighbours = last - first + 1 == axes.len();
+    if first == 0 || !neighbours {
+        return Ok(vec![picked]);
+    }
+    // The dimensions before the first picked one come back in front.
+    let width = shape.len();
+    let before: Vec<usize> = (width..width + first).collect();
+    let after = width + first..n.rank(picked);
+    let order: Vec<usize> = before.into_iter().chain(0..width).chain(after).collect();
+    Ok(vec![n.transpose(picked, &order)?])
+}
+
+/// The shape that tensors broadcast to together.
+fn broadcast_of(n: &Node<'_, '_>, tensors: &[Value]) -> Result<Vec<Extent>> {
+    let lists: Vec<Vec<Extent>> = tensors.iter().map(|&t| n.extents(t)).collect();
+    let rank = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let one = Extent::Known(1);
+    let mut shape = vec![one.clone(); rank];
+    for list in &lists {
+        for (own, to) in list.iter().rev().zip(shape.iter_mut().rev()) {
+            if *to == one {
+                *to = own.clone();
+            } else if *own != one && own != to {
+                return invalid(format!("indices of extents {own} and {to} do not broadcast"));
+            }
+        }
+    }
+    Ok(shape)
+}
+
+fn one_hot(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let depth = n.int("num_classes", -1)?;
+    if depth < 1 {
+        return unsupported("a number of classes that is only known at run time");
+    }
+    let mut attrs = AttrDict::EMPTY;
+    attrs.set("depth", depth);
+    attrs.set("type", Type::scalar(DType::Int(64)));
+    Ok(vec![n.emit("ng.one_hot", &[x], attrs)?])
+}
+
+fn scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let reduction = match n.string("reduce", "")? {
+        "" => "none",
+        "add" => "add",
+        "multiply" => "mul",
+        other => return unsupported(format!("reduce = '{}'", other.escape_debug())),
+    };
+    if n.has("src") {
+        return put(n, "src", reduction);
+    }
+    put(n, "value", reduction)
+}
+
+/// `src` may be longer than the indices; what is beyond is not read.
+fn put(n: &mut Node<'_, '_>, source: &str, reduction: &str) -> Result<Vec<Value>> {
+    let (x, indices) = (n.tensor("self")?, n.tensor("index")?);
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    let extents = n.extents(indices);
+    let source = n.operand(source)?;
+    let mut source = match source {
+        super::number::Operand::Number(number) => {
+            let one = n.filled(number, n.elem(x)?)?;
+            n.broadcast(one, &extents)?
+        }
+        super::number::Operand::Tensor(value) => value,
+    };
+    for (a, extent) in extents.iter().enumerate() {
+        if n.extents(source).get(a) != Some(extent) {
+            let Some(extent) = extent.known() else { return unsupported("indices of unknown extents") };
+            source = n.slice(source, a, 0, extent as i64, 1)?;
+        }
+    }
+    let mut attrs = AttrDict::EMPTY;
+    attrs.set("axis", axis as i64);
+    if reduction != "none" {
+        attrs.set("reduction", reduction);
+    }
+    Ok(vec![n.emit("ng.scatter_elements", &[x, indices, source], attrs)?])
+}
+
+fn sort(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["stable"]);
+    let x = n.tensor("self")?;
+    let mut attrs = AttrDict::EMPTY;
+    attrs.set("axis", n.dim("dim", -1, n.rank(x))? as i64);
+    if n.flag("descending", false)? {
+        attrs.set("descending", true);
+    }
+    n.emit_many("ng.sort", &[x], attrs)
+}
+
+fn topk(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let mut attrs = AttrDict::EMPTY;
+    attrs.set("k", n.int("k", 1)?);
+    attrs.set("axis", n.dim("dim", -1, n.rank(x))? as i64);
+    for name in ["largest", "sorted"] {
+        if !n.flag(name, true)? {
+            attrs.set(name, false);
+        }
+    }
+    n.emit_many("ng.topk", &[x], attrs)
+}

@@ -1,0 +1,283 @@
+//! Matrix products, convolution and attention.
+
+use ngc_ir::{Attr, AttrDict, Value};
+
+use super::super::extent::Extent;
+use super::Table;
+use super::node::Node;
+use super::pool::{positive, repeated};
+use crate::conv_transpose::{ConvTranspose, conv_transpose};
+use crate::error::{Result, invalid, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("_scaled_dot_product_flash_attention_for_cpu", attention),
+    ("addmm", addmm),
+    ("addmv", |n| added(n, "mat", "vec")),
+    ("baddbmm", |n| added(n, "batch1", "batch2")),
+    ("bmm", bmm),
+    ("conv1d", |n| conv(n, 1)),
+    ("conv2d", |n| conv(n, 2)),
+    ("conv3d", |n| conv(n, 3)),
+    ("conv_transpose1d", |n| transposed(n, 1)),
+    ("conv_transpose2d", |n| transposed(n, 2)),
+    ("conv_transpose3d", |n| transposed(n, 3)),
+    ("convolution", convolution),
+    ("dot", |n| product(n, "self", "tensor")),
+    ("linear", linear),
+    ("matmul", |n| product(n, "self", "other")),
+    ("mm", mm),
+    ("mv", |n| product(n, "self", "vec")),
+    ("outer", outer),
+    ("scaled_dot_product_attention", attention),
+];
+
+fn product(n: &mut Node<'_, '_>, a: &str, b: &str) -> Result<Vec<Value>> {
+    let (a, b) = (n.tensor(a)?, n.tensor(b)?);
+    Ok(vec![n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a)?])
+}
+
+fn outer(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (a, b) = (n.tensor("self")?, n.tensor("vec2")?);
+    let a = n.unsqueeze(a, [1])?;
+    Ok(vec![n.op("ng.mul", &[a, b])?])
+}
+
+/// x wᵀ + b.
+fn linear(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mut operands = vec![n.tensor("input")?, n.tensor("weight")?];
+    operands.extend(n.opt_tensor("bias")?);
+    let attrs: AttrDict = [("transpose_w", Attr::from(true))].into();
+    let vector = n.rank(operands[0]) == 1;
+    if vector {
+        operands[0] = n.unsqueeze(operands[0], [0])?;
+    }
+    let mut y = n.emit_sum("ng.affine", &operands, attrs, operands[0])?;
+    if vector {
+        y = n.emit("ng.squeeze", &[y], [("axes", Attr::ints([0]))])?;
+    }
+    Ok(vec![y])
+}
+
+/// The matrix that a weight is the transpose of, if it is one.
+fn untransposed(n: &Node<'_, '_>, w: Value) -> Option<Value> {
+    let (w, attrs) = n.operand_of(w, "ng.transpose")?;
+    (attrs.get("permutation")?.as_ints()? == [1, 0]).then_some(w)
+}
+
+/// The left factor of a product of matrices. Where it joins the leading dimensions of another value, the product is
+/// taken with that value, and the same dimensions are joined afterwards.
+fn left(n: &mut Node<'_, '_>, name: &str) -> Result<(Value, Option<Vec<Extent>>)> {
+    let (base, seen) = n.viewed(name)?;
+    let extents = n.extents(base);
+    match (extents.split_last(), seen.last()) {
+        (Some((last, lead)), Some(own)) if seen.len() == 2 && lead.len() > 1 && last == own => {
+            Ok((base, Some(lead.to_vec())))
+        }
+        _ => Ok((n.tensor(name)?, None)),
+    }
+}
+
+/// Says that the result has further extents than the program sees.
+fn joined(n: &mut Node<'_, '_>, y: Value, lead: Option<Vec<Extent>>) -> Result<Vec<Value>> {
+    if let Some(mut extents) = lead {
+        extents.extend(n.declared(0)?.1.last().cloned());
+        n.reshaped = Some(extents);
+    }
+    Ok(vec![y])
+}
+
+fn mm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (a, lead) = left(n, "self")?;
+    let b = n.tensor("mat2")?;
+    let y = match untransposed(n, b).filter(|_| n.elem(a).is_ok_and(|e| e.is_float())) {
+        Some(w) => n.emit_sum("ng.affine", &[a, w], [("transpose_w", Attr::from(true))], a)?,
+        None => n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a)?,
+    };
+    joined(n, y, lead)
+}
+
+/// beta self + alpha mat1 mat2.
+fn addmm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let offset = n.tensor("self")?;
+    // A matrix of offsets has the joined dimensions.
+    let (a, lead) = match n.rank(offset) {
+        0 | 1 => left(n, "mat1")?,
+        _ => (n.tensor("mat1")?, None),
+    };
+    let b = n.tensor("mat2")?;
+    let attrs = factors(n)?;
+    let y = affine(n, a, b, offset, attrs)?;
+    joined(n, y, lead)
+}
+
+fn affine(n: &mut Node<'_, '_>, a: Value, b: Value, offset: Value, mut attrs: AttrDict) -> Result<Value> {
+    let mut w = b;
+    if let Some(weight) = untransposed(n, b) {
+        w = weight;
+        attrs.set("transpose_w", true);
+    }
+    n.emit_sum("ng.affine", &[a, w, offset], attrs, a)
+}
+
+fn factors(n: &mut Node<'_, '_>) -> Result<AttrDict> {
+    let mut attrs = AttrDict::EMPTY;
+    for name in ["alpha", "beta"] {
+        let factor = n.float(name, 1.0)?;
+        if factor == 0.0 {
+            // torch leaves the term out, NaN and all.
+            return unsupported(format!("{name} = 0"));
+        }
+        if factor != 1.0 {
+            attrs.set(name, factor);
+        }
+    }
+    Ok(attrs)
+}
+
+fn added(n: &mut Node<'_, '_>, a: &str, b: &str) -> Result<Vec<Value>> {
+    let operands = [n.tensor(a)?, n.tensor(b)?, n.tensor("self")?];
+    let attrs = factors(n)?;
+    Ok(vec![n.emit_sum("ng.affine", &operands, attrs, operands[0])?])
+}
+
+/// Products of matrices in batches. Where both factors join the same leading dimensions, those stay apart.
+fn bmm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (a, seen_a) = n.viewed("self")?;
+    let (b, seen_b) = n.viewed("mat2")?;
+    let (ea, eb) = (n.extents(a), n.extents(b));
+    let matrices =
+        |e: &[Extent], seen: &[Extent]| e.len() > 3 && seen.len() == 3 && e[e.len() - 2..] == seen[1..];
+    let same = ea.len() == eb.len() && matrices(&ea, &seen_a) && matrices(&eb, &seen_b);
+    if same && ea[..ea.len() - 2] == eb[..eb.len() - 2] {
+        let y = n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a)?;
+        let mut extents = ea[..ea.len() - 1].to_vec();
+        extents.extend(eb.last().cloned());
+        n.reshaped = Some(extents);
+        return Ok(vec![y]);
+    }
+    product(n, "self", "mat2")
+}
+
+/// A convolution of so many dimensions; one sample alone may lack the first.
+fn conv(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Value>> {
+    let (x, w) = (n.tensor("input")?, n.tensor("weight")?);
+    let bias = n.opt_tensor("bias")?;
+    batched(n, x, rank, |n, x| forward(n, x, w, bias, rank))
+}
+
+/// Gives a sample alone a dimension of samples for a while.
+fn batched(
+    n: &mut Node<'_, '_>,
+    x: Value,
+    rank: usize,
+    emit: impl FnOnce(&mut Node<'_, '_>, Value) -> Result<Value>,
+) -> Result<Vec<Value>> {
+    if n.rank(x) != rank + 1 {
+        return Ok(vec![emit(n, x)?]);
+    }
+    let one = n.unsqueeze(x, [0])?;
+    let y = emit(n, one)?;
+    Ok(vec![n.emit("ng.squeeze", &[y], [("axes", Attr::ints([0]))])?])
+}
+
+fn forward(n: &mut Node<'_, '_>, x: Value, w: Value, bias: Option<Value>, rank: usize) -> Result<Value> {
+    let strides = positive(n, "stride", rank)?;
+    let dilations = positive(n, "dilation", rank)?;
+    let pads = paddings(n, w, &strides, &dilations)?;
+    let mut attrs = AttrDict::EMPTY;
+    for (name, steps) in [("strides", strides), ("dilations", dilations)] {
+        if steps.iter().any(|&s| s != 1) {
+            attrs.set(name, steps);
+        }
+    }
+    if pads.iter().any(|&p| p != (0, 0)) {
+        attrs.set("pads", Attr::Array(pads.iter().map(|&(a, b)| Attr::ints([a, b])).collect()));
+    }
+    let groups = n.int("groups", 1)?;
+    if groups != 1 {
+        attrs.set("groups", groups);
+    }
+    let mut operands = vec![x, w];
+    operands.extend(bias);
+    n.emit_sum("ng.conv", &operands, attrs, x)
+}
+
+/// Numbers, or the word "same" or "valid".
+fn paddings(n: &mut Node<'_, '_>, w: Value, strides: &[i64], dilations: &[i64]) -> Result<Vec<(i64, i64)>> {
+    if !n.is_string("padding") {
+        let pads = repeated(n, "padding", strides.len(), 0)?;
+        return Ok(pads.into_iter().map(|p| (p, p)).collect());
+    }
+    match n.string("padding", "valid")? {
+        "valid" => Ok(vec![(0, 0); strides.len()]),
+        "same" if strides.iter().all(|&s| s == 1) => {
+            let kernel: Option<Vec<usize>> = n.shape(w).iter().skip(2).map(|d| d.known()).collect();
+            let Some(kernel) = kernel else { return unsupported("a kernel of unknown extent") };
+            let total = |(k, d): (&usize, &i64)| (*k as i64).saturating_sub(1).saturating_mul(*d);
+            let halves = |t: i64| (t / 2, t - t / 2);
+            Ok(kernel.iter().zip(dilations).map(|pair| halves(total(pair))).collect())
+        }
+        other => invalid(format!("padding = '{}' with strides {strides:?}", other.escape_debug())),
+    }
+}
+
+fn transposed(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Value>> {
+    let (x, w) = (n.tensor("input")?, n.tensor("weight")?);
+    let bias = n.opt_tensor("bias")?;
+    batched(n, x, rank, |n, x| backward(n, x, w, bias, rank))
+}
+
+fn backward(n: &mut Node<'_, '_>, x: Value, w: Value, bias: Option<Value>, rank: usize) -> Result<Value> {
+    let pads = repeated(n, "padding", rank, 0)?;
+    let geometry = ConvTranspose {
+        strides: positive(n, "stride", rank)?,
+        dilations: positive(n, "dilation", rank)?,
+        pads: [&pads[..], &pads[..]].concat(),
+        added: repeated(n, "output_padding", rank, 0)?,
+        groups: n.int("groups", 1)?,
+    };
+    let loc = n.loc.clone();
+    conv_transpose(n.function(), &loc, x, w, bias, geometry)
+}
+
+/// Either of both; the rank is that of the weights.
+fn convolution(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, w) = (n.tensor("input")?, n.tensor("weight")?);
+    let bias = n.opt_tensor("bias")?;
+    let Some(rank @ 1..) = n.rank(w).checked_sub(2) else {
+        return invalid(format!("weights of type {}", n.ty(w)));
+    };
+    if n.flag("transposed", false)? {
+        return batched(n, x, rank, |n, x| backward(n, x, w, bias, rank));
+    }
+    if repeated(n, "output_padding", rank, 0)?.iter().any(|&p| p != 0) {
+        return invalid("output_padding of a convolution that is not transposed");
+    }
+    batched(n, x, rank, |n, x| forward(n, x, w, bias, rank))
+}
+
+/// Scaled dot-product attention. A query whose keys are all masked gives 0, as in torch.
+fn attention(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mut operands = vec![n.tensor("query")?, n.tensor("key")?, n.tensor("value")?];
+    let mut attrs = AttrDict::EMPTY;
+    if let Some(mask) = n.opt_tensor("attn_mask")? {
+        operands.push(mask);
+        attrs.set("masked_rows", "zero");
+    }
+    if n.float("dropout_p", 0.0)? != 0.0 {
+        return unsupported("dropout");
+    }
+    if n.flag("is_causal", false)? {
+        attrs.set("causal", true);
+    }
+    if let Some(scale) = n.opt_number("scale")? {
+        attrs.set("scale", scale.to_f64());
+    }
+    let grouped = n.flag("enable_gqa", false)?;
+    let heads = |v: Value| n.extents(v).iter().rev().nth(2).cloned();
+    let (q, k) = (heads(operands[0]), heads(operands[1]));
+    if !grouped && q != k && k != Some(Extent::Known(1)) {
+        return invalid("queries and keys have different numbers of heads, and enable_gqa is not set");
+    }
+    Ok(vec![n.emit_sum("ng.attention", &operands, attrs, operands[0])?])
+}

@@ -1,0 +1,124 @@
+//! Exported programs into modules: one function `@main`, one or a few `ng` ops for each node.
+//!
+//! An op group is a file here, and an operator of ATen is an entry in its table: its name without the overload, and the
+//! function that emits it. Arguments have names, the same in all overloads; that function reads them through
+//! [`Node`](node::Node), which afterwards refuses whatever was not read.
+
+mod activation;
+mod arithmetic;
+mod compare;
+mod create;
+mod index;
+mod linear;
+mod location;
+mod node;
+mod norm;
+mod number;
+mod pool;
+mod program;
+mod recurrent;
+mod reduce;
+mod shape;
+mod slice;
+mod softmax;
+
+use std::collections::HashMap;
+use std::io::{Read, Seek};
+use std::sync::LazyLock;
+
+use ngc_ir::{Context, Module, Value};
+
+use super::archive::Archive;
+use super::schema::{ExportedProgram, Head, MAJOR};
+use super::weights::Tensors;
+use crate::builder::Weights;
+use crate::error::{FormatError, Result, invalid, unsupported};
+use node::Node;
+
+/// How a program is imported.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// Name of the archive in messages, such as its file name.
+    pub name: String,
+    /// Where weights go.
+    pub weights: Weights,
+}
+
+/// Emits the ops of a node and returns its results, in the order of the node's outputs.
+type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
+
+/// An op group: operators of the namespace `aten` by name, without the overload.
+type Table = &'static [(&'static str, Import)];
+
+static OPERATORS: LazyLock<HashMap<&'static str, Import>> = LazyLock::new(|| {
+    let groups: [Table; 13] = [
+        activation::OPS,
+        arithmetic::OPS,
+        compare::OPS,
+        create::OPS,
+        index::OPS,
+        linear::OPS,
+        norm::OPS,
+        pool::OPS,
+        recurrent::OPS,
+        reduce::OPS,
+        shape::OPS,
+        slice::OPS,
+        softmax::OPS,
+    ];
+    groups.into_iter().flatten().copied().collect()
+});
+
+/// The operators of ATen that are read, by name.
+pub fn operators() -> Vec<&'static str> {
+    let mut names: Vec<&str> = OPERATORS.keys().copied().collect();
+    names.sort_unstable();
+    names
+}
+
+/// Reads an archive: its program becomes the function `@main`, parameters and buffers become constants, module paths and
+/// source lines become locations, symbolic dimensions become `?` with the argument's attributes `ng.dims` and (where they
+/// are bounded) `ng.dim_range`, names of inputs and outputs their attribute `ng.name`.
+///
+/// Programs are read as `torch.export.export(m, args).run_decompositions(...)` leaves them: free of effects. Checks that
+/// the program makes of its own inputs are not kept. Mutations of buffers that no output depends on are left out. Sums of
+/// f16, bf16 and 8-bit floats accumulate in f32, as torch's do.
+///
+/// # Errors
+/// [`FormatError::Unsupported`] names the operator and the node; [`FormatError::Invalid`] the place of what is broken.
+pub fn import(context: &Context, source: impl Read + Seek, options: &ImportOptions) -> Result<Module> {
+    read(context, source, options)
+        .map_err(|e| if options.name.is_empty() { e } else { e.within(&options.name) })
+}
+
+fn read(context: &Context, source: impl Read + Seek, options: &ImportOptions) -> Result<Module> {
+    let mut archive = Archive::open(source)?;
+    let models: Vec<String> =
+        archive.folder("models/").into_iter().filter(|n| n.ends_with(".json")).collect();
+    let file = match &models[..] {
+        [one] => one,
+        [] if !archive.folder("data/aotinductor/").is_empty() => {
+            return unsupported(
+                "compiled code of AOTInductor; save the program itself with torch.export.save",
+            );
+        }
+        [] => return invalid("the archive has no program: 'models/' is empty"),
+        many => return unsupported(format!("several programs in one archive: {}", many.join(", "))),
+    };
+    let place = format!("models/{file}");
+    let json = archive.json(&place)?;
+    let broken = |e: serde_json::Error| FormatError::Invalid(format!("{place}: {e}"));
+    let head: Head = serde_json::from_slice(&json).map_err(broken)?;
+    if head.schema_version.major != MAJOR {
+        return unsupported(format!(
+            "{place}: schema version {}.{} (torch {}); ngc reads {MAJOR}: export the model with a current torch",
+            head.schema_version.major,
+            head.schema_version.minor,
+            head.torch_version.escape_debug()
+        ));
+    }
+    let program: ExportedProgram = serde_json::from_slice(&json).map_err(broken)?;
+    drop(json);
+    let tensors = Tensors::new(archive, file.trim_end_matches(".json"))?;
+    program::import(context, &program, tensors, options)
+}

@@ -1,0 +1,124 @@
+//! Normalisation.
+
+use ngc_ir::{Attr, AttrDict, Value};
+
+use super::Table;
+use super::node::Node;
+use super::number::Number;
+use crate::error::{Result, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("_fused_rms_norm", rms_norm),
+    ("_native_batch_norm_legit_no_training", batch_norm),
+    ("batch_norm", batch_norm),
+    ("cudnn_batch_norm", batch_norm),
+    ("group_norm", |n| group_norm(n, "num_groups")),
+    ("instance_norm", instance_norm),
+    ("layer_norm", layer_norm),
+    ("native_batch_norm", batch_norm),
+    ("native_group_norm", |n| group_norm(n, "group")),
+    ("native_layer_norm", layer_norm),
+    ("rms_norm", rms_norm),
+];
+
+fn epsilon(n: &mut Node<'_, '_>, default: f64) -> Result<AttrDict> {
+    let epsilon = n.float("eps", default)?;
+    Ok([("epsilon", Attr::from(epsilon))].into())
+}
+
+/// The scale, or ones where only an offset is given.
+fn scale_and_bias(n: &mut Node<'_, '_>, like: Value) -> Result<Vec<Value>> {
+    let (scale, bias) = (n.opt_tensor("weight")?, n.opt_tensor("bias")?);
+    let Some(bias) = bias else { return Ok(scale.into_iter().collect()) };
+    let scale = match scale {
+        Some(scale) => scale,
+        None => {
+            let one = n.filled(Number::Int(1), n.elem(like)?)?;
+            let extents = n.extents(bias);
+            n.broadcast(one, &extents)?
+        }
+    };
+    Ok(vec![scale, bias])
+}
+
+/// Norms over the last dimensions, as many as `normalized_shape` has.
+fn trailing(n: &mut Node<'_, '_>, attrs: &mut AttrDict) -> Result<Value> {
+    let x = n.tensor("input")?;
+    let Some(shape) = n.opt_extents("normalized_shape")? else { return unsupported("no normalized_shape") };
+    attrs.set("axis", -(shape.len() as i64));
+    Ok(x)
+}
+
+fn layer_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["cudnn_enable"]);
+    let mut attrs = epsilon(n, 1e-5)?;
+    let x = trailing(n, &mut attrs)?;
+    let mut operands = vec![x];
+    operands.extend(scale_and_bias(n, x)?);
+    Ok(vec![n.emit_sum("ng.layer_norm", &operands, attrs, x)?])
+}
+
+/// Without `eps` it is the distance of 1 to the next number of the format.
+fn rms_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mut attrs = AttrDict::EMPTY;
+    let x = trailing(n, &mut attrs)?;
+    let default = n.elem(x)?.format().map_or(0.0, |f| 2.0 * f.unit_roundoff());
+    attrs.set("epsilon", n.float("eps", default)?);
+    let mut operands = vec![x];
+    operands.extend(n.opt_tensor("weight")?);
+    Ok(vec![n.emit_sum("ng.rms_norm", &operands, attrs, x)?])
+}
+
+fn group_norm(n: &mut Node<'_, '_>, groups: &str) -> Result<Vec<Value>> {
+    // The shape, which the input has as well.
+    n.ignore(&["cudnn_enabled", "N", "C", "HxW"]);
+    let x = n.tensor("input")?;
+    let mut attrs = epsilon(n, 1e-5)?;
+    attrs.set("num_groups", n.int(groups, 1)?);
+    let mut operands = vec![x];
+    operands.extend(scale_and_bias(n, x)?);
+    Ok(vec![n.emit_sum("ng.group_norm", &operands, attrs, x)?])
+}
+
+/// With statistics of each sample alone: a group a channel.
+fn instance_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["momentum", "cudnn_enabled"]);
+    n.only_flag("use_input_stats", true)?;
+    n.ignore(&["running_mean", "running_var"]);
+    let x = n.tensor("input")?;
+    let Some(channels) = n.shape(x).get(1).and_then(|d| d.known()) else {
+        return unsupported(format!("an unknown number of channels in {}", n.ty(x)));
+    };
+    let mut attrs = epsilon(n, 1e-5)?;
+    attrs.set("num_groups", channels as i64);
+    let mut operands = vec![x];
+    operands.extend(scale_and_bias(n, x)?);
+    Ok(vec![n.emit_sum("ng.group_norm", &operands, attrs, x)?])
+}
+
+fn batch_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["momentum", "exponential_average_factor", "cudnn_enabled"]);
+    if n.flag("training", false)? {
+        return unsupported("batch normalisation in training mode; export the model in eval mode");
+    }
+    let x = n.tensor("input")?;
+    let eps = if n.has("epsilon") { n.float("epsilon", 1e-5)? } else { n.float("eps", 1e-5)? };
+    let (mean, variance) = (n.tensor("running_mean")?, n.tensor("running_var")?);
+    let (scale, bias) = (n.opt_tensor("weight")?, n.opt_tensor("bias")?);
+    let extents = n.extents(mean);
+    let mut or = |given: Option<Value>, number: i64| match given {
+        Some(value) => Ok(value),
+        None => {
+            let one = n.filled(Number::Int(number), n.elem(x)?)?;
+            n.broadcast(one, &extents)
+        }
+    };
+    let operands = [x, or(scale, 1)?, or(bias, 0)?, mean, variance];
+    // Statistics may be wider than the elements; what they normalise is not.
+    let elem = n.elem(x)?;
+    let mut same = Vec::with_capacity(operands.len());
+    for operand in operands {
+        same.push(n.convert(operand, elem)?);
+    }
+    Ok(vec![n.emit_sum("ng.batch_norm", &same, [("epsilon", Attr::from(eps))], x)?])
+}

@@ -1,0 +1,137 @@
+//! Pooling, and resampling by factors.
+
+use ngc_ir::{Attr, AttrDict, Value};
+
+use super::Table;
+use super::node::Node;
+use crate::error::{Result, invalid, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("_adaptive_avg_pool2d", |n| adaptive(n, "ng.adaptive_avg_pool", 2)),
+    ("_adaptive_avg_pool3d", |n| adaptive(n, "ng.adaptive_avg_pool", 3)),
+    ("adaptive_avg_pool1d", |n| adaptive(n, "ng.adaptive_avg_pool", 1)),
+    ("adaptive_avg_pool2d", |n| adaptive(n, "ng.adaptive_avg_pool", 2)),
+    ("adaptive_avg_pool3d", |n| adaptive(n, "ng.adaptive_avg_pool", 3)),
+    ("adaptive_max_pool1d", |n| adaptive(n, "ng.adaptive_max_pool", 1)),
+    ("adaptive_max_pool2d", |n| adaptive(n, "ng.adaptive_max_pool", 2)),
+    ("avg_pool1d", |n| avg_pool(n, 1)),
+    ("avg_pool2d", |n| avg_pool(n, 2)),
+    ("avg_pool3d", |n| avg_pool(n, 3)),
+    ("max_pool1d", |n| max_pool(n, 1)),
+    ("max_pool2d", |n| max_pool(n, 2)),
+    ("max_pool2d_with_indices", |n| max_pool(n, 2)),
+    ("max_pool3d", |n| max_pool(n, 3)),
+    ("max_pool3d_with_indices", |n| max_pool(n, 3)),
+    ("upsample_nearest1d", nearest),
+    ("upsample_nearest2d", nearest),
+    ("upsample_nearest3d", nearest),
+];
+
+/// Numbers, one for each dimension; one alone is for all, and none is the default for all.
+pub(super) fn repeated(n: &mut Node<'_, '_>, name: &str, rank: usize, default: i64) -> Result<Vec<i64>> {
+    let list = n.opt_ints(name)?.unwrap_or_default();
+    let list = match list[..] {
+        [] => vec![default; rank],
+        [one] => vec![one; rank],
+        _ => list,
+    };
+    match list.len() == rank && list.iter().all(|v| (default..1 << 31).contains(v)) {
+        true => Ok(list),
+        false => invalid(format!("{name} {list:?} must be {rank} numbers, at least {default}")),
+    }
+}
+
+pub(super) fn positive(n: &mut Node<'_, '_>, name: &str, rank: usize) -> Result<Vec<i64>> {
+    repeated(n, name, rank, 1)
+}
+
+/// The operand and attributes of sliding pools; strides are the kernel where none are given.
+fn windows(n: &mut Node<'_, '_>, rank: usize) -> Result<(Value, AttrDict)> {
+    let x = n.tensor("self")?;
+    let kernel = positive(n, "kernel_size", rank)?;
+    let strides = match n.opt_ints("stride")? {
+        Some(list) if !list.is_empty() => positive(n, "stride", rank)?,
+        _ => kernel.clone(),
+    };
+    let pads = repeated(n, "padding", rank, 0)?;
+    let mut attrs = AttrDict::EMPTY;
+    attrs.set("kernel", kernel);
+    if strides.iter().any(|&s| s != 1) {
+        attrs.set("strides", strides);
+    }
+    if pads.iter().any(|&p| p != 0) {
+        attrs.set("pads", Attr::Array(pads.iter().map(|&p| Attr::ints([p, p])).collect()));
+    }
+    if n.flag("ceil_mode", false)? {
+        attrs.set("ceil_mode", true);
+    }
+    Ok((x, attrs))
+}
+
+/// The positions of the greatest elements, a second result, are not given.
+fn max_pool(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Value>> {
+    let (x, mut attrs) = windows(n, rank)?;
+    let dilations = positive(n, "dilation", rank)?;
+    if dilations.iter().any(|&d| d != 1) {
+        attrs.set("dilations", dilations);
+    }
+    Ok(vec![n.emit("ng.max_pool", &[x], attrs)?])
+}
+
+fn avg_pool(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Value>> {
+    let (x, mut attrs) = windows(n, rank)?;
+    if n.flag("count_include_pad", true)? && attrs.get("pads").is_some() {
+        attrs.set("count_include_pad", true);
+    }
+    if n.has("divisor_override") {
+        return unsupported("divisor_override");
+    }
+    Ok(vec![n.emit_sum("ng.avg_pool", &[x], attrs, x)?])
+}
+
+fn adaptive(n: &mut Node<'_, '_>, op: &str, rank: usize) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let (_, declared) = n.declared(0)?;
+    let wanted = n.ints("output_size")?;
+    // An extent of None keeps the input's, as the declared one says.
+    let sizes: Option<Vec<i64>> =
+        declared.iter().rev().take(rank).rev().map(|e| e.known().map(|k| k as i64)).collect();
+    let Some(sizes) = sizes else { return unsupported("an output of unknown extents") };
+    if wanted.len() != rank || !wanted.iter().zip(&sizes).all(|(w, s)| w == s || *w < 0) {
+        return invalid(format!("output_size {wanted:?}, but the result is declared with {sizes:?}"));
+    }
+    let attrs = [("output_size", Attr::from(sizes))];
+    let y = match op {
+        "ng.adaptive_max_pool" => n.emit(op, &[x], attrs)?,
+        _ => n.emit_sum(op, &[x], attrs, x)?,
+    };
+    Ok(vec![y])
+}
+
+/// The nearest element, by whole factors: every element is repeated.
+fn nearest(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["output_size", "scale_factors", "scales", "scales_d", "scales_h", "scales_w"]);
+    let x = n.tensor(if n.has("input") { "input" } else { "self" })?;
+    let (_, to) = n.declared(0)?;
+    let from = n.extents(x);
+    let mut y = x;
+    for axis in 2..from.len().min(to.len()) {
+        let (Some(a), Some(b)) = (from[axis].known(), to[axis].known()) else {
+            return unsupported("resampling of unknown extents");
+        };
+        if a == 0 || b % a != 0 {
+            return unsupported(format!("resampling from {a} to {b} elements, which is no whole factor"));
+        }
+        if a == b {
+            continue;
+        }
+        let mut shape: Vec<_> = n.extents(y);
+        shape[axis] = to[axis].clone();
+        let column = n.unsqueeze(y, [axis as i64 + 1])?;
+        let mut repeats = vec![1; from.len() + 1];
+        repeats[axis + 1] = (b / a) as i64;
+        let tiled = n.emit("ng.tile", &[column], [("repeats", Attr::from(repeats))])?;
+        y = n.reshape(tiled, &shape)?;
+    }
+    Ok(vec![y])
+}

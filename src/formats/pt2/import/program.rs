@@ -1,0 +1,480 @@
+//! The program: names and what they stand for, nodes in order, and the function around them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use ngc_ir::{Attr, AttrDict, Context, Dim, Loc, Module, Type, Value};
+use ngc_numerics::DType;
+
+use super::super::extent::Extent;
+use super::super::schema::{
+    Argument, ExportedProgram, Graph, InputSpec, Node as Proto, OptionalTensor, OutputSpec, RangeConstraint,
+    SymInt, SymIntArgument, TensorMeta,
+};
+use super::super::weights::{Place, Tensors, check_layout, dtype};
+use super::node::Node;
+use super::{ImportOptions, OPERATORS, location};
+use crate::builder::FunctionBuilder;
+use crate::error::{FormatError, Result, invalid, unsupported};
+
+/// What a name stands for.
+enum Known {
+    Value(Value),
+    /// A tensor of the archive that no op has asked for yet.
+    Stored {
+        name: String,
+        place: Place,
+    },
+    /// The elements of a value in the shape that the program declares for the name. Matrix products look through it at
+    /// the value itself: what joins dimensions before such a product is taken apart again after it.
+    Reshaped(Value),
+    Extent(Extent),
+}
+
+/// The program while it is imported.
+pub(super) struct Program<'a> {
+    pub(super) function: FunctionBuilder<'a>,
+    graph: &'a Graph,
+    constraints: &'a BTreeMap<String, RangeConstraint>,
+    tensors: Tensors<'a>,
+    known: HashMap<&'a str, Known>,
+    /// The extents of values as the program declares them.
+    extents: HashMap<Value, Vec<Extent>>,
+    /// For each symbolic extent a value that has it, and the dimension: the first one.
+    holders: HashMap<Extent, (Value, usize)>,
+    /// For each symbolic extent a vector of so many ones.
+    ones: HashMap<Extent, Value>,
+}
+
+pub(super) fn import<'a>(
+    context: &'a Context,
+    program: &'a ExportedProgram,
+    tensors: Tensors<'a>,
+    options: &ImportOptions,
+) -> Result<Module> {
+    let graph = &program.graph_module.graph;
+    let signature = &program.graph_module.signature;
+    let mut this = Program {
+        function: FunctionBuilder::new(context, options.weights),
+        graph,
+        constraints: &program.range_constraints,
+        tensors,
+        known: HashMap::new(),
+        extents: HashMap::new(),
+        holders: HashMap::new(),
+        ones: HashMap::new(),
+    };
+    let mut needed = HashSet::new();
+    for spec in &signature.output_specs {
+        if let OutputSpec::UserOutput(output) = spec {
+            needed.extend(names(&output.arg));
+        }
+    }
+    let mut live = vec![false; graph.nodes.len()];
+    for (node, live) in graph.nodes.iter().zip(&mut live).rev() {
+        *live = node.outputs.iter().flat_map(names).any(|name| needed.contains(name));
+        if *live {
+            needed.extend(node.inputs.iter().flat_map(|input| names(&input.arg)));
+        }
+    }
+    check_mutations(&signature.input_specs, &signature.output_specs, &needed)?;
+    let mut arguments = Vec::new();
+    for spec in &signature.input_specs {
+        arguments.extend(this.input(spec)?);
+    }
+    for (index, (node, _)) in graph.nodes.iter().zip(live).enumerate().filter(|(_, (_, live))| *live) {
+        this.node(index, node)?;
+    }
+    let (mut results, mut attrs) = (Vec::new(), Vec::new());
+    for (index, spec) in signature.output_specs.iter().enumerate() {
+        let OutputSpec::UserOutput(output) = spec else { continue };
+        match &output.arg {
+            Argument::AsTensor(tensor) => {
+                let place = format!("output '{}'", tensor.name.escape_debug());
+                results.push(this.value(&tensor.name).map_err(|e| e.within(&place))?);
+                attrs.push(named(&tensor.name));
+            }
+            // An output that is None is no output.
+            Argument::AsNone(_) => {}
+            _ => return unsupported(format!("output {index}: it is no tensor")),
+        }
+    }
+    this.function.finish(Loc::Unknown, arguments, &results, attrs)
+}
+
+fn named(name: &str) -> AttrDict {
+    [("ng.name", Attr::from(name))].into()
+}
+
+/// The names that an argument refers to, or an output defines.
+fn names(argument: &Argument) -> Vec<&str> {
+    fn tensor(t: &OptionalTensor) -> Option<&str> {
+        if let OptionalTensor::AsTensor(t) = t { Some(t.name.as_str()) } else { None }
+    }
+    fn number(s: &SymIntArgument) -> Option<&str> {
+        if let SymIntArgument::AsName(name) = s { Some(name.as_str()) } else { None }
+    }
+    match argument {
+        Argument::AsTensor(t) => vec![t.name.as_str()],
+        Argument::AsTensors(list) => list.iter().map(|t| t.name.as_str()).collect(),
+        Argument::AsOptionalTensor(t) => tensor(t).into_iter().collect(),
+        Argument::AsOptionalTensors(list) => list.iter().filter_map(tensor).collect(),
+        Argument::AsSymInt(s) => number(s).into_iter().collect(),
+        Argument::AsSymInts(list) => list.iter().filter_map(number).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A function has no state: what a call would leave behind must not matter to another call.
+fn check_mutations(inputs: &[InputSpec], outputs: &[OutputSpec], needed: &HashSet<&str>) -> Result<()> {
+    for output in outputs {
+        let (what, name) = match output {
+            OutputSpec::UserOutput(_) => continue,
+            OutputSpec::BufferMutation { buffer_name } => {
+                let read = inputs.iter().any(|input| {
+                    matches!(input, InputSpec::Buffer { arg, buffer_name: name }
+                        if name == buffer_name && needed.contains(arg.name.as_str()))
+                });
+                if !read {
+                    continue;
+                }
+                ("it changes the buffer", buffer_name)
+            }
+            OutputSpec::ParameterMutation { parameter_name } => ("it changes the parameter", parameter_name),
+            OutputSpec::UserInputMutation { user_input_name } => ("it changes its input", user_input_name),
+            OutputSpec::GradientToParameter { parameter_name } => ("it gives a gradient of", parameter_name),
+            OutputSpec::GradientToUserInput { user_input_name } => {
+                ("it gives a gradient of", user_input_name)
+            }
+            OutputSpec::LossOutput(loss) => ("it trains with the loss", &loss.arg.name),
+            OutputSpec::Token(_) => {
+                return unsupported("the program has effects beyond its outputs (a token)");
+            }
+        };
+        return unsupported(format!(
+            "{what} '{}', on which its outputs depend; export the model in eval mode, for inference",
+            name.escape_debug()
+        ));
+    }
+    Ok(())
+}
+
+impl<'a> Program<'a> {
+    fn define(&mut self, name: &'a str, known: Known) -> Result<()> {
+        match self.known.insert(name, known) {
+            Some(_) => invalid(format!("the name '{}' is defined twice", name.escape_debug())),
+            None => Ok(()),
+        }
+    }
+
+    /// What the program declares for a tensor.
+    fn meta(&self, name: &str) -> Result<&'a TensorMeta> {
+        match self.graph.tensor_values.get(name) {
+            Some(meta) => check_layout(meta).map(|()| meta),
+            None => invalid(format!("tensor_values does not have '{}'", name.escape_debug())),
+        }
+    }
+
+    /// The declared element type and extents of a tensor.
+    pub(super) fn declared(&self, name: &str) -> Result<(DType, Vec<Extent>)> {
+        let meta = self.meta(name)?;
+        Ok((dtype(meta.dtype)?, meta.sizes.iter().map(Extent::new).collect::<Result<_>>()?))
+    }
+
+    /// Takes an input in; one that the user gives becomes an argument with these attributes.
+    fn input(&mut self, spec: &'a InputSpec) -> Result<Option<AttrDict>> {
+        let (name, stored) = match spec {
+            InputSpec::UserInput(input) => {
+                return match &input.arg {
+                    Argument::AsTensor(t) => {
+                        let place = format!("input '{}'", t.name.escape_debug());
+                        self.argument(&t.name).map(Some).map_err(|e| e.within(place))
+                    }
+                    Argument::AsSymInt(_) | Argument::AsSymFloat(_) | Argument::AsSymBool(_) => {
+                        let name = names(&input.arg).first().unwrap_or(&"").escape_debug().to_string();
+                        unsupported(format!("input '{name}': a symbolic number that is no tensor"))
+                    }
+                    Argument::AsCustomObj(object) => {
+                        unsupported(format!("input '{}': a custom object", object.name.escape_debug()))
+                    }
+                    // A number that the program was made for; it is in the nodes.
+                    _ => Ok(None),
+                };
+            }
+            InputSpec::Parameter { arg, parameter_name } => (&arg.name, parameter_name),
+            InputSpec::Buffer { arg, buffer_name } => (&arg.name, buffer_name),
+            InputSpec::TensorConstant { arg, tensor_constant_name } => (&arg.name, tensor_constant_name),
+            InputSpec::CustomObj { custom_obj_name } => {
+                return unsupported(format!("the custom object '{}'", custom_obj_name.escape_debug()));
+            }
+            InputSpec::ConstantInput(_) => return Ok(None),
+            InputSpec::Token(_) => {
+                return unsupported("the program has effects beyond its outputs (a token)");
+            }
+        };
+        let at = |e: FormatError| e.within(format_args!("tensor '{}'", stored.escape_debug()));
+        let place = self.tensors.find(stored).map_err(at)?;
+        let (elem, extents) = self.declared(name).map_err(at)?;
+        let declared = Type::tensor(extents.iter().map(Extent::dim), elem);
+        if place.ty() != declared {
+            return invalid(format!("the archive has {}, but the program declares {declared}", place.ty()))
+                .map_err(at);
+        }
+        self.define(name, Known::Stored { name: stored.clone(), place }).map_err(at)?;
+        Ok(None)
+    }
+
+    fn argument(&mut self, name: &'a str) -> Result<AttrDict> {
+        let (elem, extents) = self.declared(name)?;
+        let ty = Type::tensor(extents.iter().map(Extent::dim), elem);
+        let value = self.function.argument(ty, Loc::name(name));
+        let mut attrs = named(name);
+        let open: Vec<&Extent> = extents.iter().filter(|e| e.known().is_none()).collect();
+        if !open.is_empty() {
+            attrs.set("ng.dims", Attr::Array(open.iter().map(|e| Attr::from(&*e.to_string())).collect()));
+            let ranges: Option<Vec<Attr>> = open
+                .iter()
+                .map(|e| e.range(self.constraints).map(|(least, most)| Attr::ints([least, most])))
+                .collect();
+            if let Some(ranges) = ranges {
+                attrs.set("ng.dim_range", Attr::Array(ranges.into()));
+            }
+        }
+        self.define(name, Known::Value(value))?;
+        self.record(value, extents);
+        Ok(attrs)
+    }
+
+    /// Remembers the extents of a value.
+    fn record(&mut self, value: Value, extents: Vec<Extent>) {
+        for (axis, extent) in extents.iter().enumerate().filter(|(_, e)| e.known().is_none()) {
+            self.holders.entry(extent.clone()).or_insert((value, axis));
+        }
+        self.extents.entry(value).or_insert(extents);
+    }
+
+    fn node(&mut self, index: usize, proto: &'a Proto) -> Result<()> {
+        let defined: Vec<&'a str> = proto.outputs.iter().flat_map(names).collect();
+        let name = proto.name.as_deref().or(defined.first().copied()).unwrap_or("");
+        let target = proto.target.strip_prefix("torch.ops.").unwrap_or(&proto.target);
+        let place = format!("node {index} '{}' ({})", name.escape_debug(), target.escape_debug());
+        self.node_at(proto, name, target, &defined).map_err(|e| e.within(&place))
+    }
+
+    fn node_at(&mut self, proto: &'a Proto, name: &str, target: &str, defined: &[&'a str]) -> Result<()> {
+        // Numbers of extents come with what they are.
+        if proto.outputs.iter().all(|o| matches!(o, Argument::AsSymInt(_))) {
+            for name in defined {
+                let Some(symbol) = self.graph.sym_int_values.get(*name) else {
+                    return invalid(format!("sym_int_values does not have '{}'", name.escape_debug()));
+                };
+                let extent = Extent::new(symbol)?;
+                self.define(name, Known::Extent(extent))?;
+            }
+            return Ok(());
+        }
+        let operator = target.strip_prefix("aten.").map(|t| t.split_once('.').map_or(t, |(name, _)| name));
+        let Some(import) = operator.and_then(|name| OPERATORS.get(name)) else {
+            let in_place =
+                operator.is_some_and(|o| o.ends_with('_') && OPERATORS.contains_key(o.trim_end_matches('_')));
+            return unsupported(match in_place {
+                true => "an operator that works in place; export with .run_decompositions({})",
+                false => "this operator",
+            });
+        };
+        let loc = location::of(proto, name);
+        let mut node = Node::new(self, proto, loc);
+        let results = import(&mut node)?;
+        node.finish()?;
+        let reshaped = node.reshaped;
+        let loc = node.loc.clone();
+        // Results that the importer does not give are missed only where something asks for them.
+        for (name, value) in defined.iter().zip(results) {
+            let known = match &reshaped {
+                Some(extents) => {
+                    self.record(value, extents.clone());
+                    Known::Reshaped(value)
+                }
+                None => Known::Value(self.as_declared(name, value, &loc)?),
+            };
+            self.define(name, known)?;
+        }
+        Ok(())
+    }
+
+    /// The declared sizes and strides of a tensor, where all are known.
+    pub(super) fn layout(&self, name: &str) -> Result<Option<(Vec<i64>, Vec<i64>)>> {
+        let meta = self.meta(name)?;
+        let known = |list: &[SymInt]| -> Option<Vec<i64>> {
+            list.iter().map(|n| if let SymInt::AsInt(n) = n { Some(*n) } else { None }).collect()
+        };
+        Ok(known(&meta.sizes).zip(known(&meta.strides)))
+    }
+
+    /// The value of an op as the program declares it. Where the program knows an extent that the ops do not tell, a
+    /// reshape says so.
+    fn as_declared(&mut self, name: &str, value: Value, loc: &Loc) -> Result<Value> {
+        let (elem, extents) = self.declared(name)?;
+        let declared = Type::tensor(extents.iter().map(Extent::dim), elem);
+        let found = self.function.body.ty(value);
+        if !declared.is_compatible(found) || found.shape().is_none() {
+            return invalid(format!(
+                "'{}' is declared {declared}, but its ops give {found}",
+                name.escape_debug()
+            ));
+        }
+        let shape = found.shape().unwrap_or(&[]);
+        let tells = |(e, d): (&Extent, &Dim)| *d == Dim::Dynamic && e.known().is_some();
+        let mut value = value;
+        if extents.iter().zip(shape).any(tells) {
+            let open = |e: &Extent| e.known().is_none();
+            let target: Vec<i64> = extents.iter().map(|e| e.known().map_or(0, |n| n as i64)).collect();
+            let mut attrs = AttrDict::EMPTY;
+            attrs.set("shape", target);
+            if extents.iter().any(open) {
+                attrs.set("copy_zeros", true);
+            }
+            value = self.one("ng.reshape", &[value], attrs, loc)?;
+        }
+        self.record(value, extents);
+        Ok(value)
+    }
+
+    pub(super) fn one(&mut self, op: &str, operands: &[Value], attrs: AttrDict, loc: &Loc) -> Result<Value> {
+        match self.function.emit(op, operands, attrs, loc)?[..] {
+            [value] => Ok(value),
+            _ => invalid(format!("'{op}' has not one result")),
+        }
+    }
+
+    /// The value of a name, made if there is no op for it yet.
+    pub(super) fn value(&mut self, name: &str) -> Result<Value> {
+        let value = match self.known.get(name) {
+            Some(Known::Value(value)) => return Ok(*value),
+            Some(Known::Stored { name: stored, place }) => {
+                let attr = self.tensors.attribute(&mut self.function, stored, place);
+                let at = |e: FormatError| e.within(format_args!("tensor '{}'", stored.escape_debug()));
+                let (attr, loc) = (attr.map_err(at)?, Loc::name(stored));
+                self.one("ng.constant", &[], [("value", attr)].into(), &loc)?
+            }
+            Some(Known::Reshaped(base)) => {
+                let base = *base;
+                let (_, extents) = self.declared(name)?;
+                let value = self.reshape(base, &extents, &Loc::name(name))?;
+                self.record(value, extents);
+                value
+            }
+            Some(Known::Extent(_)) => {
+                return unsupported(format!("the extent '{}' as a tensor", name.escape_debug()));
+            }
+            None => {
+                return invalid(format!(
+                    "no earlier node defines '{}' (nodes must be sorted, without cycles)",
+                    name.escape_debug()
+                ));
+            }
+        };
+        // Constants stand where they are first needed, so that the function reads in order.
+        if let Some(known) = self.known.get_mut(name) {
+            *known = Known::Value(value);
+        }
+        Ok(value)
+    }
+
+    /// The value whose elements a name has, in a shape of its own.
+    pub(super) fn base(&mut self, name: &str) -> Result<Value> {
+        match self.known.get(name) {
+            Some(Known::Reshaped(base)) => Ok(*base),
+            _ => self.value(name),
+        }
+    }
+
+    pub(super) fn extent(&self, name: &str) -> Result<Extent> {
+        match self.known.get(name) {
+            Some(Known::Extent(extent)) => Ok(extent.clone()),
+            Some(_) => invalid(format!("'{}' is no number", name.escape_debug())),
+            None => invalid(format!("no earlier node defines '{}'", name.escape_debug())),
+        }
+    }
+
+    /// The extents of a value: those that the program declares, else those of its type.
+    pub(super) fn extents(&self, value: Value) -> Vec<Extent> {
+        let of_type = |(i, d): (usize, &Dim)| {
+            d.known().map_or_else(|| Extent::Text(format!("?{}.{i}", value.index())), Extent::Known)
+        };
+        match self.extents.get(&value) {
+            Some(extents) => extents.clone(),
+            None => {
+                self.function.body.ty(value).shape().unwrap_or(&[]).iter().enumerate().map(of_type).collect()
+            }
+        }
+    }
+
+    /// The same elements in another shape.
+    pub(super) fn reshape(&mut self, value: Value, to: &[Extent], loc: &Loc) -> Result<Value> {
+        let from = self.extents(value);
+        if from == to {
+            return Ok(value);
+        }
+        let copies = |i: usize| from.get(i) == to.get(i);
+        let shape: Vec<i64> = (0..to.len())
+            .map(|i| match &to[i] {
+                Extent::Known(n) => *n as i64,
+                _ if copies(i) => 0,
+                _ => -1,
+            })
+            .collect();
+        let copied = to.iter().zip(&shape).any(|(e, n)| *n == 0 && e.known().is_none());
+        let zero = to.contains(&Extent::Known(0));
+        if shape.iter().filter(|&&n| n == -1).count() > 1 || (zero && copied) {
+            let show = |list: &[Extent]| list.iter().map(Extent::to_string).collect::<Vec<_>>().join(", ");
+            return unsupported(format!("a view of [{}] as [{}]", show(&from), show(to)));
+        }
+        let mut attrs = AttrDict::EMPTY;
+        attrs.set("shape", shape);
+        if copied {
+            attrs.set("copy_zeros", true);
+        }
+        self.one("ng.reshape", &[value], attrs, loc)
+    }
+
+    /// A vector of so many ones as a symbolic extent says, of type i1.
+    pub(super) fn ones(&mut self, extent: &Extent) -> Result<Value> {
+        if let Some(&value) = self.ones.get(extent) {
+            return Ok(value);
+        }
+        let Some(&(holder, axis)) = self.holders.get(extent) else {
+            return unsupported(format!("the extent {extent}, which no input and no earlier value has"));
+        };
+        let loc = Loc::name(&extent.to_string());
+        // The extent is what is wanted of the value, whatever its elements are.
+        let mut value = holder;
+        let ty = self.function.body.ty(value);
+        if ty.elem() == Some(DType::BOOL) {
+            let to = Attr::from(Type::int(8));
+            value = self.one("ng.convert", &[value], [("to", to)].into(), &loc)?;
+        }
+        let rank = ty.shape().map_or(0, <[Dim]>::len);
+        let others: Vec<i64> = (0..rank).filter(|&a| a != axis).map(|a| a as i64).collect();
+        if !others.is_empty() {
+            value = self.one("ng.reduce_max", &[value], [("axes", Attr::from(others))].into(), &loc)?;
+        }
+        let same = [("direction", Attr::from("EQ"))].into();
+        let equal = self.one("ng.compare", &[value, value], same, &loc)?;
+        let not = self.one("ng.not", &[equal], AttrDict::EMPTY, &loc)?;
+        let ones = self.one("ng.or", &[equal, not], AttrDict::EMPTY, &loc)?;
+        self.record(ones, vec![extent.clone()]);
+        self.ones.insert(extent.clone(), ones);
+        Ok(ones)
+    }
+
+    /// The number that a symbolic extent is, as a tensor of rank 0 and type i64.
+    pub(super) fn number(&mut self, extent: &Extent, loc: &Loc) -> Result<Value> {
+        let Some(&(holder, axis)) = self.holders.get(extent) else {
+            return unsupported(format!("the extent {extent}, which no input and no earlier value has"));
+        };
+        let all = self.one("ng.shape_of", &[holder], AttrDict::EMPTY, loc)?;
+        let ends = [("starts", Attr::ints([axis as i64])), ("stops", Attr::ints([axis as i64 + 1]))];
+        let one = self.one("ng.slice", &[all], ends.into(), loc)?;
+        self.one("ng.reshape", &[one], [("shape", Attr::ints([]))].into(), loc)
+    }
+}

@@ -1,0 +1,226 @@
+//! Reductions and scans.
+
+use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::DType;
+
+use super::Table;
+use super::arithmetic::floats;
+use super::node::Node;
+use super::number::floating;
+use crate::error::{Result, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("all", |n| truth(n, "ng.reduce_min")),
+    ("amax", |n| extremes(n, "ng.reduce_max")),
+    ("amin", |n| extremes(n, "ng.reduce_min")),
+    ("any", |n| truth(n, "ng.reduce_max")),
+    ("argmax", |n| position(n, "ng.argmax")),
+    ("argmin", |n| position(n, "ng.argmin")),
+    ("count_nonzero", count_nonzero),
+    ("cumprod", |n| scan(n, "ng.cumprod")),
+    ("cumsum", |n| scan(n, "ng.cumsum")),
+    ("diff", diff),
+    ("linalg_vector_norm", |n| norm(n, "ord")),
+    ("logsumexp", |n| float_sum(n, "ng.logsumexp")),
+    ("max", |n| greatest(n, "ng.reduce_max", "ng.argmax", "ng.max")),
+    ("mean", mean),
+    ("min", |n| greatest(n, "ng.reduce_min", "ng.argmin", "ng.min")),
+    ("norm", |n| norm(n, "p")),
+    ("prod", |n| sum(n, "ng.reduce_prod")),
+    ("std", |n| Ok(vec![deviation(n)?])),
+    ("std_mean", |n| with_mean(n, deviation)),
+    ("sum", |n| sum(n, "ng.reduce_sum")),
+    ("var", |n| Ok(vec![variance(n)?])),
+    ("var_mean", |n| with_mean(n, variance)),
+];
+
+/// The attributes `axes` and `keepdims`. No dimensions, or an empty list, mean all.
+fn axes(n: &mut Node<'_, '_>, x: Value) -> Result<AttrDict> {
+    let rank = n.rank(x);
+    let mut attrs = AttrDict::EMPTY;
+    if let Some(dims) = n.opt_ints("dim")?.filter(|d| !d.is_empty()) {
+        let axes: Vec<i64> =
+            dims.into_iter().map(|d| n.axis(d, rank).map(|a| a as i64)).collect::<Result<_>>()?;
+        // A scalar has no dimension to reduce.
+        attrs.set("axes", if rank == 0 { Vec::new() } else { axes });
+    }
+    if n.flag("keepdim", false)? {
+        attrs.set("keepdims", true);
+    }
+    Ok(attrs)
+}
+
+/// Sums and products, of integers in i64.
+fn sum(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    n.ignore(&["dtype"]);
+    let x = n.tensor("self")?;
+    let x = n.convert(x, n.declared(0)?.0)?;
+    let attrs = axes(n, x)?;
+    Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
+}
+
+fn mean(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["dtype"]);
+    let x = n.tensor("self")?;
+    let x = n.convert(x, n.declared(0)?.0)?;
+    let attrs = axes(n, x)?;
+    Ok(vec![n.emit_sum("ng.reduce_mean", &[x], attrs, x)?])
+}
+
+fn float_sum(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    let x = floats(n, "self")?;
+    let attrs = axes(n, x)?;
+    Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
+}
+
+fn extremes(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let attrs = axes(n, x)?;
+    Ok(vec![n.emit(op, &[x], attrs)?])
+}
+
+/// Whether all, or any, are not zero.
+fn truth(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let x = n.convert(x, DType::BOOL)?;
+    // Truth values have an order as small integers.
+    let x = n.convert(x, DType::Int(8))?;
+    let attrs = axes(n, x)?;
+    let y = n.emit(op, &[x], attrs)?;
+    Ok(vec![n.convert(y, DType::BOOL)?])
+}
+
+fn count_nonzero(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let x = n.convert(x, DType::BOOL)?;
+    let x = n.convert(x, DType::Int(64))?;
+    let attrs = axes(n, x)?;
+    Ok(vec![n.emit("ng.reduce_sum", &[x], attrs)?])
+}
+
+/// The greatest of all, or along one dimension with its position, or of two.
+fn greatest(n: &mut Node<'_, '_>, op: &str, position: &str, binary: &str) -> Result<Vec<Value>> {
+    if n.has("other") {
+        let (x, y) = super::arithmetic::operands(n, "self", "other")?;
+        return Ok(vec![n.op(binary, &[x, y])?]);
+    }
+    let x = n.tensor("self")?;
+    if !n.has("dim") {
+        return Ok(vec![n.op(op, &[x])?]);
+    }
+    if n.rank(x) == 0 {
+        return unsupported("a dimension of a single number");
+    }
+    let axis = n.dim("dim", 0, n.rank(x))? as i64;
+    let keep = n.flag("keepdim", false)?;
+    let mut attrs = AttrDict::EMPTY;
+    if keep {
+        attrs.set("keepdims", true);
+    }
+    let mut values = attrs.clone();
+    values.set("axes", vec![axis]);
+    attrs.set("axis", axis);
+    Ok(vec![n.emit(op, &[x], values)?, n.emit(position, &[x], attrs)?])
+}
+
+fn position(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    let mut x = n.tensor("self")?;
+    let mut attrs = AttrDict::EMPTY;
+    match n.opt_int("dim")? {
+        Some(dim) if n.rank(x) > 0 => attrs.set("axis", n.axis(dim, n.rank(x))? as i64),
+        // Of all elements in order.
+        _ => {
+            if n.flag("keepdim", false)? {
+                return unsupported("keepdim without a dimension");
+            }
+            x = n.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])?;
+            attrs.set("axis", 0i64);
+        }
+    }
+    if n.flag("keepdim", false)? {
+        attrs.set("keepdims", true);
+    }
+    Ok(vec![n.emit(op, &[x], attrs)?])
+}
+
+fn scan(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    n.ignore(&["dtype"]);
+    let x = n.tensor("self")?;
+    let x = n.convert(x, n.declared(0)?.0)?;
+    if n.rank(x) == 0 {
+        n.ignore(&["dim"]);
+        return Ok(vec![x]);
+    }
+    let axis = n.dim("dim", 0, n.rank(x))? as i64;
+    Ok(vec![n.emit_sum(op, &[x], [("axis", Attr::int(axis))], x)?])
+}
+
+/// Differences of neighbours.
+fn diff(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mut x = n.tensor("self")?;
+    let axis = n.dim("dim", -1, n.rank(x))?;
+    let mut parts = Vec::new();
+    parts.extend(n.opt_tensor("prepend")?);
+    parts.push(x);
+    parts.extend(n.opt_tensor("append")?);
+    if parts.len() > 1 {
+        x = n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])?;
+    }
+    let order = n.int("n", 1)?;
+    if !(0..=16).contains(&order) {
+        return unsupported(format!("differences of order {order}"));
+    }
+    for _ in 0..order {
+        let after = n.slice(x, axis, 1, i64::MAX, 1)?;
+        let before = n.slice(x, axis, 0, -1, 1)?;
+        let op = if n.elem(x)? == DType::BOOL { "ng.xor" } else { "ng.sub" };
+        x = n.op(op, &[after, before])?;
+    }
+    Ok(vec![x])
+}
+
+fn norm(n: &mut Node<'_, '_>, order: &str) -> Result<Vec<Value>> {
+    n.ignore(&["dtype"]);
+    let x = n.tensor("self")?;
+    let x = n.convert(x, floating(n.declared(0)?.0))?;
+    let order = n.float(order, 2.0)?;
+    let mut attrs = axes(n, x)?;
+    if order.is_nan() || order <= 0.0 {
+        return unsupported(format!("a norm of order {order}"));
+    }
+    if order != 2.0 {
+        attrs.set("ord", order);
+    }
+    Ok(vec![n.emit_sum("ng.norm", &[x], attrs, x)?])
+}
+
+fn correction(n: &mut Node<'_, '_>) -> Result<i64> {
+    let unbiased = n.flag("unbiased", true)?;
+    let correction = n.float("correction", f64::from(u8::from(unbiased)))?;
+    if correction.fract() != 0.0 || correction.abs() > 1e9 {
+        return unsupported(format!("correction = {correction}"));
+    }
+    Ok(correction as i64)
+}
+
+fn variance(n: &mut Node<'_, '_>) -> Result<Value> {
+    let x = n.tensor("self")?;
+    let mut attrs = axes(n, x)?;
+    attrs.set("correction", correction(n)?);
+    n.emit_sum("ng.variance", &[x], attrs, x)
+}
+
+fn deviation(n: &mut Node<'_, '_>) -> Result<Value> {
+    let variance = variance(n)?;
+    n.op("ng.sqrt", &[variance])
+}
+
+fn with_mean(
+    n: &mut Node<'_, '_>,
+    first: impl FnOnce(&mut Node<'_, '_>) -> Result<Value>,
+) -> Result<Vec<Value>> {
+    let first = first(n)?;
+    let x = n.tensor("self")?;
+    let attrs = axes(n, x)?;
+    Ok(vec![first, n.emit_sum("ng.reduce_mean", &[x], attrs, x)?])
+}

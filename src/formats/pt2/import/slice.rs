@@ -1,0 +1,293 @@
+//! Cutting and joining.
+
+use ngc_ir::{Attr, AttrDict, Value};
+
+use super::super::extent::Extent;
+use super::Table;
+use super::node::Node;
+use super::number::Number;
+use crate::error::{Result, invalid, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("cat", cat),
+    ("chunk", split),
+    ("concat", cat),
+    ("constant_pad_nd", pad),
+    ("flip", flip),
+    ("narrow", narrow),
+    ("pad", pad),
+    ("reflection_pad1d", |n| pad_by(n, "padding", "reflect")),
+    ("reflection_pad2d", |n| pad_by(n, "padding", "reflect")),
+    ("repeat", repeat),
+    ("replication_pad1d", |n| pad_by(n, "padding", "edge")),
+    ("replication_pad2d", |n| pad_by(n, "padding", "edge")),
+    ("roll", roll),
+    ("select", select),
+    ("select_scatter", select_scatter),
+    ("slice", slice),
+    ("slice_copy", slice),
+    ("slice_scatter", slice_scatter),
+    ("split", split),
+    ("split_with_sizes", split),
+    ("stack", stack),
+    ("tensor_split", split),
+    ("tile", repeat),
+    ("tril", |n| triangle(n, "ng.tril")),
+    ("triu", |n| triangle(n, "ng.triu")),
+    ("unbind", unbind),
+    ("unsafe_chunk", split),
+    ("unsafe_split", split),
+    ("unsafe_split_with_sizes", split),
+];
+
+/// Tensors of other element types are converted to that of the result. Empty vectors, which torch allows, are left out.
+fn cat(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (dtype, extents) = n.declared(0)?;
+    let mut parts = Vec::new();
+    for part in n.tensors("tensors")? {
+        if n.rank(part) == 1 && extents.len() > 1 && n.extents(part) == [Extent::Known(0)] {
+            continue;
+        }
+        parts.push(n.convert(part, dtype)?);
+    }
+    let axis = n.dim("dim", 0, extents.len())?;
+    match parts[..] {
+        [] => invalid("there are no tensors"),
+        [one] => Ok(vec![one]),
+        _ => Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])?]),
+    }
+}
+
+fn stack(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (dtype, extents) = n.declared(0)?;
+    let axis = n.dim("dim", 0, extents.len())? as i64;
+    let mut parts = Vec::new();
+    for part in n.tensors("tensors")? {
+        let part = n.convert(part, dtype)?;
+        parts.push(n.unsqueeze(part, [axis])?);
+    }
+    if parts.is_empty() {
+        return invalid("there are no tensors");
+    }
+    Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(axis))])?])
+}
+
+/// The extents of the parts are the declared ones.
+fn split(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["split_size", "split_sizes", "chunks", "sections", "indices"]);
+    let x = n.tensor("self")?;
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    let mut sizes = Vec::new();
+    for i in 0..n.num_outputs() {
+        let (_, extents) = n.declared(i)?;
+        match extents.get(axis).and_then(Extent::known) {
+            Some(size) => sizes.push(size as i64),
+            None => return unsupported("parts of unknown extents"),
+        }
+    }
+    let mut attrs = AttrDict::EMPTY;
+    attrs.set("axis", axis as i64);
+    attrs.set("sizes", sizes);
+    n.emit_many("ng.split", &[x], attrs)
+}
+
+fn unbind(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    let count = n.num_outputs();
+    if n.extents(x).get(axis).and_then(Extent::known) != Some(count) {
+        return invalid(format!("{count} results of dimension {axis} of {}", n.ty(x)));
+    }
+    let mut attrs = AttrDict::EMPTY;
+    attrs.set("axis", axis as i64);
+    attrs.set("sizes", vec![1i64; count]);
+    let parts = n.emit_many("ng.split", &[x], attrs)?;
+    let squeezed = |part: Value| n.emit("ng.squeeze", &[part], [("axes", Attr::ints([axis as i64]))]);
+    parts.into_iter().map(squeezed).collect()
+}
+
+/// start .. end of a dimension, as in Python.
+fn slice(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    let step = n.int("step", 1)?;
+    if step < 1 {
+        return invalid(format!("step = {step}"));
+    }
+    let (_, declared) = n.declared(0)?;
+    let own = n.extents(x);
+    if own == declared && step == 1 {
+        n.ignore(&["start", "end"]);
+        return Ok(vec![x]);
+    }
+    let start = if n.has("start") { n.opt_ints("start")?.and_then(|l| l.first().copied()) } else { Some(0) };
+    let Some(start) = start else { return unsupported("a start that is only known at run time") };
+    let end = n.opt_extent("end")?;
+    let open = end.flatten().filter(|e| e.known().is_none());
+    if let Some(open) = open {
+        // The first elements, as many as an extent says, from the start on.
+        let length = declared.get(axis).cloned().unwrap_or(Extent::Known(0));
+        if start < 0 || step != 1 || (start == 0 && length != open) {
+            return unsupported(format!("an end of {open} that is only known at run time"));
+        }
+        let mut places = n.count(&length, ngc_numerics::DType::Int(64))?;
+        if start > 0 {
+            let start = n.scalar(Number::Int(start), ngc_numerics::DType::Int(64))?;
+            places = n.op("ng.add", &[places, start])?;
+        }
+        return Ok(vec![n.emit("ng.gather", &[x, places], [("axis", Attr::int(axis as i64))])?]);
+    }
+    let end = n.int("end", i64::MAX)?;
+    Ok(vec![n.slice(x, axis, start, end, step)?])
+}
+
+fn narrow(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    let (start, length) = (n.int("start", 0)?, n.int("length", 0)?);
+    Ok(vec![n.slice(x, axis, start, start.saturating_add(length), 1)?])
+}
+
+/// One place of a dimension.
+fn select(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    let index = n.int("index", 0)?;
+    let stop = if index == -1 { i64::MAX } else { index.saturating_add(1) };
+    let part = n.slice(x, axis, index, stop, 1)?;
+    if n.shape(part).get(axis).and_then(|d| d.known()).is_some_and(|e| e != 1) {
+        return invalid(format!("index {index} is out of range for {}", n.ty(x)));
+    }
+    Ok(vec![n.emit("ng.squeeze", &[part], [("axes", Attr::ints([axis as i64]))])?])
+}
+
+/// The tensor with a part replaced: what is before it, the new part, what is after it.
+fn slice_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, source) = (n.tensor("self")?, n.tensor("src")?);
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    let Some(extent) = n.extents(x).get(axis).and_then(Extent::known) else {
+        return unsupported("a dimension of unknown extent");
+    };
+    let extent = extent as i64;
+    let clamp = |at: i64| (if at < 0 { at.saturating_add(extent) } else { at }).clamp(0, extent);
+    let (start, end) = (clamp(n.int("start", 0)?), clamp(n.int("end", i64::MAX)?));
+    if n.int("step", 1)? != 1 {
+        return unsupported("steps that are not 1");
+    }
+    replaced(n, x, source, axis, start, end.max(start))
+}
+
+fn select_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, source) = (n.tensor("self")?, n.tensor("src")?);
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    let Some(extent) = n.extents(x).get(axis).and_then(Extent::known) else {
+        return unsupported("a dimension of unknown extent");
+    };
+    let index = n.int("index", 0)?;
+    let start = n.axis(index, extent)? as i64;
+    let source = n.unsqueeze(source, [axis as i64])?;
+    replaced(n, x, source, axis, start, start.saturating_add(1))
+}
+
+fn replaced(
+    n: &mut Node<'_, '_>,
+    x: Value,
+    source: Value,
+    axis: usize,
+    start: i64,
+    end: i64,
+) -> Result<Vec<Value>> {
+    let source = n.convert(source, n.elem(x)?)?;
+    let mut parts = vec![n.slice(x, axis, 0, start, 1)?, source, n.slice(x, axis, end, i64::MAX, 1)?];
+    parts.retain(|&part| n.shape(part).get(axis).and_then(|d| d.known()) != Some(0));
+    match parts[..] {
+        [] => Ok(vec![x]),
+        [one] => Ok(vec![one]),
+        _ => Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])?]),
+    }
+}
+
+fn pad(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mode = match n.string("mode", "constant")? {
+        "constant" => "constant",
+        "reflect" => "reflect",
+        "replicate" => "edge",
+        "circular" => "wrap",
+        other => return invalid(format!("mode = '{}'", other.escape_debug())),
+    };
+    pad_by(n, "pad", mode)
+}
+
+/// Pairs of numbers from the last dimension backwards.
+fn pad_by(n: &mut Node<'_, '_>, name: &str, mode: &str) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let rank = n.rank(x);
+    let pads = n.ints(name)?;
+    if pads.len() % 2 != 0 || pads.len() / 2 > rank {
+        return invalid(format!("{name} {pads:?} must be pairs for some of the {rank} dimensions"));
+    }
+    let value = n.float("value", 0.0)?;
+    if pads.iter().all(|&p| p == 0) {
+        return Ok(vec![x]);
+    }
+    let (mut low, mut high) = (vec![0; rank], vec![0; rank]);
+    for (i, pair) in pads.chunks_exact(2).enumerate() {
+        (low[rank - 1 - i], high[rank - 1 - i]) = (pair[0], pair[1]);
+    }
+    let mut attrs: AttrDict = [("low", Attr::from(low)), ("high", Attr::from(high))].into();
+    match mode {
+        "constant" if value != 0.0 => attrs.set("value", value),
+        "constant" => {}
+        mode => attrs.set("mode", mode),
+    }
+    Ok(vec![n.emit("ng.pad", &[x], attrs)?])
+}
+
+fn flip(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let dims = n.ints("dims")?;
+    Ok(vec![n.emit("ng.reverse", &[x], [("axes", Attr::from(dims))])?])
+}
+
+/// Copies of the whole, along dimensions that may be more than the operand has.
+fn repeat(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mut x = n.tensor("self")?;
+    let mut repeats = n.ints(if n.has("repeats") { "repeats" } else { "dims" })?;
+    let rank = n.rank(x);
+    if repeats.len() > rank {
+        x = n.unsqueeze(x, 0..(repeats.len() - rank) as i64)?;
+    }
+    while repeats.len() < rank {
+        repeats.insert(0, 1);
+    }
+    Ok(vec![n.emit("ng.tile", &[x], [("repeats", Attr::from(repeats))])?])
+}
+
+/// A dimension in a circle: its end moves to its start.
+fn roll(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mut x = n.tensor("self")?;
+    let (shifts, dims) = (n.ints("shifts")?, n.opt_ints("dims")?.unwrap_or_default());
+    if shifts.len() != dims.len() {
+        return unsupported("shifts without a dimension each");
+    }
+    for (shift, dim) in shifts.into_iter().zip(dims) {
+        let axis = n.axis(dim, n.rank(x))?;
+        let Some(extent) = n.extents(x).get(axis).and_then(Extent::known).filter(|&e| e > 0) else {
+            return unsupported("a dimension of unknown extent");
+        };
+        let at = extent as i64 - shift.rem_euclid(extent as i64);
+        if at == extent as i64 {
+            continue;
+        }
+        let parts = [n.slice(x, axis, at, i64::MAX, 1)?, n.slice(x, axis, 0, at, 1)?];
+        x = n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])?;
+    }
+    Ok(vec![x])
+}
+
+fn triangle(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let k = n.int("diagonal", 0)?;
+    let attrs = if k == 0 { AttrDict::EMPTY } else { [("k", Attr::int(k))].into() };
+    Ok(vec![n.emit(op, &[x], attrs)?])
+}

@@ -1,0 +1,243 @@
+//! What is read of a program's JSON: the dataclasses of `torch._export.serde.schema`, version 8.
+//!
+//! Unions are enums with a name for each alternative, as the JSON has them; what is never read stays unparsed.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, Unexpected, Visitor};
+
+/// The major version that is read; minor ones only add.
+pub(super) const MAJOR: i64 = 8;
+
+/// What is read before all else.
+#[derive(Deserialize)]
+pub(super) struct Head {
+    pub schema_version: SchemaVersion,
+    #[serde(default)]
+    pub torch_version: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SchemaVersion {
+    pub major: i64,
+    pub minor: i64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ExportedProgram {
+    pub graph_module: GraphModule,
+    #[serde(default)]
+    pub range_constraints: BTreeMap<String, RangeConstraint>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RangeConstraint {
+    pub min_val: Option<i64>,
+    pub max_val: Option<i64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct GraphModule {
+    pub graph: Graph,
+    pub signature: Signature,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Graph {
+    pub nodes: Vec<Node>,
+    pub tensor_values: HashMap<String, TensorMeta>,
+    #[serde(default)]
+    pub sym_int_values: HashMap<String, SymInt>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Node {
+    pub target: String,
+    pub inputs: Vec<NamedArgument>,
+    pub outputs: Vec<Argument>,
+    #[serde(default)]
+    pub metadata: Metadata,
+    pub name: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Metadata {
+    #[serde(default)]
+    pub stack_trace: String,
+    #[serde(default)]
+    pub nn_module_stack: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct NamedArgument {
+    pub name: String,
+    pub arg: Argument,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Named {
+    pub name: String,
+}
+
+/// A union `torch._export.serde.schema.Argument`.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Argument {
+    AsNone(IgnoredAny),
+    AsTensor(Named),
+    AsTensors(Vec<Named>),
+    AsInt(i64),
+    AsInts(Vec<i64>),
+    AsFloat(Float),
+    AsFloats(IgnoredAny),
+    AsString(String),
+    AsStrings(IgnoredAny),
+    AsSymInt(SymIntArgument),
+    AsSymInts(Vec<SymIntArgument>),
+    AsScalarType(i64),
+    AsMemoryFormat(IgnoredAny),
+    AsLayout(IgnoredAny),
+    AsDevice(IgnoredAny),
+    AsBool(bool),
+    AsBools(IgnoredAny),
+    AsSymBool(IgnoredAny),
+    AsSymBools(IgnoredAny),
+    AsGraph(IgnoredAny),
+    AsOptionalTensors(Vec<OptionalTensor>),
+    AsCustomObj(Named),
+    AsOperator(IgnoredAny),
+    AsSymFloat(IgnoredAny),
+    AsSymFloats(IgnoredAny),
+    AsOptionalTensor(OptionalTensor),
+    AsComplex(IgnoredAny),
+    AsNestedTensors(IgnoredAny),
+    AsIntLists(IgnoredAny),
+    AsStringToArgument(IgnoredAny),
+    AsFloatLists(IgnoredAny),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OptionalTensor {
+    AsTensor(Named),
+    AsNone(IgnoredAny),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SymIntArgument {
+    AsName(String),
+    AsInt(i64),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SymInt {
+    AsExpr(SymExpr),
+    AsInt(i64),
+}
+
+#[derive(Deserialize)]
+pub(super) struct SymExpr {
+    pub expr_str: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TensorMeta {
+    /// `torch._export.serde.schema.ScalarType`.
+    pub dtype: i64,
+    pub sizes: Vec<SymInt>,
+    pub strides: Vec<SymInt>,
+    pub storage_offset: SymInt,
+    /// `torch._export.serde.schema.Layout`.
+    pub layout: i64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Signature {
+    pub input_specs: Vec<InputSpec>,
+    pub output_specs: Vec<OutputSpec>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Arg<T> {
+    pub arg: T,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum InputSpec {
+    UserInput(Arg<Argument>),
+    Parameter { arg: Named, parameter_name: String },
+    Buffer { arg: Named, buffer_name: String },
+    TensorConstant { arg: Named, tensor_constant_name: String },
+    CustomObj { custom_obj_name: String },
+    ConstantInput(IgnoredAny),
+    Token(IgnoredAny),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OutputSpec {
+    UserOutput(Arg<Argument>),
+    LossOutput(Arg<Named>),
+    BufferMutation { buffer_name: String },
+    ParameterMutation { parameter_name: String },
+    GradientToParameter { parameter_name: String },
+    GradientToUserInput { user_input_name: String },
+    UserInputMutation { user_input_name: String },
+    Token(IgnoredAny),
+}
+
+/// Where weights or constants lie, by their name in the program.
+#[derive(Deserialize)]
+pub(super) struct PayloadConfig {
+    pub config: BTreeMap<String, Payload>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Payload {
+    pub path_name: String,
+    pub use_pickle: bool,
+    pub tensor_meta: Option<TensorMeta>,
+}
+
+/// A number; JSON has infinities and NaN as strings.
+#[derive(Clone, Copy)]
+pub(super) struct Float(pub f64);
+
+impl<'de> Deserialize<'de> for Float {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Float, D::Error> {
+        struct AnyFloat;
+        impl Visitor<'_> for AnyFloat {
+            type Value = Float;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number, \"Infinity\", \"-Infinity\" or \"NaN\"")
+            }
+
+            fn visit_f64<E>(self, v: f64) -> Result<Float, E> {
+                Ok(Float(v))
+            }
+
+            fn visit_i64<E>(self, v: i64) -> Result<Float, E> {
+                Ok(Float(v as f64))
+            }
+
+            fn visit_u64<E>(self, v: u64) -> Result<Float, E> {
+                Ok(Float(v as f64))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<Float, E> {
+                match v {
+                    "Infinity" => Ok(Float(f64::INFINITY)),
+                    "-Infinity" => Ok(Float(f64::NEG_INFINITY)),
+                    "NaN" => Ok(Float(f64::NAN)),
+                    _ => Err(E::invalid_value(Unexpected::Str(v), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(AnyFloat)
+    }
+}
