@@ -2,6 +2,7 @@
 
 use std::io::{Read, Seek};
 
+use zip::read::{ArchiveOffset, Config};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
@@ -45,11 +46,11 @@ impl<'a> Archive<'a> {
             );
         }
         let length = source.seek(std::io::SeekFrom::End(0)).map_err(io)?;
-        let mut zip =
-            ZipArchive::new(Box::new(source) as Box<dyn Source + 'a>).map_err(|e| match error(e) {
-                FormatError::Invalid(text) => FormatError::Invalid(format!("no PyTorch archive: {text}")),
-                other => other,
-            })?;
+        // Archives hold archives (the sample inputs): a search for the start could find the wrong one.
+        let config = Config { archive_offset: ArchiveOffset::Known(0) };
+        let source = Box::new(source) as Box<dyn Source + 'a>;
+        let mut zip = ZipArchive::with_config(config, source)
+            .map_err(|e| FormatError::Invalid(format!("no PyTorch archive: {}", error(e))))?;
         let (mut names, mut packed, mut total) = (Vec::new(), 0u64, 0u64);
         for index in 0..zip.len() {
             let entry =

@@ -83,6 +83,7 @@ pub(super) struct Named {
 /// A union `torch._export.serde.schema.Argument`.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::enum_variant_names, reason = "the names are those of the schema")]
 pub(super) enum Argument {
     AsNone(IgnoredAny),
     AsTensor(Named),

@@ -140,19 +140,27 @@ fn added(n: &mut Node<'_, '_>, a: &str, b: &str) -> Result<Vec<Value>> {
     Ok(vec![n.emit_sum("ng.affine", &operands, attrs, operands[0])?])
 }
 
-/// Products of matrices in batches. Where both factors join the same leading dimensions, those stay apart.
+/// Products of matrices in batches. Where a factor joins the leading dimensions of another value, they stay apart, in the
+/// other factor too.
 fn bmm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (a, seen_a) = n.viewed("self")?;
     let (b, seen_b) = n.viewed("mat2")?;
-    let (ea, eb) = (n.extents(a), n.extents(b));
-    let matrices =
-        |e: &[Extent], seen: &[Extent]| e.len() > 3 && seen.len() == 3 && e[e.len() - 2..] == seen[1..];
-    let same = ea.len() == eb.len() && matrices(&ea, &seen_a) && matrices(&eb, &seen_b);
-    if same && ea[..ea.len() - 2] == eb[..eb.len() - 2] {
+    let ([batch_a, matrix_a @ ..], [batch_b, matrix_b @ ..]) = (&seen_a[..], &seen_b[..]) else {
+        return invalid("its factors have no dimensions");
+    };
+    for (base, matrix) in [(a, matrix_a), (b, matrix_b)] {
+        let extents = n.extents(base);
+        let lead = &extents[..extents.len().saturating_sub(2)];
+        if batch_a != batch_b || lead.len() < 2 || !extents.ends_with(matrix) {
+            continue;
+        }
+        let apart = |matrix: &[Extent]| [lead, matrix].concat();
+        let (Ok(a), Ok(b)) = (n.reshape(a, &apart(matrix_a)), n.reshape(b, &apart(matrix_b))) else {
+            continue;
+        };
         let y = n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a)?;
-        let mut extents = ea[..ea.len() - 1].to_vec();
-        extents.extend(eb.last().cloned());
-        n.reshaped = Some(extents);
+        let (_, declared) = n.declared(0)?;
+        n.reshaped = Some([lead, declared.get(1..).unwrap_or(&[])].concat());
         return Ok(vec![y]);
     }
     product(n, "self", "mat2")

@@ -26,7 +26,7 @@ enum Known {
     },
     /// The elements of a value in the shape that the program declares for the name. Matrix products look through it at
     /// the value itself: what joins dimensions before such a product is taken apart again after it.
-    Reshaped(Value),
+    Reshaped(Value, Loc),
     Extent(Extent),
 }
 
@@ -292,7 +292,7 @@ impl<'a> Program<'a> {
             let known = match &reshaped {
                 Some(extents) => {
                     self.record(value, extents.clone());
-                    Known::Reshaped(value)
+                    Known::Reshaped(value, loc.clone())
                 }
                 None => Known::Value(self.as_declared(name, value, &loc)?),
             };
@@ -356,10 +356,10 @@ impl<'a> Program<'a> {
                 let (attr, loc) = (attr.map_err(at)?, Loc::name(stored));
                 self.one("ng.constant", &[], [("value", attr)].into(), &loc)?
             }
-            Some(Known::Reshaped(base)) => {
-                let base = *base;
+            Some(Known::Reshaped(base, loc)) => {
+                let (base, loc) = (*base, loc.clone());
                 let (_, extents) = self.declared(name)?;
-                let value = self.reshape(base, &extents, &Loc::name(name))?;
+                let value = self.reshape(base, &extents, &loc)?;
                 self.record(value, extents);
                 value
             }
@@ -383,7 +383,7 @@ impl<'a> Program<'a> {
     /// The value whose elements a name has, in a shape of its own.
     pub(super) fn base(&mut self, name: &str) -> Result<Value> {
         match self.known.get(name) {
-            Some(Known::Reshaped(base)) => Ok(*base),
+            Some(Known::Reshaped(base, _)) => Ok(*base),
             _ => self.value(name),
         }
     }
