@@ -62,7 +62,7 @@ pub fn directed(
                             steps: vec![(found.step.rule.clone(), found.step.loc.clone(), line)],
                         });
                     }
-                    replaced.push(Replaced { old, new, steps, nominal: None });
+                    replaced.push(Replaced { old, new, steps, nominal: None, sampled: None });
                     report.erased += erased;
                     report.applied.push(found.step);
                 }

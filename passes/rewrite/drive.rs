@@ -186,7 +186,7 @@ fn search(
             let first = report.applied.len();
             report.applied.extend(steps);
             let steps = first..report.applied.len();
-            replaced.push(Replaced { old, new, steps, nominal: better.nominal });
+            replaced.push(Replaced { old, new, steps, nominal: better.nominal, sampled: better.sampled });
         }
     }
     // Erased when all is done: plans may take over what others no longer use.

@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::cost::key;
 use super::nominal::{LEAST, Side, spelled, within};
 use super::report::{Effect, Replaced, Step};
+use super::sample::Figure;
 use super::saved::{Saved, saved};
 use crate::analysis::range::stated;
 
@@ -140,7 +141,7 @@ struct Functional {
 /// A figure before and after.
 pub type Pair = (f64, f64);
 
-/// What a rewrite did to the value that was replaced. All are bounds, on the stated ranges or on a nominal one.
+/// What a rewrite did to the value that was replaced. All but the last are bounds, on the stated ranges or on a nominal one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Change {
     /// The nominal range in place of those that nobody stated; none if the stated ones were enough.
@@ -157,6 +158,8 @@ pub struct Change {
     pub delta: Pair,
     /// Total curvature of the replaced ops.
     pub curvature: Pair,
+    /// Mean bits of error on points, where those decided: estimates.
+    pub sampled: Option<(Figure, Figure)>,
 }
 
 impl Change {
@@ -184,6 +187,8 @@ impl Change {
             Some(("distance", number(self.distance()))),
             self.constant().map(|c| ("constant", number(c))),
             self.nominal.map(|side| ("nominal", spelled(side))),
+            self.sampled.map(|(before, _)| ("estimated-bits-before", before.to_string())),
+            self.sampled.map(|(_, after)| ("estimated-bits-after", after.to_string())),
         ];
         pairs.chain(rest.into_iter().flatten()).collect()
     }
@@ -214,7 +219,11 @@ impl fmt::Display for Change {
             let exponent = format.unit_roundoff().log2();
             write!(f, ", |G - G'| <= C u with C = {}, u = 2^{exponent}", number(c))?;
         }
-        self.nominal.map_or(Ok(()), |side| write!(f, ", nominal {}", spelled(side)))
+        if let Some(side) = self.nominal {
+            write!(f, ", nominal {}", spelled(side))?;
+        }
+        let estimate = |(before, after)| write!(f, ", estimate: bits of error {before} -> {after}");
+        self.sampled.map_or(Ok(()), estimate)
     }
 }
 
@@ -266,6 +275,7 @@ pub fn explain(before: &Snapshot, function: &Function, replaced: &[Replaced], ap
             // Bounds on the stated ranges say nothing.
             found = change(Some(LEAST));
         }
+        found.sampled = r.sampled;
         applied[last].effect = Effect::Change(Box::new(found));
     }
 }
@@ -285,6 +295,7 @@ fn compare((old, x): (&Bounds<'_>, Value), (new, y): (&Bounds<'_>, Value), nomin
         lipschitz: (gone.lipschitz, made.lipschitz),
         delta: (gone.delta, made.delta),
         curvature: (gone.curvature, made.curvature),
+        sampled: None,
     }
 }
 

@@ -26,6 +26,7 @@ pub mod proof;
 pub mod region;
 pub mod report;
 pub mod rule;
+pub mod sample;
 pub mod saved;
 pub mod stabilize;
 pub mod terms;

@@ -11,6 +11,7 @@ use super::measure::{Change, Totals};
 use super::nominal::Side;
 use super::proof::Proof;
 use super::rule::Rule;
+use super::sample::Figure;
 use crate::analysis::range::Ranges;
 
 /// What a driver hands over to the pass.
@@ -73,6 +74,8 @@ pub struct Replaced {
     pub steps: Range<usize>,
     /// The nominal range that decided, if one did.
     pub nominal: Side,
+    /// Bits of error on points before and after, if those decided.
+    pub sampled: Option<(Figure, Figure)>,
 }
 
 impl Step {

@@ -86,11 +86,11 @@ pub fn solve<'a>(
         let Some(exact) = terrain.enclosures(start.term) else { continue };
         terrain.exact = exact;
         let found = search(&mut terrain, start.clone());
-        let Some((side, keys)) = terrain.bettered(found.term, start.term) else { continue };
+        let Some(side) = terrain.bettered(found.term, start.term) else { continue };
         let plan = terrain.graph.plan(found.term);
         terrain.best.insert(value, found.term);
         let nominal = terrain.sides[side].side;
-        solution.better.push(Better { value, plan, term: found.term, steps: found.trail, keys, nominal });
+        solution.better.push(Better { value, plan, term: found.term, steps: found.trail, nominal, sampled: None });
     }
     solution.near = terrain.near;
     solution.near.sort_by_key(|n| (n.value, n.rule));
@@ -276,12 +276,12 @@ impl<'a> Terrain<'a> {
         false
     }
 
-    /// The side on which a spelling betters the original, with the keys of both.
-    fn bettered(&mut self, found: Term, original: Term) -> Option<(usize, (Key, Key))> {
+    /// The side on which a spelling betters the original.
+    fn bettered(&mut self, found: Term, original: Term) -> Option<usize> {
         for n in 0..self.sides.len() {
             let (Some(old), Some(new)) = (self.key(n, original), self.key(n, found)) else { continue };
             if new.betters(&old) {
-                return Some((n, (old, new)));
+                return Some(n);
             }
             if old.betters(&new) {
                 return None;

@@ -2,11 +2,12 @@
 //! were in one format, or at high precision.
 //!
 //! Invariants: the meaning of an op comes from its [`OpDef`](ngc_ir::OpDef) alone (its real function, its own
-//! evaluation, or its decomposition); nothing here knows an op by name except calls and constants; results do not
+//! evaluation, or its decomposition); nothing here knows an op by name except calls, constants and, in [`real`], the choices; results do not
 //! depend on the number of threads.
 
 pub mod compare;
 pub mod interpreter;
+pub mod real;
 
 pub use compare::{Comparison, compare};
 pub use interpreter::{Constants, Execution, Interpreter, Step, evaluate_op};

@@ -77,6 +77,11 @@ impl<'a> Scratch<'a> {
         self.judge.key(value, &exact)
     }
 
+    /// Whether bounds decide about a term: it is finite, and its error bounded relative to the value itself.
+    pub fn decides(&self, value: Value, key: &Key) -> bool {
+        self.judge.is_decided(value, key)
+    }
+
     fn learn(&mut self, class: Id, value: Value) {
         let exact = self.judge.exact(value);
         self.exact.entry(class).and_modify(|known| *known = common(known, &exact)).or_insert(exact);

@@ -8,10 +8,11 @@ pub mod derive;
 pub mod extract;
 pub mod language;
 pub mod proof;
+pub mod sampled;
 pub mod saturate;
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use egg::{EGraph, Id};
@@ -24,13 +25,15 @@ use smallvec::SmallVec;
 
 use self::extract::{Choices, Scratch, Verdict};
 use self::language::{Egraph, Facts, Node, World, facts, parts};
+use self::sampled::{Candidate, Ranking};
 use self::saturate::{Application, Growth, Limits, Near, add, grow};
 use super::compile::RuleSet;
-use super::cost::{Key, Weights};
+use super::cost::Weights;
 use super::graph::{Graph, Plan, Term, Terms};
 use super::nominal::{self, Side};
 use super::proof::Line;
 use super::region::{Cut, Group};
+use super::sample::{Figure, Sample};
 use crate::analysis::range::Ranges;
 
 /// How to search.
@@ -62,10 +65,10 @@ pub struct Better {
     pub term: Term,
     /// The rules that lead from the one to the other, in order.
     pub steps: Vec<Step>,
-    /// Keys of both.
-    pub keys: (Key, Key),
-    /// The range on which the keys were taken where nothing was stated, if they needed one.
+    /// The range on which bounds were compared where nothing was stated, if they needed one.
     pub nominal: Side,
+    /// Bits of error before and after on points, if those decided.
+    pub sampled: Option<(Figure, Figure)>,
 }
 
 /// A rule applied on the way.
@@ -86,8 +89,8 @@ pub struct Solution {
     pub better: Vec<Better>,
     /// Rules that matched but were not proven.
     pub near: Vec<Near>,
-    /// Values whose terms, as they stood, may not be finite or have no relative bound: if nothing was bettered, bounds do
-    /// not decide between their forms.
+    /// Values whose terms, as they stood, may not be finite or have no relative bound, and that no points could be drawn
+    /// for: if nothing was bettered, nothing decides between their forms but the direction of the rules.
     pub open: Vec<Value>,
 }
 
@@ -234,32 +237,44 @@ impl<'a> Region<'a> {
         let mut reported: FxHashSet<usize> = FxHashSet::default();
         let mut left: Vec<Value> = outputs.to_vec();
         let mut open: Vec<Value> = Vec::new();
+        let mut points: Option<Compared> = None;
         let mut sides: VecDeque<Side> = VecDeque::from([None]);
         while let Some(side) = sides.pop_front() {
             let leaves = self.leaves(side);
             let mut scratch = self.scratch(&leaves, options);
             let choices = scratch.extract(&self.egraph);
             let before = self.original(&mut scratch, ops, &leaves);
-            let undecided = |op: &&Op| {
-                let value = self.scope.function.body.result(**op, 0);
-                before.get(&value).is_none_or(|verdict| !verdict.decided)
-            };
-            open.extend(ops.iter().filter(undecided).map(|&op| self.scope.function.body.result(op, 0)));
+            let decided = |v: &Value| before.get(v).is_some_and(|verdict| verdict.decided);
+            let results = ops.iter().map(|&op| self.scope.function.body.result(op, 0));
+            open.extend(results.filter(|v| !decided(v)));
             let mut settled = Choices::default();
-            let mut others = Vec::new();
-            for value in left {
-                let class = self.egraph.find(self.ids[&value]);
-                let new = scratch.settle(&self.egraph, class, &choices, &mut settled);
-                let (Some(old), Some(new)) = (before.get(&value), new) else { continue };
-                if new.betters(&old.key) {
-                    let keys = (old.key, new);
-                    let found = self.replacement(value, keys, side, &choices, growth, &mut reported);
-                    out.extend(found);
-                } else {
-                    others.push(value);
+            // On the stated ranges first the bounds that decide; then points; then bounds again, where points allow it.
+            let phases = if side.is_none() { &[Phase::Decided, Phase::Points, Phase::Any][..] } else { &[Phase::Any] };
+            for phase in phases {
+                if *phase == Phase::Points {
+                    let wanted: Vec<Value> = left.iter().copied().filter(|v| !decided(v)).collect();
+                    points = Compared::new(self, ops, &wanted);
+                    for found in points.as_ref().map(|p| p.better(self)).unwrap_or_default() {
+                        left.retain(|v| *v != found.value);
+                        out.extend(self.ranked(&found, growth, &mut reported));
+                    }
+                    continue;
                 }
+                let mut others = Vec::new();
+                for value in left {
+                    let class = self.egraph.find(self.ids[&value]);
+                    let new = scratch.settle(&self.egraph, class, &choices, &mut settled);
+                    let (Some(old), Some(new)) = (before.get(&value), new) else { continue };
+                    let told = side.is_none() && (old.decided || scratch.decides(settled[&class].value, &new));
+                    let stands = || points.as_ref().is_none_or(|p| p.keeps(self, value, &settled));
+                    if new.betters(&old.key) && (told || *phase == Phase::Any && stands()) {
+                        out.extend(self.replacement(value, side, &choices, growth, &mut reported));
+                    } else {
+                        others.push(value);
+                    }
+                }
+                left = others;
             }
-            left = others;
             if left.is_empty() {
                 break;
             }
@@ -269,6 +284,8 @@ impl<'a> Region<'a> {
             }
         }
         out.sort_by_key(|b| self.scope.cut.place(b.value));
+        let sampled: FxHashSet<Value> = points.iter().flat_map(|p| p.sample.covered()).collect();
+        open.retain(|v| !sampled.contains(v));
         (out, open)
     }
 
@@ -284,42 +301,50 @@ impl<'a> Region<'a> {
     fn replacement(
         &mut self,
         value: Value,
-        keys: (Key, Key),
         nominal: Side,
         choices: &Choices,
         growth: &Growth,
         reported: &mut FxHashSet<usize>,
     ) -> Option<Better> {
         let class = self.egraph.find(self.ids[&value]);
-        let place = self.scope.cut.place(value);
-        let (plan, term) = {
-            let emit = Emit {
-                region: self,
-                choices,
-                place,
-                done: RefCell::default(),
-                graph: RefCell::new(Graph::new(
-                    self.scope.context,
-                    &self.scope.function.body,
-                    self.scope.ranges,
-                )),
-            };
-            let term = emit.term(class)?;
-            let plan = emit.graph.borrow().plan(term);
-            (plan, term)
-        };
+        let (plan, term) = Emit::new(self, value).emit(|emit| emit.term(class, choices))?;
+        let goal = self.chosen(class, choices, &mut FxHashMap::default())?;
+        let steps = self.steps(value, (term, goal), growth, reported)?;
+        Some(Better { value, plan, term, steps, nominal, sampled: None })
+    }
+
+    /// The replacement of a value by a term that points chose.
+    fn ranked(
+        &mut self,
+        found: &sampled::Found,
+        growth: &Growth,
+        reported: &mut FxHashSet<usize>,
+    ) -> Option<Better> {
+        let value = found.value;
+        let (plan, term) = Emit::new(self, value).emit(|emit| emit.candidate(&found.term))?;
+        let goal = self.grown(&found.term, &mut FxHashMap::default());
+        let steps = self.steps(value, (term, goal), growth, reported)?;
+        Some(Better { value, plan, term, steps, nominal: None, sampled: Some(found.figures) })
+    }
+
+    /// The rules that lead from a value to the term in its place, whose node is `goal`; nothing if it is the value itself.
+    fn steps(
+        &mut self,
+        value: Value,
+        (term, goal): (Term, Id),
+        growth: &Growth,
+        reported: &mut FxHashSet<usize>,
+    ) -> Option<Vec<Step>> {
         if term == Term::Value(value) {
             return None;
         }
-        let goal = self.chosen(class, choices, &mut FxHashMap::default())?;
         let steps = proof::applications(&mut self.egraph, self.ids[&value], goal);
         let steps = steps
             .into_iter()
             .filter(|&k| reported.insert(k))
             .filter_map(|k| growth.applied.get(k))
-            .map(|a: &Application| Step { rule: a.rule, values: a.values.clone(), line: a.line.clone() })
-            .collect();
-        Some(Better { value, plan, term, steps, keys, nominal })
+            .map(|a: &Application| Step { rule: a.rule, values: a.values.clone(), line: a.line.clone() });
+        Some(steps.collect())
     }
 
     /// The very term that was chosen, for a proof.
@@ -338,36 +363,127 @@ impl<'a> Region<'a> {
         done.insert(class, id);
         Some(id)
     }
+
+    /// The same of a term that points chose.
+    fn grown(&mut self, term: &Rc<Candidate>, done: &mut FxHashMap<*const Candidate, Id>) -> Id {
+        if let Some(&id) = done.get(&Rc::as_ptr(term)) {
+            return id;
+        }
+        let parts: SmallVec<[Id; 4]> = term.parts.iter().map(|p| self.grown(p, done)).collect();
+        let mut node = term.node.clone();
+        // Operands come before attributes.
+        for (child, part) in egg::Language::children_mut(&mut node).iter_mut().zip(parts) {
+            *child = part;
+        }
+        let id = self.egraph.add_uncanonical(node);
+        done.insert(Rc::as_ptr(term), id);
+        id
+    }
+}
+
+/// What chooses between terms.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Bounds, where they decide.
+    Decided,
+    /// Bits of error on points.
+    Points,
+    /// Bounds, such as they are.
+    Any,
+}
+
+/// Outputs that are compared on points.
+struct Compared {
+    sample: Sample,
+    originals: Vec<Figure>,
+}
+
+impl Compared {
+    fn new(region: &Region<'_>, ops: &[Op], wanted: &[Value]) -> Option<Compared> {
+        if wanted.is_empty() {
+            return None;
+        }
+        let (context, body) = (region.scope.context, &region.scope.function.body);
+        let sample = Sample::new(context, body, ops, &region.leaves(None), wanted)?;
+        let originals = sample.originals(context, body)?;
+        Some(Compared { sample, originals })
+    }
+
+    fn better(&self, region: &Region<'_>) -> Vec<sampled::Found> {
+        if self.originals.iter().all(Figure::is_healthy) {
+            return Vec::new();
+        }
+        let roots = self.sample.outputs.iter().map(|v| region.egraph.find(region.ids[v])).collect();
+        Ranking::new(&region.egraph, &self.sample, roots).search(&self.originals)
+    }
+
+    /// Whether the chosen term of a value is no worse on the points than the value as it is written.
+    fn keeps(&self, region: &Region<'_>, value: Value, choices: &Choices) -> bool {
+        let Some(n) = self.sample.outputs.iter().position(|v| *v == value) else { return true };
+        let root = region.egraph.find(region.ids[&value]);
+        let found = sampled::chosen(&region.egraph, &self.sample, (n, root), choices);
+        found.is_none_or(|figure| figure.keeps(&self.originals[n]))
+    }
 }
 
 /// Turns choices into terms of the body.
 struct Emit<'r, 'a> {
     region: &'r Region<'a>,
-    choices: &'r Choices,
     /// Where the new ops will stand: values from here on are not yet defined.
     place: usize,
-    done: RefCell<FxHashMap<Id, Option<Term>>>,
-    graph: RefCell<Graph<'a>>,
+    done: FxHashMap<Id, Option<Term>>,
+    made: FxHashMap<*const Candidate, Option<Term>>,
+    graph: Graph<'a>,
 }
 
-impl Emit<'_, '_> {
-    fn term(&self, class: Id) -> Option<Term> {
+impl<'r, 'a> Emit<'r, 'a> {
+    /// In the place of a value.
+    fn new(region: &'r Region<'a>, value: Value) -> Emit<'r, 'a> {
+        let scope = &region.scope;
+        let graph = Graph::new(scope.context, &scope.function.body, scope.ranges);
+        let (done, made) = (FxHashMap::default(), FxHashMap::default());
+        Emit { region, place: scope.cut.place(value), done, made, graph }
+    }
+
+    fn emit(mut self, term: impl FnOnce(&mut Self) -> Option<Term>) -> Option<(Plan, Term)> {
+        let term = term(&mut self)?;
+        Some((self.graph.plan(term), term))
+    }
+
+    /// The chosen term of a class.
+    fn term(&mut self, class: Id, choices: &Choices) -> Option<Term> {
         let class = self.region.egraph.find(class);
-        if let Some(&known) = self.done.borrow().get(&class) {
+        if let Some(&known) = self.done.get(&class) {
             return known;
         }
-        let term = self.make(class);
-        self.done.borrow_mut().insert(class, term);
+        let node = choices.get(&class).map(|c| &c.node);
+        let term = node.and_then(|node| {
+            let operands = parts(&self.region.egraph, node).map(|p| p.operands).unwrap_or_default();
+            let operands = operands.iter().map(|&id| self.term(id, choices));
+            let operands = operands.collect::<Option<SmallVec<[Term; 4]>>>()?;
+            self.make(class, node, &operands)
+        });
+        self.done.insert(class, term);
         term
     }
 
-    fn make(&self, class: Id) -> Option<Term> {
+    /// A term that points chose.
+    fn candidate(&mut self, of: &Rc<Candidate>) -> Option<Term> {
+        if let Some(&known) = self.made.get(&Rc::as_ptr(of)) {
+            return known;
+        }
+        let operands = of.parts.iter().map(|p| self.candidate(p)).collect::<Option<SmallVec<[Term; 4]>>>();
+        let term = operands.and_then(|operands| self.make(of.class, &of.node, &operands));
+        self.made.insert(Rc::as_ptr(of), term);
+        term
+    }
+
+    fn make(&mut self, class: Id, node: &Node, operands: &[Term]) -> Option<Term> {
         let region = self.region;
-        let choice = self.choices.get(&class)?;
         let facts = facts(&region.egraph, class)?;
         let defined = |v: &&Value| region.scope.cut.place(**v) < self.place;
         let operation = |v: &Value| region.scope.function.body.defining_op(*v);
-        match &choice.node {
+        match node {
             Node::Attr(_) => None,
             Node::Value(n) => {
                 let value = region.egraph.analysis.leaves[*n as usize].0;
@@ -385,13 +501,10 @@ impl Emit<'_, '_> {
                 let ty = region.egraph.analysis.ty(*ty)?;
                 let value = splat(f64::from_bits(*bits), ty)?;
                 let def = region.scope.context.op("ng.constant")?;
-                self.graph.borrow_mut().make(def, &[], [("value", value)].into()).ok()
+                self.graph.make(def, &[], [("value", value)].into()).ok()
             }
             node @ Node::Op(..) => {
                 let found = parts(&region.egraph, node)?;
-                let operands: Option<SmallVec<[Term; 4]>> =
-                    found.operands.iter().map(|&id| self.term(id)).collect();
-                let operands = operands?;
                 let same = |v: &&Value| {
                     let Some(op) = operation(v) else { return false };
                     let own = region.scope.function.body.operands(op).iter().map(|&v| Term::Value(v));
@@ -409,7 +522,7 @@ impl Emit<'_, '_> {
                 if let Some(v) = root.filter(|v| same(v)) {
                     return Some(Term::Value(*v));
                 }
-                self.graph.borrow_mut().make(found.def, &operands, found.attrs).ok()
+                self.graph.make(found.def, operands, found.attrs).ok()
             }
         }
     }

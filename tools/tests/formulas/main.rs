@@ -10,20 +10,20 @@
 mod points;
 mod suite;
 mod table;
-mod truth;
 
 use std::time::{Duration, Instant};
 
 use ngc_interp::Interpreter;
+use ngc_interp::real::{Real, Truth};
 use ngc_ir::pass::{PassManager, Pipeline, RemarkKind};
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::{AttrDict, Body, Builder, Context, Loc, Module, OpState, Type, Value};
-use ngc_numerics::{Evaluator, Format, Mode, Tensor};
+use ngc_numerics::spread::bits_of_error;
+use ngc_numerics::{Evaluator, Format, Mode, Spread, Tensor};
 use ngc_passes::REGISTRY;
 
-use points::{Points, Spread, bits_of_error, draw};
+use points::{Points, draw};
 use suite::{Argument, Formula, arguments, formulas, function};
-use truth::{Real, Truth};
 
 /// A formula measured.
 pub struct Measured {
@@ -102,14 +102,14 @@ fn measure(context: &Context, formula: Formula, module: Module, options: &str, c
         println!("{}", print_module(&after, &PrintOptions::default()));
     }
     let fail = |e: String| -> ! { panic!("{}: {e}", formula.name) };
-    let real = |body| Real::new(body).unwrap_or_else(|e| fail(e));
+    let real = |body| Real::new(context, body).unwrap_or_else(|e| fail(e));
     let (before_body, after_body) = (body(&module, "formula"), body(&after, "formula"));
     let (before_real, after_real, holds) =
         (real(before_body), real(after_body), real(body(&module, "holds")));
     let format = result_format(before_body);
     let programs =
         [before_body, after_body].map(|b| Batched::new(context, b, count).unwrap_or_else(|e| fail(e)));
-    let spreads = [Spread::Bits, Spread::Reals].map(|spread| {
+    let spreads = Spread::ALL.map(|spread| {
         let points = draw(&before_real, &holds, &known, format, spread, formula.name, count);
         let found =
             programs.each_ref().map(|p| p.evaluate(context, &known, &points.at).unwrap_or_else(|e| fail(e)));
@@ -223,7 +223,7 @@ fn compare(
     format: Format,
     points: &Points,
     found: &[Vec<f64>; 2],
-    after: &Real<'_>,
+    after: &Real,
 ) -> Spreaded {
     use rayon::prelude::*;
     let place = |i: usize| {
