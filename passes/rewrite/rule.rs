@@ -198,6 +198,12 @@ impl fmt::Display for Pattern {
     }
 }
 
+/// The sign of a relation.
+fn relation(direction: &str) -> Option<&'static str> {
+    let signs = [("EQ", " = "), ("NE", " != "), ("LT", " < "), ("LE", " <= "), ("GT", " > "), ("GE", " >= ")];
+    signs.into_iter().find(|(name, _)| *name == direction).map(|(_, sign)| sign)
+}
+
 /// Writes a term where operators of a lower `level` need parentheses: 1 in sums, 2 in products, 3 after `/` and `-`.
 fn show(pattern: &Pattern, level: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let op = match pattern {
@@ -213,6 +219,7 @@ fn show(pattern: &Pattern, level: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result
         "sub" => Some((" - ", 1, 1, 2)),
         "mul" => Some((" * ", 2, 2, 3)),
         "div" => Some((" / ", 2, 2, 3)),
+        "compare" => op.attrs.iter().find_map(|(_, e)| relation(&e.to_string())).map(|sign| (sign, 0, 1, 1)),
         _ => None,
     };
     match (infix, &op.args[..]) {

@@ -36,9 +36,12 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// By how much a figure must fall under one spread, and may rise under the other.
+    /// By how much a figure must fall under one spread to be better, and may rise under the other.
     const GAIN: f64 = 0.5;
     const LOSS: f64 = 0.1;
+    /// What a gain may cost: a share of it, and never a whole bit.
+    const PRICE: f64 = 1.0 / 16.0;
+    const MOST_LOSS: f64 = 0.75;
 
     /// Both spreads together.
     pub fn total(&self) -> f64 {
@@ -55,9 +58,12 @@ impl Figure {
         self.bits.iter().zip(&other.bits).all(|(new, old)| *new <= old + Figure::LOSS)
     }
 
-    /// Whether it is noticeably better than another, and worse under neither spread.
+    /// Whether it is noticeably better than another under one spread, and under the other at most a little worse.
     pub fn betters(&self, other: &Figure) -> bool {
-        self.keeps(other) && self.bits.iter().zip(&other.bits).any(|(new, old)| *new <= old - Figure::GAIN)
+        let gains = [0, 1].map(|n| other.bits[n] - self.bits[n]);
+        let most = gains[0].max(gains[1]);
+        let price = (most * Figure::PRICE).clamp(Figure::LOSS, Figure::MOST_LOSS);
+        most >= Figure::GAIN && gains.iter().all(|gain| *gain >= -price)
     }
 }
 
@@ -91,8 +97,14 @@ pub struct Sample {
 }
 
 /// The meaning of an op, if it is one of corresponding elements.
-pub fn meaning(context: &Context, def: &'static OpDef, operands: &[Type], attrs: &AttrDict) -> Option<Meaning> {
-    let types = operands.iter().map(|ty| ty.elem().map(Type::scalar)).collect::<Option<SmallVec<[Type; 4]>>>()?;
+pub fn meaning(
+    context: &Context,
+    def: &'static OpDef,
+    operands: &[Type],
+    attrs: &AttrDict,
+) -> Option<Meaning> {
+    let types =
+        operands.iter().map(|ty| ty.elem().map(Type::scalar)).collect::<Option<SmallVec<[Type; 4]>>>()?;
     Meaning::of(context, &Signature { def, operands: &types, attrs }).ok()
 }
 
@@ -132,7 +144,8 @@ impl Sample {
             let data = body.op(op);
             let Some(def) = data.def.filter(|_| !known.contains_key(&value)) else { continue };
             let operands: SmallVec<[Value; 4]> = body.operands(op).into();
-            if !operands.iter().all(|v| known.contains_key(v)) || !body.ty(value).elem().is_some_and(is_drawn) {
+            if !operands.iter().all(|v| known.contains_key(v)) || !body.ty(value).elem().is_some_and(is_drawn)
+            {
                 continue;
             }
             let types: SmallVec<[Type; 4]> = operands.iter().map(|&v| body.ty(v)).collect();
@@ -163,8 +176,14 @@ impl Sample {
         let mut leaves: Vec<_> = leaves.into_iter().filter(|(v, ..)| needed.contains(v)).collect();
         // Arguments first, so that a rewrite between leaves the points as they were.
         leaves.sort_by_key(|(v, ..)| *v);
-        let mut sample =
-            Sample { steps, leaves, outputs, points: Vec::new(), columns: FxHashMap::default(), exact: Vec::new() };
+        let mut sample = Sample {
+            steps,
+            leaves,
+            outputs,
+            points: Vec::new(),
+            columns: FxHashMap::default(),
+            exact: Vec::new(),
+        };
         sample.draw(body);
         (!sample.outputs.is_empty() && sample.points.len() >= FEWEST).then_some(sample)
     }
@@ -178,7 +197,9 @@ impl Sample {
             let mut left = POINTS;
             for _ in 0..TRIES {
                 let candidates: Vec<Vec<f64>> = (0..POINTS)
-                    .map(|_| self.leaves.iter().zip(&mut random).map(|(leaf, r)| one(r, spread, leaf)).collect())
+                    .map(|_| {
+                        self.leaves.iter().zip(&mut random).map(|(leaf, r)| one(r, spread, leaf)).collect()
+                    })
                     .collect();
                 let found: Vec<_> = candidates.par_iter().map(|x| self.certain(body, x)).collect();
                 for (x, (bits, values)) in candidates.into_iter().zip(found) {

@@ -90,7 +90,14 @@ pub fn solve<'a>(
         let plan = terrain.graph.plan(found.term);
         terrain.best.insert(value, found.term);
         let nominal = terrain.sides[side].side;
-        solution.better.push(Better { value, plan, term: found.term, steps: found.trail, nominal, sampled: None });
+        solution.better.push(Better {
+            value,
+            plan,
+            term: found.term,
+            steps: found.trail,
+            nominal,
+            sampled: None,
+        });
     }
     solution.near = terrain.near;
     solution.near.sort_by_key(|n| (n.value, n.rule));

@@ -209,9 +209,8 @@ impl Steps {
         for (value, x) in self.arguments.iter().zip(arguments) {
             known[value.index()] = Some(x);
         }
-        let get = |known: &[Option<Known>], v: Value| {
-            known[v.index()].clone().unwrap_or_else(|| Known::nothing(d))
-        };
+        let get =
+            |known: &[Option<Known>], v: Value| known[v.index()].clone().unwrap_or_else(|| Known::nothing(d));
         for (operands, result, meaning) in &self.steps {
             let x: Vec<Known> = operands.iter().map(|&v| get(&known, v)).collect();
             known[result.index()] = Some(meaning.enclose(d, &x));

@@ -66,7 +66,9 @@ mod tests {
     fn points_lie_in_the_range() {
         let mut random = Random::seeded("spread");
         for format in [Format::F64, Format::F32, Format::F16, Format::Bf16] {
-            for (lo, hi) in [(-format.max_finite(), format.max_finite()), (0.0, 1.0), (2.0, 2.0), (-3.0, -1.0)] {
+            for (lo, hi) in
+                [(-format.max_finite(), format.max_finite()), (0.0, 1.0), (2.0, 2.0), (-3.0, -1.0)]
+            {
                 for spread in Spread::ALL {
                     let x = spread.draw(&mut random, format, lo, hi);
                     assert!((lo..=hi).contains(&x) && format.contains(x), "{format:?} {spread:?} {x}");

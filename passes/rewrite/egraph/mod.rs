@@ -249,7 +249,8 @@ impl<'a> Region<'a> {
             open.extend(results.filter(|v| !decided(v)));
             let mut settled = Choices::default();
             // On the stated ranges first the bounds that decide; then points; then bounds again, where points allow it.
-            let phases = if side.is_none() { &[Phase::Decided, Phase::Points, Phase::Any][..] } else { &[Phase::Any] };
+            let phases =
+                if side.is_none() { &[Phase::Decided, Phase::Points, Phase::Any][..] } else { &[Phase::Any] };
             for phase in phases {
                 if *phase == Phase::Points {
                     let wanted: Vec<Value> = left.iter().copied().filter(|v| !decided(v)).collect();
@@ -265,7 +266,8 @@ impl<'a> Region<'a> {
                     let class = self.egraph.find(self.ids[&value]);
                     let new = scratch.settle(&self.egraph, class, &choices, &mut settled);
                     let (Some(old), Some(new)) = (before.get(&value), new) else { continue };
-                    let told = side.is_none() && (old.decided || scratch.decides(settled[&class].value, &new));
+                    let told =
+                        side.is_none() && (old.decided || scratch.decides(settled[&class].value, &new));
                     let stands = || points.as_ref().is_none_or(|p| p.keeps(self, value, &settled));
                     if new.betters(&old.key) && (told || *phase == Phase::Any && stands()) {
                         out.extend(self.replacement(value, side, &choices, growth, &mut reported));

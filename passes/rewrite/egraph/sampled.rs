@@ -227,9 +227,9 @@ impl<'g, 'a> Ranking<'g, 'a> {
                 let known = match parts(self.egraph, node) {
                     Some(Parts { def, operands, attrs }) => {
                         operands.iter().all(|o| self.exact.contains_key(&self.egraph.find(*o)))
-                            && self.types(&operands).is_some_and(|types| {
-                                meaning(self.context, def, &types, &attrs).is_some()
-                            })
+                            && self
+                                .types(&operands)
+                                .is_some_and(|types| meaning(self.context, def, &types, &attrs).is_some())
                     }
                     None => true,
                 };
@@ -280,7 +280,9 @@ impl<'g, 'a> Ranking<'g, 'a> {
         }
         let mut out = Vec::new();
         for (n, (&value, &root)) in self.sample.outputs.iter().zip(&self.roots).enumerate() {
-            let (Some(term), Some(DType::Float(format))) = (best.get(&self.egraph.find(root)), self.dtype(root)) else {
+            let (Some(term), Some(DType::Float(format))) =
+                (best.get(&self.egraph.find(root)), self.dtype(root))
+            else {
                 continue;
             };
             let figure = self.sample.of_output(n, format, &term.values);

@@ -33,8 +33,9 @@ pub fn draw(
     let constant = arguments.iter().all(|a| a.lo == a.hi);
     let wanted = if constant { 1 } else { wanted };
     for _ in 0..TRIES {
-        let candidates: Vec<Vec<f64>> =
-            (0..wanted).map(|_| arguments.iter().map(|a| spread.draw(&mut random, a.format, a.lo, a.hi)).collect()).collect();
+        let candidates: Vec<Vec<f64>> = (0..wanted)
+            .map(|_| arguments.iter().map(|a| spread.draw(&mut random, a.format, a.lo, a.hi)).collect())
+            .collect();
         let found: Vec<Option<Truth>> = candidates
             .par_iter()
             .map(|x| (holds.holds(x) == Some(true)).then(|| formula.value(x, format)))
