@@ -4,6 +4,7 @@
 //! samples are cut into the same pieces always, and the pieces are joined in order.
 
 mod samples;
+mod seen;
 mod tally;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +15,7 @@ use ngc_numerics::{Evaluator, Format, Mode};
 use rayon::prelude::*;
 
 pub use samples::{Parameter, Samples};
+pub use seen::Seen;
 use tally::Tally;
 
 /// Pieces into which samples are cut.

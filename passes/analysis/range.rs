@@ -26,6 +26,24 @@ impl Ranges {
         Ranges { flow }.flowing(body, &stated(body, arg_attrs))
     }
 
+    /// As [`of_function`](Self::of_function), where arguments whose range is not stated lie in that of their samples: an
+    /// assumption.
+    pub fn assuming(
+        body: &Body,
+        arg_attrs: Option<&Attr>,
+        resources: &Resources,
+        sampled: &[(f64, f64)],
+    ) -> Ranges {
+        let (mut own, whole) = (stated(body, arg_attrs), stated(body, None));
+        for ((own, whole), &(lo, hi)) in own.iter_mut().zip(whole).zip(sampled) {
+            if *own == whole && lo <= hi {
+                *own = Enclosure::new(lo, hi);
+            }
+        }
+        let flow = Flow::of_function(body, arg_attrs, resources);
+        Ranges { flow }.flowing(body, &own)
+    }
+
     /// Ranges of a body whose entry block has arguments of the given ranges.
     pub fn of_body(body: &Body, arguments: &[Interval]) -> Ranges {
         Ranges::default().flowing(body, arguments)

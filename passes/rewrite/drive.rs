@@ -18,6 +18,7 @@ use super::proof::{self, Proof};
 use super::region::{Cut, Group};
 use super::report::{Replaced, Report, Step, message, overflows};
 use super::terms;
+use crate::analysis::calibrate::{Samples, Seen};
 use crate::analysis::range::Ranges;
 
 /// Rounds after which a search by equality saturation ends, changed or not.
@@ -42,7 +43,7 @@ pub enum Search {
 
 /// How to search.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct Options<'s> {
     /// Which search.
     pub search: Search,
     /// Regions, limits, and the weights that all searches share.
@@ -53,10 +54,19 @@ pub struct Options {
     pub beam: Beam,
     /// Whether figures before and after are taken, which costs two analyses of the function a round.
     pub figures: bool,
+    /// Samples of the user's: terms are ranked on them where they can be.
+    pub samples: Option<&'s Samples>,
+    /// Whether arguments whose range is not stated are assumed to lie in that of the samples.
+    pub assume: bool,
 }
 
 /// Replaces the values of a function by better terms until there are none.
-pub fn stabilize(context: &Context, function: &mut Function, rules: &RuleSet, options: &Options) -> Report {
+pub fn stabilize(
+    context: &Context,
+    function: &mut Function,
+    rules: &RuleSet,
+    options: &Options<'_>,
+) -> Report {
     let mut report = Report::default();
     let start = options.figures.then(|| Snapshot::of(function));
     let local = matches!(options.search, Search::Greedy | Search::Beam);
@@ -121,15 +131,23 @@ fn search(
     context: &Context,
     function: &mut Function,
     rules: &RuleSet,
-    options: &Options,
+    options: &Options<'_>,
     round: usize,
     (report, replaced): (&mut Report, &mut Vec<Replaced>),
 ) -> FxHashSet<Value> {
-    let ranges = Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources);
-    let cut = Cut::new(function, &ranges, options.egraph.region, round);
+    let stated = function.attrs.get("arg_attrs");
+    let proven = Ranges::of_function(&function.body, stated, &function.resources);
     // Regions that are alike are searched once by equality saturation, whose bounds then hold for all; the others look
     // at terms of the body itself.
     let alike = options.search == Search::Egraph;
+    let seen = options.samples.filter(|_| alike).and_then(|s| s.seen(context, function));
+    let assumed = options
+        .samples
+        .filter(|_| alike && options.assume && seen.is_some())
+        .map(|samples| Ranges::assuming(&function.body, stated, &function.resources, &samples.ranges()));
+    let ranges = assumed.as_ref().unwrap_or(&proven);
+    let proven = assumed.is_some().then_some(&proven);
+    let cut = Cut::new(function, ranges, options.egraph.region, round);
     let tasks: Vec<(&Group, usize)> = cut
         .groups
         .iter()
@@ -138,7 +156,8 @@ fn search(
     let solved: Vec<Solution> = tasks
         .par_iter()
         .map(|&(group, n)| {
-            let scope = Scope { context, function: &*function, ranges: &ranges, cut: &cut, group };
+            let seen: Option<&Seen> = seen.as_ref();
+            let scope = Scope { context, function: &*function, ranges, proven, seen, cut: &cut, group };
             let ops = &cut.regions[group.members[n]];
             let weights = (options.egraph.weights, options.egraph.proofs);
             match options.search {
@@ -172,7 +191,7 @@ fn search(
     for found in &found {
         missed(found, rules, &rewriter, report);
         for better in &found.solution.better {
-            let steps = describe(better, |v| found.rename(v), rules, rewriter.body(), &ranges);
+            let steps = describe(better, |v| found.rename(v), rules, rewriter.body(), ranges);
             let Some(new) = replace(&mut rewriter, better, |v| found.rename(v), &mut current, &mut dead)
             else {
                 continue;
@@ -281,7 +300,11 @@ fn describe(
         }
         let ops: Vec<Op> = step.values.iter().filter_map(|&v| body.defining_op(rename(v))).collect();
         let at = ops.first().copied().or(own)?;
-        Some(Step::new(&rule.rule, body.op(at).loc.clone(), message(rule, &ops, body, ranges)))
+        let mut text = message(rule, &ops, body, ranges);
+        if step.assumed {
+            text.push_str("; its condition rests on a sampled range");
+        }
+        Some(Step::new(&rule.rule, body.op(at).loc.clone(), text))
     });
     steps.collect()
 }

@@ -19,6 +19,8 @@ use crate::analysis::range::Ranges;
 pub struct Exchange {
     /// Whether remarks are to have figures, before and after.
     pub figures: bool,
+    /// Whether a rule's condition may rest on the range of samples.
+    pub assume_calibrated: bool,
     /// Takes the proofs of each function, by the place of its op in the module, if they are wanted.
     pub proofs: Option<Mutex<BTreeMap<usize, Vec<Proof>>>>,
 }

@@ -17,6 +17,8 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use crate::analysis::calibrate::Seen;
+
 /// Points of each spread.
 const POINTS: usize = 96;
 /// Points drawn for one that is defined and certain, before no more are sought.
@@ -28,11 +30,13 @@ const LEVELS: [u32; 3] = [128, 512, 2304];
 /// Ops of a value that is sampled, at most.
 const MOST_OPS: usize = 64;
 
-/// Mean bits of error, uniform over bit patterns and over the reals. An estimate.
+/// Mean bits of error. An estimate.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Figure {
-    /// By [`Spread::ALL`].
+    /// By [`Spread::ALL`]; on samples of the user's the first alone.
     pub bits: [f64; 2],
+    /// Whether the points are the user's.
+    pub calibrated: bool,
 }
 
 impl Figure {
@@ -69,7 +73,10 @@ impl Figure {
 
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.1} (over the reals {:.1})", self.bits[0], self.bits[1])
+        match self.calibrated {
+            true => write!(f, "{:.1} on the samples", self.bits[0]),
+            false => write!(f, "{:.1} (over the reals {:.1})", self.bits[0], self.bits[1]),
+        }
     }
 }
 
@@ -94,6 +101,8 @@ pub struct Sample {
     pub columns: FxHashMap<Value, Vec<f64>>,
     /// By output and point: the value, rounded to its format; NaN where there is none.
     exact: Vec<Vec<f64>>,
+    /// Whether the points are the user's.
+    pub calibrated: bool,
 }
 
 /// The meaning of an op, if it is one of corresponding elements.
@@ -103,9 +112,7 @@ pub fn meaning(
     operands: &[Type],
     attrs: &AttrDict,
 ) -> Option<Meaning> {
-    let types =
-        operands.iter().map(|ty| ty.elem().map(Type::scalar)).collect::<Option<SmallVec<[Type; 4]>>>()?;
-    Meaning::of(context, &Signature { def, operands: &types, attrs }).ok()
+    Meaning::of(context, &Signature { def, operands, attrs }).ok()
 }
 
 /// What an op of corresponding elements computes at points, correctly rounded.
@@ -133,6 +140,7 @@ impl Sample {
         ops: &[Op],
         leaves: &[(Value, Interval)],
         wanted: &[Value],
+        seen: Option<&Seen>,
     ) -> Option<Sample> {
         let mut known: FxHashMap<Value, Option<usize>> = FxHashMap::default();
         let drawn = leaves.iter().filter_map(|&(v, x)| Some((v, body.ty(v).elem()?, x)));
@@ -183,40 +191,61 @@ impl Sample {
             points: Vec::new(),
             columns: FxHashMap::default(),
             exact: Vec::new(),
+            calibrated: false,
         };
-        sample.draw(body);
+        if !seen.is_some_and(|seen| sample.take(body, seen)) {
+            sample.draw(body);
+        }
         (!sample.outputs.is_empty() && sample.points.len() >= FEWEST).then_some(sample)
     }
 
+    /// Points of the user's samples; false where there are too few.
+    fn take(&mut self, body: &Body, seen: &Seen) -> bool {
+        let values: Vec<Value> = self.leaves.iter().map(|(v, ..)| *v).collect();
+        let most = Spread::ALL.len() * POINTS;
+        let Some(columns) = seen.columns(&values, 2 * most) else { return false };
+        let point = |n: usize| columns.iter().map(|column| column[n]).collect();
+        self.add(body, 0, most, (0..2 * most).map(point).collect());
+        self.calibrated = self.points.len() >= FEWEST;
+        if !self.calibrated {
+            (self.points, self.columns, self.exact) = Default::default();
+        }
+        self.calibrated
+    }
+
+    /// Points drawn from the ranges of the leaves.
     fn draw(&mut self, body: &Body) {
-        let mut columns: Vec<Vec<f64>> = vec![Vec::new(); self.leaves.len()];
-        let mut exact: Vec<Vec<f64>> = vec![Vec::new(); self.outputs.len()];
         for (number, spread) in Spread::ALL.into_iter().enumerate() {
             let mut random: Vec<Random> =
                 (0..self.leaves.len()).map(|n| Random::seeded(&format!("{n}, {spread:?}"))).collect();
             let mut left = POINTS;
             for _ in 0..TRIES {
-                let candidates: Vec<Vec<f64>> = (0..POINTS)
-                    .map(|_| {
-                        self.leaves.iter().zip(&mut random).map(|(leaf, r)| one(r, spread, leaf)).collect()
-                    })
-                    .collect();
-                let found: Vec<_> = candidates.par_iter().map(|x| self.certain(body, x)).collect();
-                for (x, (bits, values)) in candidates.into_iter().zip(found) {
-                    if left > 0 && values.iter().any(|v| !v.is_nan()) {
-                        left -= 1;
-                        self.points.push((number, bits));
-                        columns.iter_mut().zip(x).for_each(|(column, x)| column.push(x));
-                        exact.iter_mut().zip(values).for_each(|(column, v)| column.push(v));
-                    }
-                }
+                let point =
+                    |_| self.leaves.iter().zip(&mut random).map(|(leaf, r)| one(r, spread, leaf)).collect();
+                let candidates: Vec<Vec<f64>> = (0..POINTS).map(point).collect();
+                left -= self.add(body, number, left, candidates);
                 if left == 0 {
                     break;
                 }
             }
         }
-        self.columns = self.leaves.iter().map(|(v, ..)| *v).zip(columns).collect();
-        self.exact = exact;
+    }
+
+    /// Adds at most so many of the candidates, those at which an output is defined and certain; how many.
+    fn add(&mut self, body: &Body, spread: usize, most: usize, candidates: Vec<Vec<f64>>) -> usize {
+        let found: Vec<_> = candidates.par_iter().map(|x| self.certain(body, x)).collect();
+        let defined =
+            candidates.into_iter().zip(found).filter(|(_, (_, values))| values.iter().any(|v| !v.is_nan()));
+        self.exact.resize(self.outputs.len(), Vec::new());
+        let before = self.points.len();
+        for (x, (bits, values)) in defined.take(most) {
+            self.points.push((spread, bits));
+            for ((leaf, ..), x) in self.leaves.iter().zip(x) {
+                self.columns.entry(*leaf).or_default().push(x);
+            }
+            self.exact.iter_mut().zip(values).for_each(|(column, v)| column.push(v));
+        }
+        self.points.len() - before
     }
 
     /// The outputs at a point, rounded, with the bits that make them certain; NaN where they are undefined or stay
@@ -286,7 +315,7 @@ impl Sample {
             let (sum, count) = &mut sums[*spread];
             (*sum, *count) = (*sum + bits_of_error(format, value, exact), *count + 1);
         }
-        Figure { bits: sums.map(|(sum, count)| sum / count.max(1) as f64) }
+        Figure { bits: sums.map(|(sum, count)| sum / count.max(1) as f64), calibrated: self.calibrated }
     }
 
     /// The values that the outputs are computed from, themselves included, but for leaves.

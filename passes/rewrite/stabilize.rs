@@ -31,9 +31,11 @@ impl Pass for Stabilize {
         "Searches the forms that the rewrite rules of the chosen sets make of the function for those with the better \
          bounds: finite where the others may not be, else of less error relative to the value, else of less absolute \
          error; by a tenth, about, at least. The search is by equality saturation, region by region; regions that are alike \
-         are searched once. Where no range is stated and bounds say nothing, terms are compared on nominal ranges \
-         (|x| <= 8, doubled until the form as written fails); where they do not decide either, rules are applied in \
-         the direction in which they are written. Every rule is an identity over the reals; its conditions must be \
+         are searched once. Where bounds say nothing, elementwise terms are compared on points: by the mean bits of error, \
+         uniform over the bit patterns of the ranges and uniform over the reals; an estimate, which ranks equal terms and \
+         proves nothing. With samples (`--calibrate`) the points are theirs, and go before bounds. Other terms, where \
+         no range is stated, are compared on nominal ranges (|x| <= 8, doubled until the form as written fails); where \
+         they do not decide either, rules are applied in the direction in which they are written. Every rule is an identity over the reals; its conditions must be \
          proven from the ranges of the arguments (`ng.range`, or else the whole finite range of the type). A replacement has the type of what it replaces and the fused location of \
          all ops that it stands for. Each applied rewrite is a remark; a pattern that matched but whose condition was \
          not proven is a missed remark. A second run changes nothing."
@@ -159,6 +161,8 @@ impl Pass for Stabilize {
         let exchange = cx.supply::<Exchange>();
         let mut options = settings(cx.options);
         options.figures = exchange.is_some_and(|e| e.figures);
+        options.assume = exchange.is_some_and(|e| e.assume_calibrated);
+        options.samples = cx.supply::<crate::analysis::report::Exchange>().and_then(|e| e.samples.as_ref());
         let wanted = exchange.and_then(|e| e.proofs.as_ref());
         options.egraph.proofs = wanted.is_some();
         let report = drive::stabilize(cx.context, function, &rules, &options);
@@ -205,7 +209,7 @@ impl Pass for Stabilize {
 }
 
 /// How to search, as the options say.
-fn settings(options: &ngc_ir::pass::Options) -> Options {
+fn settings(options: &ngc_ir::pass::Options) -> Options<'static> {
     let count = |name| usize::try_from(options.int(name)).unwrap_or_default();
     let limits = Limits { nodes: count("nodes"), rounds: count("rounds"), ..Limits::default() };
     let weights = Weights {
@@ -230,6 +234,8 @@ fn settings(options: &ngc_ir::pass::Options) -> Options {
         },
         beam: Beam { width: count("width") },
         figures: false,
+        samples: None,
+        assume: false,
     }
 }
 

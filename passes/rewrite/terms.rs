@@ -211,7 +211,11 @@ impl<'a> Terrain<'a> {
                     let graph = &self.graph;
                     let line =
                         self.proofs.then(|| Line::new(rule, graph, &m.bindings, &|t| spelled(graph, t)));
-                    out.push(Move { at: term, to, step: Step { rule: rule.id, values, line } });
+                    out.push(Move {
+                        at: term,
+                        to,
+                        step: Step { rule: rule.id, values, assumed: false, line },
+                    });
                 }
                 Attempt::Refused(_, Refusal::Unproven(why)) => {
                     if let Term::Value(value) = term {

@@ -2,7 +2,7 @@
 
 use ngc_dialects::ng::compare::direction;
 use ngc_dialects::ng::constant::attr_to_tensor;
-use ngc_ir::{Attr, Body, Builder, Context, Loc, Op, Semantics, Signature, Type, Value};
+use ngc_ir::{Attr, Body, Builder, Context, Loc, Op, Semantics, Signature, Value};
 use ngc_numerics::enclosure::Number;
 use ngc_numerics::{Big, Cmp, Domain, Enclosure, Format, ScalarFn, Tensor};
 use rug::Float;
@@ -69,7 +69,7 @@ enum Kind {
 }
 
 impl Meaning {
-    /// Of an op, whose operands count as scalars.
+    /// Of an op of corresponding elements.
     ///
     /// # Errors
     /// A sentence that says why the op is none of corresponding elements, or cannot be enclosed.
@@ -91,19 +91,15 @@ impl Meaning {
                 Semantics::Elementwise(function) => {
                     function(s).map(|e| Kind::Function(e.function, e.params))?
                 }
-                Semantics::Decomposition(decompose)
-                    if !s.def.attributes.iter().any(|a| matches!(a.name, "axis" | "axes" | "shape")) =>
-                {
+                Semantics::Decomposition(decompose) => {
                     let mut inner = Body::new();
                     let root = inner.root();
                     let block = inner.add_block(root);
-                    let scalar = |ty: &Type| ty.elem().map(Type::scalar).ok_or("an operand is no number");
-                    let types = s.operands.iter().map(scalar).collect::<Result<Vec<Type>, _>>()?;
                     let arguments: Vec<Value> =
-                        types.iter().map(|&ty| inner.add_argument(block, ty, Loc::Unknown)).collect();
+                        s.operands.iter().map(|&ty| inner.add_argument(block, ty, Loc::Unknown)).collect();
                     let mut builder = Builder::at_end(context, &mut inner, block, Loc::Unknown);
-                    let of = Signature { operands: &types, ..*s };
-                    let results = decompose(&mut builder, &of, &arguments)?;
+                    // Of what is not elementwise a step is not.
+                    let results = decompose(&mut builder, s, &arguments)?;
                     Kind::Steps(Steps::new(context, &inner, &results)?)
                 }
                 _ => return Err(format!("'{name}' is not enclosed here")),

@@ -20,23 +20,30 @@ pub fn form(flags: &Flags) -> Option<Format> {
     flags.analysis_report.or(flags.analysis_report_output.as_ref().map(|_| Format::Text))
 }
 
-/// Whether the flags ask for what only the pass `analyze` gives.
+/// Whether the flags ask for what only a pass gives that is not to run.
 ///
 /// # Errors
 /// Says so when the pass is not to run.
 pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
     let flag = match () {
-        () if !flags.calibrate.is_empty() => "--calibrate",
-        () if flags.calibrate_function.is_some() => {
+        () if flags.calibrate_function.is_some() && flags.calibrate.is_empty() => {
             return Err("error: --calibrate-function needs --calibrate".into());
         }
         () if form(flags).is_some() => "--analysis-report",
+        () if !flags.calibrate.is_empty() => "--calibrate",
         () => return Ok(()),
     };
-    if pipeline.steps.iter().any(|step| step.pass.name() == "analyze") {
+    let runs = |name: &str| pipeline.steps.iter().any(|step| step.pass.name() == name);
+    if runs("analyze") || flag == "--calibrate" && runs("stabilize") {
         return Ok(());
     }
-    Err(format!("error: {flag} is about the pass 'analyze', which does not run; add --analyze"))
+    let (passes, add) = match flag {
+        "--calibrate" => {
+            ("the passes 'analyze' and 'stabilize', none of which runs", "--analyze or --stabilize")
+        }
+        _ => ("the pass 'analyze', which does not run", "--analyze"),
+    };
+    Err(format!("error: {flag} is about {passes}; add {add}"))
 }
 
 /// What the pass is given for a module. Notes on how the samples were read go to `found`.
@@ -77,7 +84,7 @@ pub fn exchange(
 pub fn rewriting(flags: &Flags) -> ngc_passes::rewrite::report::Exchange {
     let figures = flags.remarks.is_some() || flags.remarks_filter.is_some() || flags.remarks_output.is_some();
     let proofs = flags.emit_proof.as_ref().map(|_| Mutex::default());
-    ngc_passes::rewrite::report::Exchange { figures, proofs }
+    ngc_passes::rewrite::report::Exchange { figures, assume_calibrated: flags.assume_calibrated, proofs }
 }
 
 /// The reports of one module, in the form that is wanted.

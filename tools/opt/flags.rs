@@ -128,7 +128,7 @@ pub struct Flags {
     #[arg(long, value_name = "FILE", help_heading = "Analysis")]
     pub analysis_report_output: Option<String>,
 
-    /// Evaluate on these samples too, and show estimates beside the bounds. Arrays of the .npz are named as the arguments
+    /// Evaluate on these samples too, show estimates beside the bounds, and rank rewrites on them. Arrays of the .npz are named as the arguments
     /// or arg0, arg1 ...; their first axis runs over samples where they have one more than the argument. A folder stands
     /// for its .npz files; may be given again
     #[arg(long, value_name = "FILE", help_heading = "Analysis")]
@@ -137,6 +137,11 @@ pub struct Flags {
     /// Function that the samples are for [default: the only one, else @main]
     #[arg(long, value_name = "NAME", help_heading = "Analysis")]
     pub calibrate_function: Option<String>,
+
+    /// Take the range of an argument from its samples where none is stated: a rewrite whose condition rests on that is
+    /// proven for the samples alone, and its remark says so
+    #[arg(long, requires = "calibrate", help_heading = "Rewrite rules")]
+    pub assume_calibrated: bool,
 
     /// Use the rewrite rules of this file too (grammar/rules.pest says how they are written); may be given again
     #[arg(long, value_name = "FILE", help_heading = "Rewrite rules")]

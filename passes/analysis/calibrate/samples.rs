@@ -5,16 +5,18 @@ use ngc_numerics::tensor::{element_count, show};
 use ngc_numerics::{DType, Data, Tensor};
 
 /// Samples of the inputs of one function.
+#[derive(Debug)]
 pub struct Samples {
     function: String,
-    sets: Vec<Set>,
+    pub(super) sets: Vec<Set>,
 }
 
 /// One tensor for each argument.
-struct Set {
+#[derive(Debug)]
+pub(super) struct Set {
     count: usize,
     /// With whether its first axis runs over the samples.
-    arguments: Vec<(Tensor, bool)>,
+    pub(super) arguments: Vec<(Tensor, bool)>,
 }
 
 /// An argument for which an array is looked for.

@@ -46,8 +46,15 @@ pub fn derive(context: &Context, body: &Body, left: Value, right: Value) -> Opti
     };
     let ranges = Ranges::default();
     let cut = Cut::new(&function, &ranges, ops.len() + 2, 0);
-    let scope =
-        Scope { context, function: &function, ranges: &ranges, cut: &cut, group: cut.groups.first()? };
+    let scope = Scope {
+        context,
+        function: &function,
+        ranges: &ranges,
+        proven: None,
+        seen: None,
+        cut: &cut,
+        group: cut.groups.first()?,
+    };
     let mut region = Region::build(&scope, cut.regions.first()?);
     let growth = saturate(&mut region.egraph, axioms, LIMITS);
     let (a, b) = (*region.ids.get(&left)?, *region.ids.get(&right)?);

@@ -76,6 +76,8 @@ pub struct Facts {
     pub ty: Type,
     /// Encloses the value over the reals: what each of the terms says, intersected.
     pub exact: Interval,
+    /// The same as far as it is proven, where ranges are assumed.
+    pub proven: Interval,
     /// The number that all elements are.
     pub uniform: Option<f64>,
     /// The values of the body that are in the class.
@@ -90,6 +92,8 @@ pub struct World<'a> {
     pub leaves: Vec<(Value, Facts)>,
     /// Uses of every value of the body, by its index.
     pub uses: Vec<u32>,
+    /// Whether ranges are assumed.
+    pub assumes: bool,
     attrs: FxHashMap<Ident, Attr>,
     types: FxHashMap<Ident, Type>,
     /// Whether a constant is not finite.
@@ -98,11 +102,12 @@ pub struct World<'a> {
 
 impl<'a> World<'a> {
     /// Without leaves.
-    pub fn new(context: &'a Context, uses: Vec<u32>) -> World<'a> {
+    pub fn new(context: &'a Context, uses: Vec<u32>, assumes: bool) -> World<'a> {
         World {
             context,
             leaves: Vec::new(),
             uses,
+            assumes,
             attrs: FxHashMap::default(),
             types: FxHashMap::default(),
             infinite: false,
@@ -200,12 +205,13 @@ impl<'a> Analysis<Node> for World<'a> {
             Node::Number(bits, ty) => {
                 let (number, ty) = (f64::from_bits(*bits), world.ty(*ty).unwrap_or(Type::float(Format::F64)));
                 let (exact, values) = (Enclosure::point(number), SmallVec::new());
-                Data::Term(Facts { ty, exact, uniform: Some(number), values })
+                Data::Term(Facts { ty, exact, proven: exact, uniform: Some(number), values })
             }
             Node::Value(n) => Data::Term(world.leaves[*n as usize].1.clone()),
             Node::Op(..) => Data::Term(known(egraph, node).unwrap_or_else(|| Facts {
                 ty: Type::float(Format::F64),
                 exact: Range::WHOLE.exact,
+                proven: Range::WHOLE.exact,
                 uniform: None,
                 values: SmallVec::new(),
             })),
@@ -214,13 +220,13 @@ impl<'a> Analysis<Node> for World<'a> {
 
     fn merge(&mut self, a: &mut Data, b: Data) -> DidMerge {
         let (Data::Term(a), Data::Term(b)) = (a, b) else { return DidMerge(false, false) };
-        let exact = common(&a.exact, &b.exact);
+        let (exact, proven) = (common(&a.exact, &b.exact), common(&a.proven, &b.proven));
         let uniform = a.uniform.or(b.uniform);
         let merged = DidMerge(
-            exact != a.exact || uniform != a.uniform || !b.values.is_empty(),
-            exact != b.exact || uniform != b.uniform || !a.values.is_empty(),
+            exact != a.exact || proven != a.proven || uniform != a.uniform || !b.values.is_empty(),
+            exact != b.exact || proven != b.proven || uniform != b.uniform || !a.values.is_empty(),
         );
-        (a.exact, a.uniform) = (exact, uniform);
+        (a.exact, a.proven, a.uniform) = (exact, proven, uniform);
         a.values.extend(b.values);
         merged
     }
@@ -245,10 +251,14 @@ fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
     let types: SmallVec<[Type; 4]> = operands.iter().map(|f| f.ty).collect();
     let s = Signature { def, operands: &types, attrs: &attrs };
     let [ty] = s.infer().ok()?[..] else { return None };
-    let ranges: SmallVec<[Range; 4]> = operands.iter().map(|f| Range::both(f.exact)).collect();
-    let exact = ngc_dialects::transfer::transfer(&s, &ranges, &[ty])[0].range.exact;
+    let range = |of: fn(&Facts) -> Interval| {
+        let ranges: SmallVec<[Range; 4]> = operands.iter().map(|f| Range::both(of(f))).collect();
+        ngc_dialects::transfer::transfer(&s, &ranges, &[ty])[0].range.exact
+    };
+    let exact = range(|f| f.exact);
+    let proven = if egraph.analysis.assumes { range(|f| f.proven) } else { exact };
     // A rule speaks of real numbers, which a conversion does not change.
     let passes = matches!(def.short_name(), "convert" | "broadcast_to" | "reshape" | "unsqueeze");
     let uniform = if passes { operands.first()?.uniform } else { None };
-    Some(Facts { ty, exact, uniform, values: SmallVec::new() })
+    Some(Facts { ty, exact, proven, uniform, values: SmallVec::new() })
 }

@@ -34,6 +34,7 @@ use super::nominal::{self, Side};
 use super::proof::Line;
 use super::region::{Cut, Group};
 use super::sample::{Figure, Sample};
+use crate::analysis::calibrate::Seen;
 use crate::analysis::range::Ranges;
 
 /// How to search.
@@ -78,6 +79,8 @@ pub struct Step {
     pub rule: usize,
     /// Values that its left side covers, its root first; empty where the left side was itself made by a rule.
     pub values: SmallVec<[Value; 4]>,
+    /// Whether a condition rests on ranges that are assumed.
+    pub assumed: bool,
     /// The equality, written out if proofs are wanted.
     pub line: Option<Arc<Line>>,
 }
@@ -101,8 +104,12 @@ pub struct Scope<'a> {
     pub context: &'a Context,
     /// The function.
     pub function: &'a Function,
-    /// What is known of its values.
+    /// What is known of its values, or assumed.
     pub ranges: &'a Ranges,
+    /// What is proven of them, where something is assumed.
+    pub proven: Option<&'a Ranges>,
+    /// What they are on samples of the user's, which then lead the ranking.
+    pub seen: Option<&'a Seen>,
     /// The cut into regions.
     pub cut: &'a Cut,
     /// The regions.
@@ -134,7 +141,7 @@ struct Region<'a> {
 
 impl<'a> Region<'a> {
     fn build(scope: &Scope<'a>, ops: &[Op]) -> Region<'a> {
-        let world = World::new(scope.context, scope.cut.uses.clone());
+        let world = World::new(scope.context, scope.cut.uses.clone(), scope.proven.is_some());
         let egraph: Egraph<'a> = EGraph::new(world).with_explanations_enabled();
         let mut region =
             Region { scope: *scope, egraph, ids: FxHashMap::default(), first: FxHashMap::default() };
@@ -168,12 +175,19 @@ impl<'a> Region<'a> {
             }
             id
         };
-        let exact = self.scope.group.exact(value, self.scope.ranges);
+        let (exact, proven) = self.exact(value);
         if let language::Data::Term(facts) = &mut self.egraph[id].data {
             facts.values.push(value);
             facts.exact = ngc_numerics::figures::intersect(&facts.exact, &exact);
+            facts.proven = ngc_numerics::figures::intersect(&facts.proven, &proven);
         }
         Some(id)
+    }
+
+    /// Encloses a value as far as is known or assumed, and as far as is proven.
+    fn exact(&self, value: Value) -> (Interval, Interval) {
+        let exact = self.scope.group.exact(value, self.scope.ranges);
+        (exact, self.scope.proven.map_or(exact, |ranges| self.scope.group.exact(value, ranges)))
     }
 
     fn value(&mut self, value: Value) -> Id {
@@ -188,8 +202,8 @@ impl<'a> Region<'a> {
         let graph = Graph::new(self.scope.context, &self.scope.function.body, self.scope.ranges);
         let uniform = graph.uniform(Term::Value(value));
         let ty = self.scope.function.body.ty(value);
-        let exact = self.scope.group.exact(value, self.scope.ranges);
-        let facts = Facts { ty, exact, uniform, values: SmallVec::from_elem(value, 1) };
+        let (exact, proven) = self.exact(value);
+        let facts = Facts { ty, exact, proven, uniform, values: SmallVec::from_elem(value, 1) };
         self.egraph.analysis.leaves.push((value, facts));
         let id = self.egraph.add_uncanonical(Node::Value(number));
         self.ids.insert(value, id);
@@ -249,11 +263,16 @@ impl<'a> Region<'a> {
             open.extend(results.filter(|v| !decided(v)));
             let mut settled = Choices::default();
             // On the stated ranges first the bounds that decide; then points; then bounds again, where points allow it.
-            let phases =
-                if side.is_none() { &[Phase::Decided, Phase::Points, Phase::Any][..] } else { &[Phase::Any] };
+            // The user's samples go before all bounds.
+            let led = self.scope.seen.is_some();
+            let phases = match side {
+                None if led => &[Phase::Points, Phase::Any][..],
+                None => &[Phase::Decided, Phase::Points, Phase::Any],
+                Some(_) => &[Phase::Any],
+            };
             for phase in phases {
                 if *phase == Phase::Points {
-                    let wanted: Vec<Value> = left.iter().copied().filter(|v| !decided(v)).collect();
+                    let wanted: Vec<Value> = left.iter().copied().filter(|v| led || !decided(v)).collect();
                     points = Compared::new(self, ops, &wanted);
                     for found in points.as_ref().map(|p| p.better(self)).unwrap_or_default() {
                         left.retain(|v| *v != found.value);
@@ -266,8 +285,8 @@ impl<'a> Region<'a> {
                     let class = self.egraph.find(self.ids[&value]);
                     let new = scratch.settle(&self.egraph, class, &choices, &mut settled);
                     let (Some(old), Some(new)) = (before.get(&value), new) else { continue };
-                    let told =
-                        side.is_none() && (old.decided || scratch.decides(settled[&class].value, &new));
+                    let decides = || old.decided || scratch.decides(settled[&class].value, &new);
+                    let told = side.is_none() && !led && decides();
                     let stands = || points.as_ref().is_none_or(|p| p.keeps(self, value, &settled));
                     if new.betters(&old.key) && (told || *phase == Phase::Any && stands()) {
                         out.extend(self.replacement(value, side, &choices, growth, &mut reported));
@@ -341,11 +360,15 @@ impl<'a> Region<'a> {
             return None;
         }
         let steps = proof::applications(&mut self.egraph, self.ids[&value], goal);
-        let steps = steps
-            .into_iter()
-            .filter(|&k| reported.insert(k))
-            .filter_map(|k| growth.applied.get(k))
-            .map(|a: &Application| Step { rule: a.rule, values: a.values.clone(), line: a.line.clone() });
+        let steps =
+            steps.into_iter().filter(|&k| reported.insert(k)).filter_map(|k| growth.applied.get(k)).map(
+                |a: &Application| Step {
+                    rule: a.rule,
+                    values: a.values.clone(),
+                    assumed: a.assumed,
+                    line: a.line.clone(),
+                },
+            );
         Some(steps.collect())
     }
 
@@ -406,7 +429,7 @@ impl Compared {
             return None;
         }
         let (context, body) = (region.scope.context, &region.scope.function.body);
-        let sample = Sample::new(context, body, ops, &region.leaves(None), wanted)?;
+        let sample = Sample::new(context, body, ops, &region.leaves(None), wanted, region.scope.seen)?;
         let originals = sample.originals(context, body)?;
         Some(Compared { sample, originals })
     }

@@ -183,6 +183,14 @@ impl<'g, 'a> Ranking<'g, 'a> {
         classes.iter().map(|&id| facts(self.egraph, id).map(|f| f.ty)).collect()
     }
 
+    /// Whether a node is a leaf, or an op of corresponding elements.
+    fn is_elementwise(&self, node: &Node) -> bool {
+        parts(self.egraph, node).is_none_or(|Parts { def, operands, attrs }| {
+            let types = self.types(&operands);
+            types.is_some_and(|types| meaning(self.context, def, &types, &attrs).is_some())
+        })
+    }
+
     /// What a node computes over terms of its operands.
     fn values(&self, node: &Node, operands: &[Tensor]) -> Option<(Tensor, f64)> {
         let Some(Parts { def, operands: classes, attrs }) = parts(self.egraph, node) else {
@@ -224,15 +232,9 @@ impl<'g, 'a> Ranking<'g, 'a> {
         let mut nodes: FxHashMap<Id, Vec<&Node>> = FxHashMap::default();
         for &id in &classes {
             for node in &self.egraph[id].nodes {
-                let known = match parts(self.egraph, node) {
-                    Some(Parts { def, operands, attrs }) => {
-                        operands.iter().all(|o| self.exact.contains_key(&self.egraph.find(*o)))
-                            && self
-                                .types(&operands)
-                                .is_some_and(|types| meaning(self.context, def, &types, &attrs).is_some())
-                    }
-                    None => true,
-                };
+                let operands = parts(self.egraph, node).map(|p| p.operands).unwrap_or_default();
+                let enclosed = operands.iter().all(|o| self.exact.contains_key(&self.egraph.find(*o)));
+                let known = enclosed && self.is_elementwise(node);
                 if known {
                     nodes.entry(id).or_default().push(node);
                     for child in node.children() {
@@ -324,7 +326,7 @@ fn by_class(
     if let Some(known) = done.get(&class) {
         return Some(known.clone());
     }
-    let node = &choices.get(&class)?.node;
+    let node = choices.get(&class).map(|c| &c.node).filter(|node| ranking.is_elementwise(node))?;
     let operands = parts(ranking.egraph, node).map(|p| p.operands).unwrap_or_default();
     let mut inputs: SmallVec<[Tensor; 3]> = SmallVec::new();
     for operand in operands {

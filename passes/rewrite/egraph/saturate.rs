@@ -16,7 +16,7 @@ use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, facts};
 use super::proof::spelled;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
-use crate::rewrite::conditions::{Bindings, Bound, unify};
+use crate::rewrite::conditions::{Bindings, Bound, Env, unify};
 use crate::rewrite::graph::{Term, Terms, is_default, normalized};
 use crate::rewrite::matcher::ROUNDING;
 use crate::rewrite::proof::Line;
@@ -45,6 +45,8 @@ pub struct Application {
     pub rule: usize,
     /// Values of the body that the left side covers, its root first.
     pub values: SmallVec<[Value; 4]>,
+    /// Whether a condition holds on ranges that are assumed alone.
+    pub assumed: bool,
     /// The equality, written out for a proof if one is wanted.
     pub line: Option<Arc<Line>>,
 }
@@ -281,7 +283,7 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
     let with = Replacement { bindings: &m.bindings, accumulate: m.accumulate };
     let mut values = SmallVec::new();
     m.left.values(egraph, &mut values);
-    let right = match replace(&mut Classes(egraph), rule, term(m.class), &with, false) {
+    let right = match replace(&mut Classes { egraph, proven: false }, rule, term(m.class), &with, false) {
         Ok(Term::Made(right)) => Id::from(right as usize),
         Err(Refusal::Unproven(why)) => {
             let root = facts(egraph, m.class).and_then(|f| f.values.first().copied());
@@ -296,6 +298,11 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
     if egraph.find(right) == egraph.find(m.class) {
         return false;
     }
+    let assumed = egraph.analysis.assumes && {
+        let proven = Classes { egraph: &mut *egraph, proven: true };
+        let env = Env::new(&proven, &m.bindings);
+        !rule.rule.conditions.iter().all(|c| env.holds(c))
+    };
     let left = m.left.add(egraph);
     let reason = format!("{}", growth.applied.len());
     let line = growth.lines.then(|| {
@@ -308,9 +315,9 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
             Term::Made(n) => terms[&n].clone(),
             Term::Value(v) => crate::rewrite::proof::value(v),
         };
-        Line::new(rule, &Classes(egraph), &m.bindings, &spell)
+        Line::new(rule, &Classes { egraph, proven: false }, &m.bindings, &spell)
     });
-    growth.applied.push(Application { rule: rule.id, values, line });
+    growth.applied.push(Application { rule: rule.id, values, assumed, line });
     egraph.union_trusted(left, right, reason)
 }
 
@@ -319,12 +326,17 @@ fn term(id: Id) -> Term {
 }
 
 /// The classes of an e-graph as terms.
-pub struct Classes<'g, 'a>(pub &'g mut Egraph<'a>);
+pub struct Classes<'g, 'a> {
+    /// The e-graph.
+    pub egraph: &'g mut Egraph<'a>,
+    /// Whether ranges are those that are proven, where some are assumed.
+    pub proven: bool,
+}
 
 impl Classes<'_, '_> {
     fn data(&self, term: Term) -> Option<&Data> {
         match term {
-            Term::Made(n) => Some(&self.0[Id::from(n as usize)].data),
+            Term::Made(n) => Some(&self.egraph[Id::from(n as usize)].data),
             Term::Value(_) => None,
         }
     }
@@ -339,7 +351,7 @@ impl Classes<'_, '_> {
 
 impl Terms for Classes<'_, '_> {
     fn context(&self) -> &Context {
-        self.0.analysis.context
+        self.egraph.analysis.context
     }
 
     fn ty(&self, term: Term) -> Type {
@@ -347,7 +359,7 @@ impl Terms for Classes<'_, '_> {
     }
 
     fn range(&self, term: Term) -> Range {
-        self.facts(term).map_or(Range::WHOLE, |f| Range::both(f.exact))
+        self.facts(term).map_or(Range::WHOLE, |f| Range::both(if self.proven { f.proven } else { f.exact }))
     }
 
     fn uniform(&self, term: Term) -> Option<f64> {
@@ -355,18 +367,18 @@ impl Terms for Classes<'_, '_> {
     }
 
     fn used_once(&self, term: Term) -> bool {
-        let uses = |v: &Value| self.0.analysis.uses.get(v.index()).copied().unwrap_or(0);
+        let uses = |v: &Value| self.egraph.analysis.uses.get(v.index()).copied().unwrap_or(0);
         self.facts(term).is_none_or(|f| f.values.iter().map(uses).sum::<u32>() <= 1)
     }
 
     fn inputs_are_finite(&self) -> bool {
-        self.0.analysis.inputs_are_finite()
+        self.egraph.analysis.inputs_are_finite()
     }
 
     fn accumulates(&self, term: Term) -> Option<Format> {
         let Term::Made(n) = term else { return None };
-        let class = &self.0[Id::from(n as usize)];
-        class.nodes.iter().fold(None, |most, node| widest(most, accumulates(self.0, node)))
+        let class = &self.egraph[Id::from(n as usize)];
+        class.nodes.iter().fold(None, |most, node| widest(most, accumulates(self.egraph, node)))
     }
 
     fn make(&mut self, def: &'static OpDef, operands: &[Term], attrs: AttrDict) -> Result<Term, String> {
@@ -376,8 +388,8 @@ impl Terms for Classes<'_, '_> {
                 Some(Attr::Int(value, ty)) => (*value as f64, *ty),
                 _ => return Err("only scalar constants are made".into()),
             };
-            let node = self.0.analysis.number(value, ty);
-            return Ok(term(self.0.add_uncanonical(node)));
+            let node = self.egraph.analysis.number(value, ty);
+            return Ok(term(self.egraph.add_uncanonical(node)));
         }
         let types: SmallVec<[Type; 4]> = operands.iter().map(|&t| self.ty(t)).collect();
         let ids = operands.iter().map(|t| match t {
@@ -385,7 +397,7 @@ impl Terms for Classes<'_, '_> {
             Term::Value(_) => Err("a value of the body is not in the e-graph".to_string()),
         });
         let ids = ids.collect::<Result<SmallVec<[Id; 4]>, _>>()?;
-        add(self.0, def, &ids, &types, &attrs).map(term)
+        add(self.egraph, def, &ids, &types, &attrs).map(term)
     }
 }
 
