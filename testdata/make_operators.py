@@ -292,6 +292,94 @@ def old():
     case("Dropout_6", "Dropout", [x], opset=6, is_test=1, expected=[x])
 
 
+def control():
+    """Graphs within nodes, and functions of a model."""
+    def info(name, dims, kind=TensorProto.FLOAT):
+        return helper.make_tensor_value_info(name, kind, dims)
+
+    x = f(3, 4)
+    double = helper.make_graph([helper.make_node("Add", ["x0", "x0"], ["d"])], "double", [], [info("d", [3, 4])])
+    negative = helper.make_graph([helper.make_node("Neg", ["x0"], ["m"])], "negative", [], [info("m", [3, 4])])
+    choose = helper.make_node("If", ["c"], ["y0"], then_branch=double, else_branch=negative)
+    sums = [helper.make_node("ReduceSum", ["x0"], ["t"], keepdims=0), helper.make_node("Constant", [], ["z"], value_float=0.0)]
+    case("If", None, [x], nodes=[helper.make_node("Shape", ["x0"], ["s"]), helper.make_node("Size", ["s"], ["n"]),
+                                 helper.make_node("Constant", [], ["two"], value_int=2),
+                                 helper.make_node("Equal", ["n", "two"], ["c"]), choose])
+    case("If_data", None, [x], nodes=sums + [helper.make_node("Less", ["t", "z"], ["c"]), choose])
+    boolean, count = TensorProto.BOOL, TensorProto.INT64
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Mul", ["v", "x0"], ["w"]),
+         helper.make_node("Identity", ["w"], ["row"])],
+        "body", [info("i", [], count), info("go", [], boolean), info("v", [3, 4])],
+        [info("on", [], boolean), info("w", [3, 4]), info("row", [3, 4])])
+    case("Loop", None, [x], outputs=2, nodes=[
+        helper.make_node("Constant", [], ["n"], value_int=3),
+        helper.make_node("Loop", ["n", "", "x0"], ["y0", "y1"], body=body)])
+    until = helper.make_graph(
+        [helper.make_node("Constant", [], ["last"], value_int=4), helper.make_node("Less", ["i", "last"], ["on"]),
+         helper.make_node("Add", ["v", "x0"], ["w"])],
+        "until", [info("i", [], count), info("go", [], boolean), info("v", [3, 4])],
+        [info("on", [], boolean), info("w", [3, 4])])
+    case("Loop_condition", None, [x], nodes=[
+        helper.make_node("Constant", [], ["go"], value=numpy_helper.from_array(np.array(True))),
+        helper.make_node("Loop", ["", "go", "x0"], ["y0"], body=until)])
+    step = helper.make_graph(
+        [helper.make_node("Add", ["s", "e"], ["t"]), helper.make_node("Mul", ["t", "e"], ["o"])],
+        "step", [info("s", [4]), info("e", [4])], [info("t", [4]), info("o", [4])])
+    case("Scan", "Scan", [f(4), x], outputs=2, body=step, num_scan_inputs=1, scan_input_directions=[1],
+         scan_output_axes=[1])
+
+
+def recurrent():
+    x, batch, size, hidden = f(5, 2, 3), 2, 3, 4
+    for op, gates in [("RNN", 1), ("GRU", 3), ("LSTM", 4)]:
+        outputs = 3 if op == "LSTM" else 2
+        for direction, d in [("forward", 1), ("reverse", 1), ("bidirectional", 2)]:
+            weights = {1: f(d, gates * hidden, size, low=-1, high=1), 2: f(d, gates * hidden, hidden, low=-1, high=1),
+                       3: f(d, 2 * gates * hidden, low=-1, high=1), 4: None, 5: f(d, batch, hidden)}
+            if op == "LSTM":
+                weights |= {6: f(d, batch, hidden), 7: f(d, 3 * hidden)}
+            case(f"{op}_{direction}", op, [x], weights, outputs=outputs, hidden_size=hidden, direction=direction)
+    weights = {1: f(1, 12, size), 2: f(1, 12, hidden), 3: f(1, 24)}
+    case("GRU_linear", "GRU", [x], weights, outputs=2, hidden_size=hidden, linear_before_reset=1, clip=1.5)
+
+
+def images():
+    x = f(1, 2, 5, 6)
+    for mode in ["nearest", "linear", "cubic"]:
+        for coordinates in ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]:
+            case(f"Resize_{mode}_{coordinates}", "Resize", [x], {1: None, 2: np.array([1, 1, 1.6, 0.5], np.float32)},
+                 mode=mode, coordinate_transformation_mode=coordinates)
+    case("Resize_sizes", "Resize", [x], {1: None, 2: None, 3: i(1, 2, 9, 4)}, mode="linear")
+    case("Resize_10", "Resize", [x], {1: np.array([1, 1, 2, 3], np.float32)}, opset=10)
+    case("Upsample", "Upsample", [x], {1: np.array([1, 1, 2, 3], np.float32)}, opset=9, mode="linear")
+    case("LRN", "LRN", [x], size=3, alpha=0.3, beta=0.6, bias=1.5)
+    case("MeanVarianceNormalization", "MeanVarianceNormalization", [x])
+    case("CenterCropPad", "CenterCropPad", [x], {1: i(8, 3)}, axes=[2, 3])
+    case("Hardmax", "Hardmax", [f(3, 4)], axis=0)
+    case("Hardmax_flat", "Hardmax", [f(3, 4, 2)], opset=11)
+    case("LpPool", "LpPool", [x], kernel_shape=[2, 3], p=3, strides=[2, 1], pads=[1, 0, 0, 2])
+    case("GlobalLpPool", "GlobalLpPool", [x], p=3)
+    case("ConvTranspose_same", "ConvTranspose", [f(1, 1, 3, 3), f(1, 2, 3, 3)], auto_pad="SAME_LOWER", strides=[2, 2])
+    case("EyeLike", "EyeLike", [f(3, 4)], k=1)
+    case("ReverseSequence", "ReverseSequence", [f(4, 3, 2)], {1: i(1, 4, 2)})
+    case("Compress", "Compress", [f(3, 4)], {1: np.array([True, False, True])}, axis=1)
+    case("Compress_flat", "Compress", [f(3, 4)], {1: np.array([False, True, True])})
+    for equation, shapes in [("ij,jk->ik", [(3, 4), (4, 5)]), ("bij,bjk", [(2, 3, 4), (2, 4, 5)]),
+                             ("bhsd,bhtd->bhst", [(2, 2, 3, 4), (2, 2, 5, 4)]), ("ii->i", [(4, 4)]),
+                             ("...ij,...jk->...ik", [(2, 3, 4), (2, 4, 5)]), ("i,j,k->kij", [(2,), (3,), (4,)]),
+                             ("ij->", [(3, 4)]), ("ij,kj->ik", [(3, 4), (5, 4)])]:
+        case(f"Einsum_{equation}", "Einsum", [f(*shape) for shape in shapes], equation=equation)
+    y = f(3, 4)
+    case("CumProd", "CumProd", [y], {1: np.array(1)}, opset=26, expected=[np.cumprod(y, 1)])
+    x, angles = f(2, 3, 5, 4), f(2, 5, 2)
+    cos, sin = np.cos(angles), np.sin(angles)
+    a, b = x[..., :2], x[..., 2:]
+    c, s = cos[:, None], sin[:, None]
+    case("RotaryEmbedding", "RotaryEmbedding", [x], {1: cos, 2: sin}, opset=23,
+         expected=[np.concatenate([c * a - s * b, s * a + c * b], -1)])
+
+
 def main():
     elementwise()
     reductions()
@@ -300,6 +388,9 @@ def main():
     shapes()
     dynamic()
     old()
+    control()
+    recurrent()
+    images()
     with zipfile.ZipFile(HERE / "operators.npz", "w", zipfile.ZIP_DEFLATED) as z:
         def put(name, array):
             data = io.BytesIO()

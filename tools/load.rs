@@ -1,13 +1,16 @@
 //! Modules from files, ready to evaluate: parsed or imported, with their weights, verified.
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use ngc_formats::onnx::{ImportOptions, import_shared};
 use ngc_formats::{FormatError, fpcore};
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostic, Diagnostics, Loc, Module, Sources};
+use ngc_numerics::Tensor;
 
 use crate::formats::{Format, Input};
-use crate::show;
+use crate::{io, show};
 
 /// Why a tool stops.
 pub enum Failure {
@@ -94,6 +97,20 @@ pub fn load_module(context: &Context, sources: &mut Sources, path: &str) -> Resu
     show(&remarks, sources);
     verify(context, &module)?;
     input.attach_weights(&mut module)?;
+    Ok(module)
+}
+
+/// Reads an ONNX model for these inputs alone: their extents, and the values that decide a shape or a branch, become
+/// part of it.
+///
+/// # Errors
+/// As [`load_module`].
+pub fn load_specialised(context: &Context, path: &str, inputs: &[Tensor]) -> Result<Module, Failure> {
+    let (name, bytes) = io::read_bytes(path)?;
+    let directory = Path::new(path).parent().map(Path::to_path_buf);
+    let options = ImportOptions { name, directory, inputs: inputs.to_vec(), ..ImportOptions::default() };
+    let module = import_shared(context, bytes.into(), &options)?;
+    verify(context, &module)?;
     Ok(module)
 }
 

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use ngc_formats::onnx;
 use ngc_interp::{Comparison, Interpreter, compare};
-use ngc_ir::{Context, Module, Sources};
+use ngc_ir::{Attr, Context, Module, Sources};
 use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Tensor};
+use ngc_tools::formats::Format as FileFormat;
 use ngc_tools::io::{check_folder, read_bytes, write_output};
-use ngc_tools::load::{Failure, choose_function, load_module};
+use ngc_tools::load::{Failure, choose_function, load_module, load_specialised};
 use ngc_tools::progress::Progress;
 
 /// Evaluates a function with each op correctly rounded in its own format, in one format throughout, or at any
@@ -24,7 +25,7 @@ struct Arguments {
     /// Function to call [default: the only one, else @main]
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
-    /// Writes output_0.npy ... (.pb where the inputs were .pb) to this folder
+    /// Writes output_0.npy ... to this folder (.pb where the inputs are .pb, or the model is .onnx and has none)
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
     /// Evaluates the whole graph with MPFR at this precision instead of the values' own formats
@@ -76,10 +77,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
     let context = ngc_dialects::context();
-    let module = load_module(&context, sources, &arguments.file)?;
-    let function = choose_function(&module, arguments.function.as_deref(), "--function")?;
-    let types = argument_types(&module, &function);
-    let inputs = read_inputs(&arguments.inputs, &types)?;
+    let (module, function, inputs) = load(arguments, &context, sources)?;
     let mode = match (arguments.precision, arguments.format) {
         (Some(bits), _) => Mode::Real { bits },
         (None, Some(format)) => Mode::Uniform(format),
@@ -124,7 +122,10 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         }
     }
     if let Some(directory) = &arguments.output_dir {
-        let pb = arguments.inputs.first().is_some_and(|p| has_extension(p, "pb"));
+        let pb = match arguments.inputs.first() {
+            Some(first) => has_extension(first, "pb"),
+            None => is_onnx(&arguments.file),
+        };
         std::fs::create_dir_all(directory)
             .map_err(|e| Failure::new(format!("cannot make {}: {e}", directory.display())))?;
         for (n, output) in outputs.iter().enumerate() {
@@ -138,6 +139,47 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The module, the function to call, and the inputs.
+fn load(
+    arguments: &Arguments,
+    context: &Context,
+    sources: &mut Sources,
+) -> Result<(Module, String, Vec<Tensor>), Failure> {
+    let module = match load_module(context, sources, &arguments.file) {
+        // What cannot be evaluated for all inputs may be for these.
+        Err(Failure::Message(reason, 3)) if is_onnx(&arguments.file) => {
+            // Inputs of a kind that ngc does not have are no tensors.
+            let Ok(inputs) = read_inputs(&arguments.inputs, &[]) else {
+                return Err(Failure::Message(reason, 3));
+            };
+            let module = load_specialised(context, &arguments.file, &inputs)?;
+            eprintln!("remark: {reason}; evaluated for these inputs alone{}", specialised_on(&module));
+            return Ok((module, "main".into(), inputs));
+        }
+        found => found?,
+    };
+    let function = choose_function(&module, arguments.function.as_deref(), "--function")?;
+    let types = argument_types(&module, &function);
+    let inputs = read_inputs(&arguments.inputs, &types)?;
+    Ok((module, function, inputs))
+}
+
+/// The inputs whose values became part of the module, for a message.
+fn specialised_on(module: &Module) -> String {
+    let attrs = module.symbol("main").and_then(|f| module.body.attr(f, "arg_attrs")).and_then(Attr::as_array);
+    let names: Vec<String> = attrs
+        .unwrap_or(&[])
+        .iter()
+        .filter_map(|attr| if let Attr::Dict(attrs) = attr { Some(attrs) } else { None })
+        .filter(|attrs| attrs.get("ng.specialized").is_some())
+        .map(|attrs| format!("'{}'", attrs.get("ng.name").and_then(Attr::as_str).unwrap_or("")))
+        .collect();
+    match names.len() {
+        0 => String::new(),
+        _ => format!(", whose extents, and values of {}, were taken as constants", names.join(", ")),
+    }
 }
 
 /// A line on the standard output. A full disk or a closed pipe is an error, not a panic.
@@ -194,6 +236,10 @@ fn read_tensor(path: &Path, expected: Option<DType>) -> Result<Tensor, Failure> 
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case(extension))
+}
+
+fn is_onnx(path: &str) -> bool {
+    FileFormat::of_path(path) == Some(FileFormat::Onnx)
 }
 
 /// Big floats rounded to the tensor's own format.

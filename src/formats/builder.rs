@@ -1,7 +1,7 @@
 //! A module as an importer makes it: one function, op by op, and the constants that it needs.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ngc_dialects::ng::constant::{attr_to_tensor, tensor_from_bytes};
@@ -12,6 +12,7 @@ use ngc_ir::{
 use ngc_numerics::evaluator::Mode;
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Evaluator, Tensor};
+use prost::bytes::Bytes;
 
 use crate::error::{FormatError, Result, invalid};
 
@@ -40,20 +41,45 @@ pub(crate) struct FunctionBuilder<'a> {
     weights: Weights,
     resources: BTreeMap<String, Blob>,
     /// Small values whose elements are known.
-    folded: HashMap<Value, Tensor>,
+    folded: HashMap<Value, Folded>,
+    /// The given arguments on whose elements something rests that [`constant_of`](Self::constant_of) has told.
+    specialised: RefCell<BTreeSet<usize>>,
 }
+
+/// The elements of a value, and the given arguments on which they rest.
+type Folded = (Tensor, BTreeSet<usize>);
 
 impl<'a> FunctionBuilder<'a> {
     pub fn new(context: &'a Context, weights: Weights) -> FunctionBuilder<'a> {
         let mut body = Body::new();
         let root = body.root();
         let block = body.add_block(root);
-        FunctionBuilder { context, body, block, weights, resources: BTreeMap::new(), folded: HashMap::new() }
+        FunctionBuilder {
+            context,
+            body,
+            block,
+            weights,
+            resources: BTreeMap::new(),
+            folded: HashMap::new(),
+            specialised: RefCell::default(),
+        }
     }
 
     /// Adds an argument.
     pub fn argument(&mut self, ty: Type, loc: Loc) -> Value {
         self.body.add_argument(self.block, ty, loc)
+    }
+
+    /// Lets a value, argument `index`, be known to have these elements wherever a constant is needed.
+    pub fn give(&mut self, argument: Value, index: usize, tensor: &Tensor) {
+        if tensor.len() <= MAX_FOLDED {
+            self.folded.insert(argument, (tensor.clone(), BTreeSet::from([index])));
+        }
+    }
+
+    /// The given arguments whose elements have become part of the function.
+    pub fn specialised(&self) -> BTreeSet<usize> {
+        self.specialised.borrow().clone()
     }
 
     /// Emits an op; one whose operands are small constants is evaluated as well.
@@ -70,29 +96,29 @@ impl<'a> FunctionBuilder<'a> {
         let mut builder = Builder::at_end(self.context, &mut self.body, self.block, loc.clone());
         let op = builder.op(name, operands, attrs).map_err(FormatError::Invalid)?;
         let results: Vec<Value> = self.body.results(op).collect();
-        if let Some(tensors) = self.evaluate(op) {
-            self.folded.extend(results.iter().copied().zip(tensors));
+        if let Some((tensors, rests_on)) = self.evaluate(op) {
+            let known = tensors.into_iter().map(|tensor| (tensor, rests_on.clone()));
+            self.folded.extend(results.iter().copied().zip(known));
         }
         Ok(results)
     }
 
-    fn evaluate(&self, op: Op) -> Option<Vec<Tensor>> {
+    fn evaluate(&self, op: Op) -> Option<(Vec<Tensor>, BTreeSet<usize>)> {
         let small = |v: Value| {
             let count = element_count(&self.body.ty(v).static_shape()?).ok()?;
             (count <= MAX_FOLDED).then_some(())
         };
         self.body.results(op).try_for_each(|v| small(v).ok_or(())).ok()?;
         let operands = self.body.operands(op);
-        if operands.is_empty() {
+        // Constants are looked up where they stand.
+        if self.body.op(op).def.is_some_and(|def| def.traits.constant) {
             return None;
         }
-        let inputs: Vec<Tensor> = operands
-            .iter()
-            .map(|&v| small(v).and_then(|()| self.constant_of(v).ok()?))
-            .collect::<Option<_>>()?;
-        let inputs: Vec<&Tensor> = inputs.iter().collect();
+        let known: Vec<Folded> =
+            operands.iter().map(|&v| small(v).and_then(|()| self.peek(v).ok()?)).collect::<Option<_>>()?;
+        let inputs: Vec<&Tensor> = known.iter().map(|(tensor, _)| tensor).collect();
         let evaluator = Evaluator::new(Mode::Rounded);
-        self.body.with_signature(op, |signature| match signature.def.semantics {
+        let results = self.body.with_signature(op, |signature| match signature.def.semantics {
             Semantics::Primitive(function) => function(&evaluator, signature, &inputs).ok(),
             Semantics::Elementwise(function) => {
                 let out = self.body.ty(self.body.result(op, 0)).elem()?;
@@ -100,16 +126,25 @@ impl<'a> FunctionBuilder<'a> {
                 evaluator.map(e.function, &e.params, &inputs, out).ok().map(|t| vec![t])
             }
             Semantics::Decomposition(_) | Semantics::None => None,
-        })?
+        })??;
+        Some((results, known.iter().flat_map(|(_, rests_on)| rests_on).copied().collect()))
     }
 
     /// The elements of a value, if they are known.
     pub fn constant_of(&self, value: Value) -> Result<Option<Tensor>> {
-        if let Some(tensor) = self.folded.get(&value) {
-            return Ok(Some(tensor.clone()));
+        let Some((tensor, rests_on)) = self.peek(value)? else { return Ok(None) };
+        self.specialised.borrow_mut().extend(rests_on);
+        Ok(Some(tensor))
+    }
+
+    /// The elements of a value, if they are known; nothing rests on them for being asked for.
+    fn peek(&self, value: Value) -> Result<Option<Folded>> {
+        if let Some(known) = self.folded.get(&value) {
+            return Ok(Some(known.clone()));
         }
         let op = self.body.defining_op(value).filter(|&op| self.body.name(op) == "ng.constant");
-        op.and_then(|op| self.body.attr(op, "value")).map(|attr| self.elements(attr)).transpose()
+        let attr = op.and_then(|op| self.body.attr(op, "value"));
+        Ok(attr.map(|attr| self.elements(attr)).transpose()?.map(|tensor| (tensor, BTreeSet::new())))
     }
 
     /// The elements of a constant attribute.
@@ -126,17 +161,18 @@ impl<'a> FunctionBuilder<'a> {
 
     /// The constant attribute of a tensor, whose elements lie little endian in `bytes`; those of a large one become a
     /// resource under a key made from `name`.
-    pub fn weight(&mut self, name: &str, ty: Type, bytes: Cow<'_, [u8]>) -> Attr {
+    /// The memory of the bytes is kept, not copied.
+    pub fn weight(&mut self, name: &str, ty: Type, bytes: Bytes) -> Attr {
         let mut bytes = bytes;
         if ty.elem() == Some(DType::BOOL) && bytes.iter().any(|&b| b > 1) {
-            bytes = Cow::Owned(bytes.iter().map(|&b| u8::from(b != 0)).collect());
+            bytes = bytes.iter().map(|&b| u8::from(b != 0)).collect();
         }
         if is_splat(ty, &bytes) || bytes.len() <= INLINE_BYTES || self.weights == Weights::Inline {
             return Attr::Dense(Arc::new(dense(ty, &bytes)));
         }
         let key = self.key(name);
         let attr = Attr::Resource(Ident::new(&key), ty);
-        self.resources.insert(key, Blob { alignment: 64, bytes: bytes.into() });
+        self.resources.insert(key, Blob { alignment: 64, bytes });
         attr
     }
 
@@ -198,7 +234,7 @@ impl<'a> FunctionBuilder<'a> {
 pub(crate) fn dense(ty: Type, bytes: &[u8]) -> Dense {
     let splat = is_splat(ty, bytes);
     let kept = if splat { element_size(ty) } else { bytes.len() };
-    Dense { ty, bytes: bytes[..kept].into(), splat }
+    Dense { ty, bytes: Bytes::copy_from_slice(&bytes[..kept]), splat }
 }
 
 fn is_splat(ty: Type, bytes: &[u8]) -> bool {

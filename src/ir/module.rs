@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::attributes::AttrDict;
 use crate::body::{Body, Op};
 use crate::location::Loc;
@@ -28,8 +30,8 @@ pub type Resources = Arc<BTreeMap<String, Blob>>;
 pub struct Blob {
     /// Alignment in bytes, a power of two; four little-endian bytes before the data in text.
     pub alignment: u32,
-    /// The data.
-    pub bytes: Arc<[u8]>,
+    /// The data; a part of a file that was read whole shares that file's memory.
+    pub bytes: Bytes,
 }
 
 impl Module {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Cursor};
 
-use ngc_formats::onnx::{ImportOptions, import};
+use ngc_formats::onnx::{ImportOptions, import_shared};
 use ngc_formats::{fpcore, pt2};
 use ngc_ir::text::{ParseOptions, parse_module};
 use ngc_ir::{Context, Diagnostics, Module, Sources};
@@ -35,7 +35,7 @@ pub(super) fn fpcore(
 pub(super) fn onnx(context: &Context, file: &Binary<'_>, _: &mut Diagnostics) -> Result<Module, Failure> {
     let options =
         ImportOptions { name: file.name.into(), directory: file.folder(), ..ImportOptions::default() };
-    Ok(import(context, &file.bytes()?, &options)?)
+    Ok(import_shared(context, file.bytes()?.into(), &options)?)
 }
 
 /// A file is read where its parts lie, so that the weights are in memory once.

@@ -165,9 +165,11 @@ pub(crate) fn tensor_to_attr_of(tensor: &Tensor, ty: Type) -> Attr {
             None => Attr::Float(tensor.to_f64s()[0], ty),
         };
     }
-    let bytes = tensor.to_bytes();
+    let mut bytes = tensor.to_bytes();
     let size = tensor.dtype.storage_bytes();
     let splat = !bytes.is_empty() && bytes.chunks_exact(size).all(|element| element == &bytes[..size]);
-    let bytes: Arc<[u8]> = if splat { bytes[..size].into() } else { bytes.into() };
-    Attr::Dense(Arc::new(Dense { ty, bytes, splat }))
+    if splat {
+        bytes.truncate(size);
+    }
+    Attr::Dense(Arc::new(Dense { ty, bytes: bytes.into(), splat }))
 }

@@ -6,4 +6,4 @@ pub mod proto;
 pub mod tensor;
 
 pub use export::{ExportOptions, Exported, export};
-pub use import::{ImportOptions, Weights, import};
+pub use import::{ImportOptions, Weights, import, import_shared};

@@ -1,10 +1,9 @@
 //! ONNX tensors (`TensorProto`): initializers of models, and `.pb` files of test data.
 
-use std::borrow::Cow;
-
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Format, Tensor};
 use prost::Message;
+use prost::bytes::Bytes;
 
 use super::proto::TensorProto;
 use crate::error::{FormatError, Result, invalid, unsupported};
@@ -87,13 +86,13 @@ pub fn data_type(dtype: DType) -> Result<i32> {
 }
 
 /// The elements of a tensor, little endian as in [`Tensor::from_bytes`].
-pub struct Elements<'a> {
+pub struct Elements {
     /// The element type.
     pub dtype: DType,
     /// The extents.
     pub shape: Vec<usize>,
-    /// The data; their length is that of the shape.
-    pub bytes: Cow<'a, [u8]>,
+    /// The data, in the memory of the message where they lie in it as they are; their length is that of the shape.
+    pub bytes: Bytes,
 }
 
 /// Reads a `.pb` file.
@@ -128,7 +127,7 @@ pub fn write(name: &str, tensor: &Tensor) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// Names the field that is wrong.
-pub fn elements(proto: &TensorProto) -> Result<Elements<'_>> {
+pub fn elements(proto: &TensorProto) -> Result<Elements> {
     if proto.data_location == Some(1) {
         return unsupported("external_data: the elements lie in another file");
     }
@@ -150,9 +149,9 @@ pub fn elements(proto: &TensorProto) -> Result<Elements<'_>> {
         }
         invalid(format!("{field}: dims {:?} take {count} elements, but {found} {what} are there", proto.dims))
     };
-    let bytes: Cow<'_, [u8]> = if let Some(raw) = &proto.raw_data {
+    let bytes: Bytes = if let Some(raw) = &proto.raw_data {
         check("raw_data", raw.len(), width, "bytes")?;
-        Cow::Borrowed(raw)
+        raw.clone()
     } else {
         match code {
             1 => {
@@ -178,7 +177,7 @@ pub fn elements(proto: &TensorProto) -> Result<Elements<'_>> {
         }
     };
     let bytes = match unsigned {
-        Some(width) => Cow::Owned(widen(&bytes, width, dtype.storage_bytes())?),
+        Some(width) => widen(&bytes, width, dtype.storage_bytes())?.into(),
         None => bytes,
     };
     Ok(Elements { dtype, shape, bytes })

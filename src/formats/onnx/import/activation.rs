@@ -1,6 +1,6 @@
 //! Activation functions.
 
-use ngc_ir::{Attr, AttrDict, Dim, Value};
+use ngc_ir::{Attr, AttrDict, Dim, Type, Value};
 
 use super::Table;
 use super::arithmetic::unary;
@@ -11,6 +11,7 @@ pub(super) const OPS: Table = &[
     ("Celu", celu),
     ("Elu", |n| with_floats(n, "ng.elu", &[("alpha", 1.0)])),
     ("Gelu", gelu),
+    ("Hardmax", hardmax),
     ("HardSigmoid", |n| with_floats(n, "ng.hardsigmoid", &[("alpha", 0.2), ("beta", 0.5)])),
     ("HardSwish", |n| unary(n, "ng.hardswish")),
     ("LeakyRelu", |n| with_floats(n, "ng.leaky_relu", &[("alpha", 0.01)])),
@@ -105,6 +106,31 @@ fn shrink(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let lowered = n.emit("ng.sub", &[x, bias], AttrDict::EMPTY)?;
     let upper = n.emit("ng.where", &[above, lowered, zero], AttrDict::EMPTY)?;
     Ok(vec![n.emit("ng.where", &[below, raised, upper], AttrDict::EMPTY)?])
+}
+
+/// 1 at the first greatest element along an axis, else 0; before operator set 13 along all dimensions from there on.
+fn hardmax(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.input(0)?;
+    let (legacy, rank) = (n.opset() < 13, n.rank(x));
+    let axis = n.int("axis", if legacy { 1 } else { -1 })?;
+    let axis = n.axis(axis, rank)?;
+    let Some(shape) = n.ty(x).static_shape() else {
+        return unsupported(format!("unknown extents in {}", n.ty(x)));
+    };
+    let flat = legacy && axis + 1 < rank;
+    let rows = if flat { n.emit("ng.flatten", &[x], [("axis", Attr::int(axis as i64))])? } else { x };
+    let axis = if flat { 1 } else { axis as i64 };
+    let place = n.emit("ng.argmax", &[rows], [("axis", Attr::int(axis))])?;
+    let Some(depth) = n.shape(rows).get(axis as usize).and_then(|d| d.known()) else {
+        return unsupported(format!("unknown extents in {}", n.ty(x)));
+    };
+    let mut attrs = AttrDict::EMPTY;
+    attrs.set("depth", depth as i64);
+    attrs.set("type", Type::scalar(n.elem(x)?));
+    attrs.set("axis", axis);
+    let result = n.emit("ng.one_hot", &[place], attrs)?;
+    let shape = shape.into_iter().map(|extent| extent as i64).collect();
+    Ok(vec![if flat { n.reshape(result, shape)? } else { result }])
 }
 
 /// Whether a relation holds.

@@ -1,127 +1,137 @@
-//! The graph: names and what they stand for, nodes in order, and the function around them.
+//! The graph while it is imported: values, what is known of them, and the ops that are emitted.
 
 use std::collections::HashMap;
 
-use ngc_ir::{Attr, AttrDict, Context, Loc, Module, Value};
+use ngc_ir::{Attr, AttrDict, Loc, LocKind, Value};
 use ngc_numerics::Tensor;
 
-use super::super::proto::{GraphProto, NodeProto, ValueInfoProto};
+use super::super::proto::{FunctionProto, NodeProto, TensorProto};
 use super::node::Node;
-use super::{ImportOptions, OPERATORS, types, weights};
+use super::scope::{Known, Scope, find, materialise};
+use super::weights::{External, attribute};
+use super::{ImportOptions, OPERATORS, location, types};
 use crate::builder::FunctionBuilder;
-use crate::error::{Result, invalid, unsupported};
+use crate::error::{FormatError, Result, invalid, unsupported};
 
-/// What a name stands for.
-enum Known {
-    Value(Value),
-    /// A constant that no op has asked for yet; many only say a shape and never become an op.
-    Constant(Attr),
-}
+/// Functions, branches and loops are not followed deeper than this.
+const MAX_DEPTH: usize = 32;
+
+/// Copying functions and loops into their callers makes at most this many nodes.
+const MAX_INLINED: usize = 1 << 18;
+
+/// Nodes lead to constants of at most this many bytes that the file does not hold, so that a small file cannot fill
+/// the memory.
+const MAX_GENERATED: usize = 1 << 27;
+
+/// Functions of the model by domain, name and overload.
+pub(super) type Functions<'a> = HashMap<(&'a str, &'a str, &'a str), &'a FunctionProto>;
 
 /// The graph while it is imported.
 pub(super) struct Graph<'a> {
     pub(super) options: &'a ImportOptions,
-    pub(super) opset: i64,
+    /// The version of the `ai.onnx` operator set that is in force, if one is declared.
+    pub(super) opset: Option<i64>,
+    pub(super) functions: Functions<'a>,
     pub(super) function: FunctionBuilder<'a>,
-    names: HashMap<&'a str, Known>,
-    /// Types that the model declares for values.
-    declared: HashMap<&'a str, &'a ValueInfoProto>,
+    external: External<'a>,
+    /// The innermost scope is the last one.
+    pub(super) scopes: Vec<Scope<'a>>,
+    /// Functions that are being copied into their callers.
+    pub(super) active: Vec<&'a FunctionProto>,
+    /// Attributes made from tensors within nodes, by their address: loops ask again for each turn.
+    tensors: HashMap<usize, Attr>,
+    inlined: usize,
+    /// How many bytes of constants the file does not hold, but its nodes lead to.
+    generated: usize,
     /// The names of the dimensions of values (empty where there is none); equal names mean equal extents.
     dims: HashMap<Value, Vec<&'a str>>,
 }
 
-pub(super) fn import<'a>(
-    context: &'a Context,
-    proto: &'a GraphProto,
-    opset: i64,
-    options: &'a ImportOptions,
-) -> Result<Module> {
-    let mut graph = Graph {
-        options,
-        opset,
-        function: FunctionBuilder::new(context, options.weights),
-        names: HashMap::new(),
-        declared: HashMap::new(),
-        dims: HashMap::new(),
-    };
-    let declared = proto.input.iter().chain(&proto.value_info);
-    graph.declared = declared.filter_map(|info| Some((info.name.as_deref()?, info))).collect();
-    if !proto.sparse_initializer.is_empty() {
-        return unsupported("sparse initializers");
-    }
-    for tensor in &proto.initializer {
-        let name = tensor.name.as_deref().unwrap_or("");
-        let place = format!("initializer '{name}'");
-        let attr = graph.weight(name, tensor).map_err(|e| e.within(&place))?;
-        graph.define(name, Known::Constant(attr)).map_err(|e| e.within(&place))?;
-    }
-    let arguments = graph.arguments(proto)?;
-    for (index, node) in proto.node.iter().enumerate() {
-        graph.node(index, node)?;
-    }
-    let results = graph.results(proto)?;
-    graph.finish(proto, arguments, results)
-}
-
 impl<'a> Graph<'a> {
-    fn define(&mut self, name: &'a str, known: Known) -> Result<()> {
-        if name.is_empty() {
-            return invalid("it has no name");
+    pub(super) fn new(
+        options: &'a ImportOptions,
+        opset: Option<i64>,
+        functions: Functions<'a>,
+        function: FunctionBuilder<'a>,
+        external: External<'a>,
+        scope: Scope<'a>,
+    ) -> Graph<'a> {
+        Graph {
+            options,
+            opset,
+            functions,
+            function,
+            external,
+            scopes: vec![scope],
+            active: Vec::new(),
+            tensors: HashMap::new(),
+            inlined: 0,
+            generated: 0,
+            dims: HashMap::new(),
         }
-        if let (Known::Value(value), Some(info)) = (&known, self.declared.get(name))
+    }
+
+    pub(super) fn scope(&mut self) -> Result<&mut Scope<'a>> {
+        self.scopes.last_mut().ok_or_else(|| FormatError::Invalid("there is no graph".into()))
+    }
+
+    pub(super) fn define(&mut self, name: &'a str, known: Known) -> Result<()> {
+        let declared = self.scope()?.declared(name);
+        if let (Known::Value(value), Some(info)) = (&known, declared)
             && let Ok((_, dims)) = types::of(info)
             && dims.iter().any(|d| !d.is_empty())
         {
             self.dims.entry(*value).or_insert(dims);
         }
-        match self.names.insert(name, known) {
-            Some(_) => invalid(format!("the name '{name}' is defined twice")),
-            None => Ok(()),
-        }
+        self.scope()?.define(name, known)
     }
 
-    /// Inputs that are not initializers become arguments; returns their attributes.
-    fn arguments(&mut self, proto: &'a GraphProto) -> Result<Vec<AttrDict>> {
-        let mut attributes = Vec::new();
-        for input in &proto.input {
-            let name = input.name.as_deref().unwrap_or("");
-            // Before IR version 4 initializers were inputs, too: defaults of arguments, here taken as constants.
-            if matches!(self.names.get(name), Some(Known::Constant(_))) {
-                continue;
-            }
-            let place = format!("input '{name}'");
-            let (ty, dims) = types::of(input).map_err(|e| e.within(&place))?;
-            let value = self.function.argument(ty, Loc::name(name));
-            self.define(name, Known::Value(value)).map_err(|e| e.within(&place))?;
-            let mut attrs = named(name);
-            if dims.iter().any(|d| !d.is_empty()) {
-                attrs.set("ng.dims", Attr::Array(dims.iter().map(|d| Attr::from(*d)).collect()));
-            }
-            attributes.push(attrs);
+    /// Nodes in their order.
+    pub(super) fn nodes(&mut self, nodes: &'a [NodeProto]) -> Result<()> {
+        if self.scopes.len() > MAX_DEPTH {
+            return unsupported(format!("functions, branches and loops nested deeper than {MAX_DEPTH}"));
         }
-        Ok(attributes)
+        nodes.iter().enumerate().try_for_each(|(index, node)| self.node(index, node))
     }
 
     fn node(&mut self, index: usize, proto: &'a NodeProto) -> Result<()> {
         let op = proto.op_type.as_deref().unwrap_or("");
         let domain = proto.domain.as_deref().unwrap_or("");
-        let name = match proto.name.as_deref() {
-            Some(name) if !name.is_empty() => name,
-            _ => proto.output.first().map_or("", |o| o.as_str()),
-        };
+        let overload = proto.overload.as_deref().unwrap_or("");
+        let name = location::name(proto);
         let place = format!("node {index} '{name}' ({op})");
+        if self.scopes.len() > 1 {
+            self.inlined += 1;
+            if self.inlined > MAX_INLINED {
+                return unsupported(format!(
+                    "{place}: functions and loops make more than {MAX_INLINED} nodes"
+                ));
+            }
+        }
+        let mut loc = location::of(proto);
+        if let Some(caller) = &self.scope()?.caller {
+            loc = Loc::explicit(LocKind::CallSite(loc, caller.clone()));
+        }
         let standard = matches!(domain, "" | "ai.onnx");
-        let Some(import) = OPERATORS.get(op).filter(|_| standard) else {
+        let local = self.functions.get(&(if standard { "" } else { domain }, op, overload)).copied();
+        let results = if let Some(function) = local {
+            self.call(function, proto, loc).map_err(|e| e.within(&place))?
+        } else if let Some(import) = OPERATORS.get(op).filter(|_| standard) {
+            if self.opset.is_none() {
+                return invalid("opset_import: the model does not say which version of ai.onnx it uses");
+            }
+            let mut node = Node::new(self, proto, loc);
+            import(&mut node)
+                .and_then(|values| node.finish().map(|()| values))
+                .map_err(|e| e.within(&place))?
+        } else {
             let domain = if standard { "ai.onnx" } else { domain };
+            let version = self.opset.filter(|_| standard).map(|v| format!(", operator set {v}"));
             return unsupported(format!(
-                "node {index} '{name}': operator {op} of domain {domain}, operator set {}",
-                self.opset
+                "node {index} '{name}': operator {op} of domain {domain}{}",
+                version.unwrap_or_default()
             ));
         };
-        let mut node = Node::new(self, proto, Loc::name(name));
-        let results = import(&mut node)
-            .and_then(|values| node.finish().map(|()| values))
-            .map_err(|e| e.within(&place))?;
         for (i, output) in proto.output.iter().enumerate().filter(|(_, o)| !o.is_empty()) {
             let Some(&value) = results.get(i) else {
                 return unsupported(format!("{place}: its output {i} '{output}'"));
@@ -131,58 +141,38 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    fn results(&mut self, proto: &'a GraphProto) -> Result<Vec<Value>> {
-        let mut results = Vec::new();
-        for output in &proto.output {
-            let name = output.name.as_deref().unwrap_or("");
-            let place = format!("output '{name}'");
-            let value = self.value(name).map_err(|e| e.within(&place))?;
-            self.check_declared(output, value).map_err(|e| e.within(&place))?;
-            results.push(value);
-        }
-        Ok(results)
-    }
-
-    /// A model that declares another type for its output than its nodes give is broken, or misunderstood.
-    fn check_declared(&self, output: &ValueInfoProto, value: Value) -> Result<()> {
-        if output.r#type.as_ref().is_none_or(types::is_of_unknown_rank) {
-            return Ok(());
-        }
-        let (declared, _) = types::of(output)?;
-        let found = self.function.body.ty(value);
-        if declared.is_compatible(found) {
-            return Ok(());
-        }
-        invalid(format!("it is declared {declared}, but its node gives {found}"))
-    }
-
-    /// The value of a name, made an op if it is a constant that is not one yet.
-    pub(super) fn value(&mut self, name: &str) -> Result<Value> {
-        let attr = match self.names.get(name) {
-            Some(Known::Value(value)) => return Ok(*value),
-            Some(Known::Constant(attr)) => attr.clone(),
-            None => {
-                return invalid(format!(
-                    "no earlier node defines '{name}' (nodes must be sorted, without cycles)"
-                ));
-            }
+    /// The value of a name, made an op if it is a constant that is not one yet; none if a caller left it out.
+    pub(super) fn optional(&mut self, name: &str) -> Result<Option<Value>> {
+        let attr = match find(&self.scopes, name)? {
+            Known::Value(value) => return Ok(Some(*value)),
+            Known::Absent => return Ok(None),
+            Known::Constant(attr) => attr.clone(),
         };
         let value = self.emit("ng.constant", &[], [("value", attr)].into(), &Loc::name(name))?[0];
         // Constants stand where they are first needed, so that the function reads in order.
-        if let Some(known) = self.names.get_mut(name) {
-            *known = Known::Value(value);
+        materialise(&mut self.scopes, name, value);
+        Ok(Some(value))
+    }
+
+    /// The value of a name.
+    pub(super) fn value(&mut self, name: &str) -> Result<Value> {
+        match self.optional(name)? {
+            Some(value) => Ok(value),
+            None => invalid(format!("the caller leaves '{name}' out")),
         }
-        Ok(value)
+    }
+
+    /// Whether a name stands for nothing, because a caller left it out.
+    pub(super) fn is_absent(&self, name: &str) -> bool {
+        matches!(find(&self.scopes, name), Ok(Known::Absent))
     }
 
     /// The elements of a name that stands for a constant.
     pub(super) fn constant(&self, name: &str) -> Result<Option<Tensor>> {
-        match self.names.get(name) {
-            Some(Known::Constant(attr)) => self.function.elements(attr).map(Some),
-            Some(Known::Value(value)) => self.constant_of(*value),
-            None => {
-                invalid(format!("no earlier node defines '{name}' (nodes must be sorted, without cycles)"))
-            }
+        match find(&self.scopes, name)? {
+            Known::Constant(attr) => self.function.elements(attr).map(Some),
+            Known::Value(value) => self.constant_of(*value),
+            Known::Absent => Ok(None),
         }
     }
 
@@ -210,19 +200,25 @@ impl<'a> Graph<'a> {
         self.function.emit(name, operands, attrs, loc)
     }
 
-    /// A constant attribute for a tensor of the model; see [`weights`].
-    pub(super) fn weight(&mut self, name: &str, tensor: &super::super::proto::TensorProto) -> Result<Attr> {
-        weights::attribute(&mut self.function, self.options, name, tensor)
+    /// Counts the bytes of a constant that the file does not hold.
+    pub(super) fn generate(&mut self, bytes: usize) -> Result<()> {
+        self.generated = self.generated.saturating_add(bytes);
+        match self.generated {
+            0..=MAX_GENERATED => Ok(()),
+            _ => unsupported(format!(
+                "the nodes up to here lead to constants of more than {MAX_GENERATED} bytes"
+            )),
+        }
     }
 
-    fn finish(self, proto: &GraphProto, arguments: Vec<AttrDict>, results: Vec<Value>) -> Result<Module> {
-        let name = proto.name.as_deref().filter(|n| !n.is_empty());
-        let of_result = |o: &ValueInfoProto| named(o.name.as_deref().unwrap_or(""));
-        let attrs = proto.output.iter().map(of_result).collect();
-        self.function.finish(name.map_or(Loc::Unknown, Loc::name), arguments, &results, attrs)
+    /// A constant attribute for a tensor of the model; see [`attribute`].
+    pub(super) fn weight(&mut self, name: &str, tensor: &'a TensorProto) -> Result<Attr> {
+        let address = std::ptr::from_ref(tensor).addr();
+        if let Some(attr) = self.tensors.get(&address) {
+            return Ok(attr.clone());
+        }
+        let attr = attribute(&mut self.function, &mut self.external, name, tensor)?;
+        self.tensors.insert(address, attr.clone());
+        Ok(attr)
     }
-}
-
-fn named(name: &str) -> AttrDict {
-    [("ng.name", Attr::from(name))].into()
 }

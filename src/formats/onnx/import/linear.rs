@@ -1,13 +1,13 @@
-//! Matrix products, convolution and attention.
+//! Matrix products and convolution.
 
-use ngc_ir::{Attr, AttrDict, Dim, Value};
+use ngc_ir::{AttrDict, Value};
 
 use super::Table;
 use super::node::Node;
 use super::pool::windows;
 use crate::error::{Result, invalid, unsupported};
 
-pub(super) const OPS: Table = &[("Attention", attention), ("Conv", conv), ("Gemm", gemm), ("MatMul", matmul)];
+pub(super) const OPS: Table = &[("Conv", conv), ("Gemm", gemm), ("MatMul", matmul)];
 
 fn matmul(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (a, b) = (n.input(0)?, n.input(1)?);
@@ -54,67 +54,4 @@ fn conv(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         attrs.set("groups", groups);
     }
     Ok(vec![n.emit_sum("ng.conv", &operands, attrs, x)?])
-}
-
-/// Scaled dot-product attention of operator set 23; without a cache of past keys, soft cap or padding.
-fn attention(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (mut q, mut k, mut v) = (n.input(0)?, n.input(1)?, n.input(2)?);
-    let mask = n.optional(3)?;
-    let mut attrs = AttrDict::EMPTY;
-    if n.flag("is_causal", false)? {
-        attrs.set("causal", true);
-    }
-    if let Some(scale) = n.opt_float("scale")? {
-        attrs.set("scale", scale);
-    }
-    n.only_int("qk_matmul_output_mode", 0)?;
-    if n.float("softcap", 0.0)? != 0.0 {
-        return unsupported("a soft cap");
-    }
-    // The sums accumulate in f32 or better in any case.
-    n.ignore(&["softmax_precision"]);
-    let joined = n.rank(q) == 3;
-    if joined {
-        let (Some(heads), Some(groups)) = (n.opt_int("q_num_heads")?, n.opt_int("kv_num_heads")?) else {
-            return invalid("q_num_heads and kv_num_heads are needed where the inputs have rank 3");
-        };
-        q = split_heads(n, q, heads)?;
-        k = split_heads(n, k, groups)?;
-        v = split_heads(n, v, groups)?;
-    } else {
-        n.ignore(&["q_num_heads", "kv_num_heads"]);
-    }
-    let mut operands = vec![q, k, v];
-    operands.extend(mask);
-    let result = n.emit_sum("ng.attention", &operands, attrs, q)?;
-    if !joined {
-        return Ok(vec![result]);
-    }
-    let moved = n.emit("ng.transpose", &[result], [("permutation", Attr::ints([0, 2, 1, 3]))])?;
-    let (heads, size) = (n.shape(moved)[2].known(), n.shape(moved)[3].known());
-    match heads.zip(size).and_then(|(heads, size)| heads.checked_mul(size)) {
-        Some(extent) => Ok(vec![join_last(n, moved, extent)?]),
-        None => unsupported("heads of unknown or enormous extent"),
-    }
-}
-
-/// [b, s, h d] to [b, h, s, d].
-fn split_heads(n: &mut Node<'_, '_>, x: Value, heads: i64) -> Result<Value> {
-    let split = n.emit("ng.reshape", &[x], {
-        let mut attrs = AttrDict::EMPTY;
-        attrs.set("shape", vec![0, 0, heads, -1]);
-        attrs.set("copy_zeros", true);
-        attrs
-    })?;
-    n.emit("ng.transpose", &[split], [("permutation", Attr::ints([0, 2, 1, 3]))])
-}
-
-/// [b, s, h, d] to [b, s, h d].
-fn join_last(n: &mut Node<'_, '_>, x: Value, extent: usize) -> Result<Value> {
-    let shape = n.shape(x);
-    let mut attrs = AttrDict::EMPTY;
-    let copied = |d: Dim| d.known().map_or(0, |n| n as i64);
-    attrs.set("shape", vec![copied(shape[0]), copied(shape[1]), extent as i64]);
-    attrs.set("copy_zeros", true);
-    n.emit("ng.reshape", &[x], attrs)
 }

@@ -6,17 +6,25 @@
 
 mod activation;
 mod arithmetic;
+mod attention;
 mod constant;
+mod control;
 mod conv_transpose;
+mod einsum;
 mod extents;
 mod graph;
 mod index;
 mod linear;
+mod location;
 mod logic;
+mod model;
 mod node;
 mod norm;
 mod pool;
+mod recurrent;
 mod reduce;
+mod resize;
+mod scope;
 mod shape;
 mod slice;
 mod softmax;
@@ -28,11 +36,13 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use ngc_ir::{Context, Module, Value};
+use ngc_numerics::Tensor;
 use prost::Message;
+use prost::bytes::Bytes;
 
-use super::proto::ModelProto;
+use super::proto::{ModelProto, OperatorSetIdProto};
 pub use crate::builder::Weights;
-use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::error::{FormatError, Result, unsupported};
 use node::Node;
 
 /// The operator sets of `ai.onnx` that are read.
@@ -47,6 +57,10 @@ pub struct ImportOptions {
     pub weights: Weights,
     /// The directory of the model, in which its external data lie; absent: a model with external data is refused.
     pub directory: Option<PathBuf>,
+    /// Inputs to specialise the model on, in the order of its arguments: their extents become those of the arguments,
+    /// and where a shape, an axis, a condition must be known, the value that they lead to is taken. Such an argument
+    /// gets the attribute `ng.specialized`. Empty: what is read holds for all inputs.
+    pub inputs: Vec<Tensor>,
 }
 
 /// Emits the ops of a node and returns its results, in the order of the node's outputs.
@@ -56,17 +70,22 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<HashMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 13] = [
+    let groups: [Table; 18] = [
         activation::OPS,
         arithmetic::OPS,
+        attention::OPS,
         constant::OPS,
+        control::OPS,
         conv_transpose::OPS,
+        einsum::OPS,
         index::OPS,
         linear::OPS,
         logic::OPS,
         norm::OPS,
         pool::OPS,
+        recurrent::OPS,
         reduce::OPS,
+        resize::OPS,
         shape::OPS,
         slice::OPS,
         softmax::OPS,
@@ -82,7 +101,8 @@ pub fn operators() -> Vec<&'static str> {
 }
 
 /// Reads a model: its graph becomes the function `@main`, initializers become constants, names of nodes and values
-/// become locations, named dimensions become `?` and the argument's attribute `ng.dims` (one name for each dimension,
+/// become locations (with the source lines and other metadata that the exporter wrote down), functions of the model and
+/// graphs within nodes are copied to where they stand, named dimensions become `?` and the argument's attribute `ng.dims` (one name for each dimension,
 /// empty where it has none), names of inputs and outputs their attribute `ng.name`.
 ///
 /// Sums of f16, bf16 and 8-bit floats accumulate in f32, as the ONNX runtimes do.
@@ -91,30 +111,34 @@ pub fn operators() -> Vec<&'static str> {
 /// [`FormatError::Unsupported`] names the operator, its domain and operator set, and the node;
 /// [`FormatError::Invalid`] the place of what is broken.
 pub fn import(context: &Context, bytes: &[u8], options: &ImportOptions) -> Result<Module> {
+    import_shared(context, Bytes::copy_from_slice(bytes), options)
+}
+
+/// As [`import`], of bytes that the module may hold on to: weights that lie in the model itself are not copied.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_shared(context: &Context, bytes: Bytes, options: &ImportOptions) -> Result<Module> {
     read(context, bytes, options)
         .map_err(|e| if options.name.is_empty() { e } else { e.within(&options.name) })
 }
 
-fn read(context: &Context, bytes: &[u8], options: &ImportOptions) -> Result<Module> {
+fn read(context: &Context, bytes: Bytes, options: &ImportOptions) -> Result<Module> {
     let model = ModelProto::decode(bytes)
         .map_err(|e| FormatError::Invalid(format!("no ONNX model (protobuf ModelProto): {e}")))?;
-    let Some(graph) = &model.graph else {
-        return invalid("no ONNX model: it has no graph");
-    };
-    graph::import(context, graph, opset(&model)?, options)
+    model::import(context, model, options)
 }
 
-/// The version of the `ai.onnx` operator set.
-fn opset(model: &ModelProto) -> Result<i64> {
+/// The version of the `ai.onnx` operator set among these, if one is declared.
+fn opset(declared: &[OperatorSetIdProto]) -> Result<Option<i64>> {
     let standard = |domain: Option<&str>| matches!(domain.unwrap_or(""), "" | "ai.onnx");
-    let declared = model.opset_import.iter().find(|o| standard(o.domain.as_deref())).and_then(|o| o.version);
-    match declared {
-        Some(version) if OPSETS.contains(&version) => Ok(version),
+    match declared.iter().find(|o| standard(o.domain.as_deref())).and_then(|o| o.version) {
+        Some(version) if OPSETS.contains(&version) => Ok(Some(version)),
         Some(version) => unsupported(format!(
             "operator set {version} of ai.onnx; ngc reads {} to {} (convert the model with onnx.version_converter)",
             OPSETS.start(),
             OPSETS.end()
         )),
-        None => invalid("opset_import: the model does not say which version of ai.onnx it uses"),
+        None => Ok(None),
     }
 }

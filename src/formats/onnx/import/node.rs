@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ngc_ir::{Attr, AttrDict, Dim, Loc, Type, Value};
 use ngc_numerics::{DType, Format, Tensor};
 
-use super::super::proto::{AttributeProto, NodeProto, TensorProto};
+use super::super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 use super::extents::{Extent, extents};
 use super::graph::Graph;
 use crate::builder::{FunctionBuilder, dense};
@@ -29,24 +29,23 @@ impl<'g, 'a> Node<'g, 'a> {
     pub(super) fn finish(&self) -> Result<()> {
         for attribute in &self.proto.attribute {
             let name = attribute.name.as_deref().unwrap_or("");
-            if !self.read_attributes.contains(&name) {
-                return unsupported(format!("attribute '{name}' (operator set {})", self.graph.opset));
+            if !self.read_attributes.contains(&name) && self.resolve(attribute).is_some() {
+                return unsupported(format!("attribute '{name}' (operator set {})", self.opset()));
             }
         }
         let unread =
-            self.read_inputs.iter().zip(&self.proto.input).position(|(read, name)| !read && !name.is_empty());
-        match unread {
-            Some(i) => unsupported(format!(
-                "input {i} '{}' (operator set {})",
-                self.proto.input[i], self.graph.opset
-            )),
+            |(read, name): (&bool, &String)| !read && !name.is_empty() && !self.graph.is_absent(name);
+        match self.read_inputs.iter().zip(&self.proto.input).position(unread) {
+            Some(i) => {
+                unsupported(format!("input {i} '{}' (operator set {})", self.proto.input[i], self.opset()))
+            }
             None => Ok(()),
         }
     }
 
     /// The version of the operator set.
     pub(super) fn opset(&self) -> i64 {
-        self.graph.opset
+        self.graph.opset.unwrap_or(0)
     }
 
     /// How many outputs the node has.
@@ -68,7 +67,20 @@ impl<'g, 'a> Node<'g, 'a> {
 
     /// Whether the attribute is there; marks nothing as read.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.proto.attribute.iter().any(|a| a.name.as_deref() == Some(name))
+        self.find(name).is_some()
+    }
+
+    /// The attribute of this name. In a function it may stand for one of the call, which may be absent.
+    fn find(&self, name: &str) -> Option<&'a AttributeProto> {
+        let found = self.proto.attribute.iter().find(|a| a.name.as_deref() == Some(name))?;
+        self.resolve(found)
+    }
+
+    fn resolve(&self, attribute: &'a AttributeProto) -> Option<&'a AttributeProto> {
+        match attribute.ref_attr_name.as_deref().filter(|name| !name.is_empty()) {
+            None => Some(attribute),
+            Some(referred) => self.graph.scopes.last()?.attributes.get(referred).copied(),
+        }
     }
 
     /// An attribute whose value is taken out by `value`.
@@ -80,12 +92,7 @@ impl<'g, 'a> Node<'g, 'a> {
         value: impl FnOnce(&'a AttributeProto) -> Option<T>,
     ) -> Result<Option<T>> {
         self.read_attributes.push(name);
-        let Some(attribute) = self.proto.attribute.iter().find(|a| a.name.as_deref() == Some(name)) else {
-            return Ok(None);
-        };
-        if attribute.ref_attr_name.as_deref().is_some_and(|r| !r.is_empty()) {
-            return unsupported(format!("attribute '{name}' refers to one of a function"));
-        }
+        let Some(attribute) = self.find(name) else { return Ok(None) };
         // Very old files do not say the kind.
         match (attribute.r#type.unwrap_or(0), value(attribute)) {
             (found, Some(value)) if found == kind || found == 0 => Ok(Some(value)),
@@ -129,8 +136,18 @@ impl<'g, 'a> Node<'g, 'a> {
         Ok(text.unwrap_or(default))
     }
 
+    pub(super) fn opt_strings(&mut self, name: &'static str) -> Result<Option<Vec<&'a str>>> {
+        self.attribute(name, 8, "an array of strings", |a| {
+            a.strings.iter().map(|s| std::str::from_utf8(s).ok()).collect()
+        })
+    }
+
     pub(super) fn opt_tensor(&mut self, name: &'static str) -> Result<Option<&'a TensorProto>> {
         self.attribute(name, 4, "a tensor", |a| a.t.as_deref())
+    }
+
+    pub(super) fn opt_graph(&mut self, name: &'static str) -> Result<Option<&'a GraphProto>> {
+        self.attribute(name, 5, "a graph", |a| a.g.as_deref())
     }
 
     /// An attribute that must have its usual value, since nothing else is read.
@@ -150,7 +167,27 @@ impl<'g, 'a> Node<'g, 'a> {
 
     fn input_name(&mut self, i: usize) -> Option<&'a str> {
         *self.read_inputs.get_mut(i)? = true;
-        Some(self.proto.input[i].as_str()).filter(|name| !name.is_empty())
+        Some(self.proto.input[i].as_str()).filter(|name| !name.is_empty() && !self.graph.is_absent(name))
+    }
+
+    /// Whether input `i` is there; marks nothing as read.
+    pub(super) fn is_given(&self, i: usize) -> bool {
+        self.proto.input.get(i).is_some_and(|name| !name.is_empty() && !self.graph.is_absent(name))
+    }
+
+    /// The elements of input `i`, if it is there and they are known.
+    pub(super) fn known(&mut self, i: usize) -> Result<Option<Tensor>> {
+        self.input_name(i).map_or(Ok(None), |name| self.graph.constant(name))
+    }
+
+    /// The elements of a value, if they are known.
+    pub(super) fn known_value(&self, value: Value) -> Result<Option<Tensor>> {
+        self.graph.constant_of(value)
+    }
+
+    /// The results of a graph within the node, on these inputs.
+    pub(super) fn inline(&mut self, graph: &'a GraphProto, inputs: &[Value]) -> Result<Vec<Value>> {
+        self.graph.inline(graph, inputs)
     }
 
     /// The value of input `i`.
@@ -321,7 +358,9 @@ impl<'g, 'a> Node<'g, 'a> {
     /// Emits a constant tensor, of rank 0 too.
     pub(super) fn constant(&mut self, tensor: &Tensor) -> Result<Value> {
         let ty = Type::tensor(tensor.shape.iter().map(|&n| Dim::Static(n)), tensor.dtype);
-        let attr = Attr::Dense(Arc::new(dense(ty, &tensor.to_bytes())));
+        let bytes = tensor.to_bytes();
+        self.graph.generate(bytes.len())?;
+        let attr = Attr::Dense(Arc::new(dense(ty, &bytes)));
         self.emit("ng.constant", &[], [("value", attr)])
     }
 
@@ -340,7 +379,7 @@ impl<'g, 'a> Node<'g, 'a> {
     }
 
     /// The attribute of a tensor that is given in the node.
-    pub(super) fn weight(&mut self, tensor: &TensorProto) -> Result<Attr> {
+    pub(super) fn weight(&mut self, tensor: &'a TensorProto) -> Result<Attr> {
         let name = self.proto.output.first().map_or("", |o| o.as_str());
         self.graph.weight(name, tensor)
     }

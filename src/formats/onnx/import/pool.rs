@@ -10,7 +10,9 @@ use crate::error::{Result, invalid, unsupported};
 pub(super) const OPS: Table = &[
     ("AveragePool", average_pool),
     ("GlobalAveragePool", global_average_pool),
+    ("GlobalLpPool", global_lp_pool),
     ("GlobalMaxPool", |n| unary(n, "ng.global_max_pool")),
+    ("LpPool", lp_pool),
     ("MaxPool", max_pool),
 ];
 
@@ -32,6 +34,32 @@ fn average_pool(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn global_average_pool(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = n.input(0)?;
     Ok(vec![n.emit_sum("ng.global_avg_pool", &[x], AttrDict::EMPTY, x)?])
+}
+
+/// The p-norm of each window: from the mean of the powers, with padding as zeros.
+fn lp_pool(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, mut attrs) = pool(n)?;
+    if attrs.get("ceil_mode").is_some() {
+        return unsupported("ceil_mode");
+    }
+    let kernel = attrs.get("kernel").and_then(|k| k.as_ints()).unwrap_or_default();
+    let count: f64 = kernel.iter().map(|&k| k as f64).product();
+    let p = n.int("p", 2)? as f64;
+    attrs.set("count_include_pad", true);
+    let magnitude = n.emit("ng.abs", &[x], AttrDict::EMPTY)?;
+    let (power, root, count) = (n.scalar(p, x)?, n.scalar(1.0 / p, x)?, n.scalar(count, x)?);
+    let powers = n.emit("ng.pow", &[magnitude, power], AttrDict::EMPTY)?;
+    let mean = n.emit_sum("ng.avg_pool", &[powers], attrs, x)?;
+    let sum = n.emit("ng.mul", &[mean, count], AttrDict::EMPTY)?;
+    Ok(vec![n.emit("ng.pow", &[sum, root], AttrDict::EMPTY)?])
+}
+
+fn global_lp_pool(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.input(0)?;
+    let mut attrs: AttrDict = [("keepdims", Attr::Bool(true))].into();
+    attrs.set("axes", Attr::ints(2..(n.rank(x) as i64).max(2)));
+    attrs.set("ord", n.int("p", 2)? as f64);
+    Ok(vec![n.emit_sum("ng.norm", &[x], attrs, x)?])
 }
 
 /// The operand and attributes of sliding pools.

@@ -1,15 +1,18 @@
 //! Reductions and scans.
 
 use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::DType;
 
 use super::Table;
+use super::arithmetic::convert;
 use super::node::Node;
 use crate::error::{Result, invalid};
 
 pub(super) const OPS: Table = &[
     ("ArgMax", |n| arg(n, "ng.argmax")),
     ("ArgMin", |n| arg(n, "ng.argmin")),
-    ("CumSum", cumsum),
+    ("CumProd", |n| running(n, "ng.cumprod")),
+    ("CumSum", |n| running(n, "ng.cumsum")),
     ("ReduceL1", |n| {
         reduce(n, 18, |n, x, attrs| {
             let x = n.emit("ng.abs", &[x], AttrDict::EMPTY)?;
@@ -24,9 +27,9 @@ pub(super) const OPS: Table = &[
         })
     }),
     ("ReduceLogSumExp", |n| reduce(n, 18, |n, x, attrs| n.emit_sum("ng.logsumexp", &[x], attrs, x))),
-    ("ReduceMax", |n| reduce(n, 18, |n, x, attrs| n.emit("ng.reduce_max", &[x], attrs))),
+    ("ReduceMax", |n| reduce(n, 18, |n, x, attrs| extreme(n, "ng.reduce_max", x, attrs))),
     ("ReduceMean", |n| reduce(n, 18, |n, x, attrs| n.emit_sum("ng.reduce_mean", &[x], attrs, x))),
-    ("ReduceMin", |n| reduce(n, 18, |n, x, attrs| n.emit("ng.reduce_min", &[x], attrs))),
+    ("ReduceMin", |n| reduce(n, 18, |n, x, attrs| extreme(n, "ng.reduce_min", x, attrs))),
     ("ReduceProd", |n| reduce(n, 18, |n, x, attrs| n.emit_sum("ng.reduce_prod", &[x], attrs, x))),
     ("ReduceSum", |n| reduce(n, 13, |n, x, attrs| n.emit_sum("ng.reduce_sum", &[x], attrs, x))),
     ("ReduceSumSquare", |n| {
@@ -61,6 +64,16 @@ fn reduce(
     Ok(vec![emit(n, x, attrs)?])
 }
 
+/// Of truth values, the greatest is whether any holds, the least whether all do.
+fn extreme(n: &mut Node<'_, '_>, op: &str, x: Value, attrs: AttrDict) -> Result<Value> {
+    if n.elem(x)? != DType::BOOL {
+        return n.emit(op, &[x], attrs);
+    }
+    let numbers = convert(n, x, DType::Int(8))?;
+    let result = n.emit(op, &[numbers], attrs)?;
+    convert(n, result, DType::BOOL)
+}
+
 fn arg(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     let x = n.input(0)?;
     let mut attrs = AttrDict::EMPTY;
@@ -74,7 +87,8 @@ fn arg(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     Ok(vec![n.emit(op, &[x], attrs)?])
 }
 
-fn cumsum(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+/// A running sum or product.
+fn running(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     let x = n.input(0)?;
     let [axis] = n.const_ints(1, "axis")?[..] else { return invalid("input 1 (axis) is not one number") };
     let mut attrs: AttrDict = [("axis", Attr::int(axis))].into();
@@ -83,5 +97,5 @@ fn cumsum(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
             attrs.set(name, true);
         }
     }
-    Ok(vec![n.emit_sum("ng.cumsum", &[x], attrs, x)?])
+    Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
 }

@@ -4,10 +4,12 @@ use ngc_ir::{Attr, AttrDict, Dim, Value};
 use ngc_numerics::{DType, Tensor};
 
 use super::Table;
+use super::arithmetic::convert;
 use super::node::Node;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
+    ("CenterCropPad", center_crop_pad),
     ("DepthToSpace", depth_to_space),
     ("Dropout", dropout),
     ("Expand", expand),
@@ -114,20 +116,39 @@ fn size(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(vec![n.constant(&Tensor::int_scalar(DType::Int(64), count as i64))?])
 }
 
-/// The identity, as in inference.
+/// The identity, as in inference, with a mask that keeps everything.
 fn dropout(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    n.ignore(&["ratio", "seed", "consumed_inputs"]);
+    n.ignore(&["seed", "consumed_inputs"]);
     let x = n.input(0)?;
-    if n.opset() < 7 && !n.flag("is_test", false)? {
+    let training = match n.opset() {
+        ..7 => !n.flag("is_test", false)?,
+        7..12 => false,
+        _ => match n.opt_constant(2, "training_mode")? {
+            Some(training) => training.to_f64s().iter().any(|&t| t != 0.0),
+            None => false,
+        },
+    };
+    // What is dropped only counts in training.
+    let mut ratio = n.float("ratio", 0.5)?;
+    if n.is_given(1) {
+        ratio = match (training, n.known(1)?) {
+            (false, _) => 0.0,
+            (true, Some(given)) => given.to_f64s().first().copied().unwrap_or(0.0),
+            (true, None) => return unsupported("dropout in training"),
+        };
+    }
+    if training && ratio != 0.0 {
         return unsupported("dropout in training");
     }
-    n.opt_constant(1, "ratio")?;
-    if let Some(training) = n.opt_constant(2, "training_mode")?
-        && training.to_f64s().iter().any(|&t| t != 0.0)
-    {
-        return unsupported("dropout in training");
+    if !n.wants(1) {
+        return Ok(vec![x]);
     }
-    Ok(vec![x])
+    let Some(shape) = n.ty(x).static_shape() else { return unsupported("the mask of unknown extents") };
+    let kept = n.constant(&Tensor::bool_scalar(true))?;
+    let shape = Attr::ints(shape.into_iter().map(|extent| extent as i64));
+    let mask = n.emit("ng.broadcast_to", &[kept], [("shape", shape)])?;
+    let mask = if n.opset() < 10 { convert(n, mask, n.elem(x)?)? } else { mask };
+    Ok(vec![x, mask])
 }
 
 /// [n, c, h, w], of which all but n must be known.
@@ -162,6 +183,30 @@ fn depth_to_space(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let split = n.reshape(x, split)?;
     let moved = n.emit("ng.transpose", &[split], [("permutation", Attr::ints(permutation))])?;
     Ok(vec![n.reshape(moved, vec![-1, c / (b * b), h * b, w * b])?])
+}
+
+/// Cuts or pads dimensions to given extents, alike at both ends; what is odd goes to the end.
+fn center_crop_pad(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.input(0)?;
+    let rank = n.rank(x);
+    let wanted = n.const_ints(1, "shape")?;
+    let axes = n.opt_ints("axes")?.unwrap_or_else(|| (0..rank as i64).collect());
+    if axes.len() != wanted.len() {
+        return invalid(format!("shape {wanted:?} for the axes {axes:?}"));
+    }
+    let (mut low, mut high) = (vec![0; rank], vec![0; rank]);
+    for (axis, wanted) in axes.into_iter().zip(wanted) {
+        let axis = n.axis(axis, rank)?;
+        let own = n.shape(x)[axis].known().and_then(|e| i32::try_from(e).ok());
+        let (Some(own), Ok(wanted)) = (own, i32::try_from(wanted)) else {
+            return unsupported(format!("unknown or enormous extents in {}", n.ty(x)));
+        };
+        let (own, wanted) = (i64::from(own), i64::from(wanted));
+        // Both halves are rounded towards the beginning: half of what is missing before, or half of what is too much.
+        low[axis] = if wanted >= own { (wanted - own) / 2 } else { -((own - wanted) / 2) };
+        high[axis] = wanted - own - low[axis];
+    }
+    Ok(vec![n.emit("ng.pad", &[x], [("low", Attr::from(low)), ("high", Attr::from(high))])?])
 }
 
 fn space_to_depth(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

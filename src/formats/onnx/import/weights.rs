@@ -1,77 +1,130 @@
 //! Tensors of a model as constant attributes: small ones in the text, larger ones as resources.
 
-use std::fs::File;
+use std::collections::HashMap;
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path};
 
 use ngc_ir::{Attr, Dim, Type};
 use ngc_numerics::DType;
 use ngc_numerics::tensor::element_count;
+use prost::bytes::Bytes;
 
 use super::super::proto::TensorProto;
 use super::super::tensor::{Elements, dtype, elements, shape};
-use super::ImportOptions;
 use crate::builder::FunctionBuilder;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
-/// The constant attribute of a tensor; a large one's elements become a resource under a key made from `name`.
+/// The constant attribute of a tensor; a large one's elements become a resource under a key made from `name`. What
+/// lies in the model's own file stays in the memory that it was read to.
 pub(super) fn attribute(
     function: &mut FunctionBuilder<'_>,
-    options: &ImportOptions,
+    external: &mut External<'_>,
     name: &str,
     proto: &TensorProto,
 ) -> Result<Attr> {
     // Unsigned integers would be read as wider signed ones, which a graph is not typed for.
     let elem = dtype(proto.data_type.unwrap_or(0))?;
     let data =
-        if proto.data_location == Some(1) { external(options, elem, proto)? } else { elements(proto)? };
+        if proto.data_location == Some(1) { external.elements(elem, proto)? } else { elements(proto)? };
     let ty = Type::tensor(data.shape.iter().map(|&n| Dim::Static(n)), elem);
     Ok(function.weight(name, ty, data.bytes))
 }
 
-/// The elements of a tensor that lie in another file, beside the model.
-fn external(options: &ImportOptions, elem: DType, proto: &TensorProto) -> Result<Elements<'static>> {
-    let entry =
-        |key: &str| proto.external_data.iter().find(|e| e.key.as_deref() == Some(key))?.value.as_deref();
-    let number = |key: &str| match entry(key) {
-        None => Ok(None),
-        Some(text) => match text.parse::<u64>() {
-            Ok(n) => Ok(Some(n)),
-            Err(_) => invalid(format!("external_data: {key} '{}' is no number", text.escape_debug())),
-        },
-    };
-    let Some(location) = entry("location") else {
-        return invalid("external_data: there is no location");
-    };
-    let place = format!("external data '{}'", location.escape_debug());
-    if location.is_empty()
-        || !Path::new(location).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir))
-    {
-        return invalid(format!("{place}: it must lie beside the model, without '..'"));
+/// Files of elements beside a model. Each place of a file is read once.
+pub(super) struct External<'a> {
+    /// The folder of the model; absent: such files are refused.
+    directory: Option<&'a Path>,
+    /// What has been read: file, offset and length.
+    places: HashMap<(String, u64, usize), Bytes>,
+    /// How many bytes were read from each file.
+    read: HashMap<String, u64>,
+}
+
+impl<'a> External<'a> {
+    pub(super) fn new(directory: Option<&'a Path>) -> External<'a> {
+        External { directory, places: HashMap::new(), read: HashMap::new() }
     }
-    let Some(directory) = &options.directory else {
-        return unsupported(format!("{place}: the model was not read from a directory"));
-    };
-    let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
-    let shape = shape(proto)?;
-    let needed = element_count(&shape)
-        .ok()
-        .and_then(|count| count.checked_mul(elem.storage_bytes()))
-        .ok_or_else(|| FormatError::Invalid(format!("dims: {:?} take too many bytes", proto.dims)))?;
-    if length.is_some_and(|length| length != needed as u64) {
-        return invalid(format!(
-            "{place}: dims {:?} take {needed} bytes, but length is {length:?}",
-            proto.dims
-        ));
+
+    /// The elements of a tensor that lie in another file, beside the model.
+    fn elements(&mut self, elem: DType, proto: &TensorProto) -> Result<Elements> {
+        let entry =
+            |key: &str| proto.external_data.iter().find(|e| e.key.as_deref() == Some(key))?.value.as_deref();
+        let number = |key: &str| match entry(key) {
+            None => Ok(None),
+            Some(text) => match text.parse::<u64>() {
+                Ok(n) => Ok(Some(n)),
+                Err(_) => invalid(format!("external_data: {key} '{}' is no number", text.escape_debug())),
+            },
+        };
+        let Some(location) = entry("location") else {
+            return invalid("external_data: there is no location");
+        };
+        let place = format!("external data '{}'", location.escape_debug());
+        if location.is_empty()
+            || !Path::new(location)
+                .components()
+                .all(|c| matches!(c, Component::Normal(_) | Component::CurDir))
+        {
+            return invalid(format!("{place}: it must lie beside the model, without '..'"));
+        }
+        let Some(directory) = self.directory else {
+            return unsupported(format!("{place}: the model was not read from a directory"));
+        };
+        let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
+        let shape = shape(proto)?;
+        let needed = element_count(&shape)
+            .ok()
+            .and_then(|count| count.checked_mul(elem.storage_bytes()))
+            .ok_or_else(|| FormatError::Invalid(format!("dims: {:?} take too many bytes", proto.dims)))?;
+        if let Some(length) = length.filter(|&length| length != needed as u64) {
+            return invalid(format!(
+                "{place}: dims {:?} take {needed} bytes, but length is {length}",
+                proto.dims
+            ));
+        }
+        let region = (location.to_string(), offset, needed);
+        if let Some(bytes) = self.places.get(&region) {
+            return Ok(Elements { dtype: elem, shape, bytes: bytes.clone() });
+        }
+        // Data that overlap would take more memory than the files that are there.
+        let before = self.read.entry(location.to_string()).or_default();
+        let so_far = before.saturating_add(needed as u64);
+        let bytes = read_part(directory, location, offset, needed, so_far).map_err(|e| e.within(&place))?;
+        *before = so_far;
+        self.places.insert(region, bytes.clone());
+        Ok(Elements { dtype: elem, shape, bytes })
     }
-    let io = |e: std::io::Error| FormatError::Invalid(format!("{place}: {e}"));
-    let mut file = File::open(directory.join(location)).map_err(io)?;
-    let end = file.metadata().map_err(io)?.len();
+}
+
+/// Reads `needed` bytes from `offset` on. The file, links followed, lies in the directory or below it, and is no
+/// smaller than all that has been asked of it.
+fn read_part(directory: &Path, location: &str, offset: u64, needed: usize, so_far: u64) -> Result<Bytes> {
+    let io = |e: std::io::Error| FormatError::Invalid(e.to_string());
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let path = fs::canonicalize(directory.join(location)).map_err(io)?;
+    if !path.starts_with(fs::canonicalize(directory).map_err(io)?) {
+        return invalid("it is a link that leads out of the folder of the model");
+    }
+    // Opening a pipe would wait for its writer.
+    let found = fs::metadata(&path).map_err(io)?;
+    if !found.is_file() {
+        return invalid("it is no regular file");
+    }
+    let end = found.len();
     if offset.checked_add(needed as u64).is_none_or(|last| last > end) {
-        return invalid(format!("{place}: {needed} bytes from {offset} on, but the file has {end}"));
+        return invalid(format!("{needed} bytes from {offset} on, but the file has {end}"));
     }
+    if so_far > end {
+        return invalid(format!("the tensors up to here take {so_far} bytes, but the file has {end}"));
+    }
+    let mut file = File::open(path).map_err(io)?;
     file.seek(SeekFrom::Start(offset)).map_err(io)?;
-    let mut bytes = vec![0; needed];
-    file.read_exact(&mut bytes).map_err(io)?;
-    Ok(Elements { dtype: elem, shape, bytes: bytes.into() })
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(needed).map_err(|e| FormatError::Invalid(e.to_string()))?;
+    file.take(needed as u64).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() != needed {
+        return invalid(format!("the file ended after {} of {needed} bytes", bytes.len()));
+    }
+    Ok(bytes.into())
 }

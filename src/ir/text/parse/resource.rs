@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use bytes::Bytes;
+
 use super::Read;
 use super::grammar::{self, Rule};
 use super::reader::Reader;
@@ -50,7 +52,7 @@ impl<'a> Reader<'a> {
     fn resource_blob(&self, literal: &'a str) -> Read<Blob> {
         let bytes = self.hex_bytes(literal)?;
         let at = self.offset_of(literal);
-        let Some((head, data)) = bytes.split_first_chunk::<4>() else {
+        let Some((head, _)) = bytes.split_first_chunk::<4>() else {
             return Err(self.error_at(at, "a resource starts with four bytes of alignment"));
         };
         let alignment = u32::from_le_bytes(*head);
@@ -59,6 +61,6 @@ impl<'a> Reader<'a> {
                 self.error_at(at, format!("the alignment of the resource, {alignment}, is no power of two"))
             );
         }
-        Ok(Blob { alignment, bytes: data.into() })
+        Ok(Blob { alignment, bytes: Bytes::from(bytes).slice(4..) })
     }
 }
