@@ -59,7 +59,8 @@ def distance(ours, theirs):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         with np.errstate(invalid="ignore"):
             unit = np.spacing(np.maximum(np.abs(a), np.abs(b)))
-            worst = max(worst, float(np.max(np.where(same, 0, np.abs(a - b) / unit), initial=0)))
+            apart = np.where(same, 0, np.abs(a - b) / unit)
+        worst = max(worst, float(np.max(np.where(np.isnan(apart), np.inf, apart), initial=0)))
     return "equal" if worst == 0 else f"{worst:.3g} ulp"
 
 

@@ -35,6 +35,10 @@ const EXAMPLES: &str = "Examples:
   ngc-translate model.onnx -o model.ngir --weights model.safetensors
                                                            weights in a file of their own
   ngc-translate --import-onnx - < model.onnx               from standard input to standard output
+  ngc-translate model.ngir -o model.onnx                   back into a model
+  ngc-translate model.onnx -o model.py                     a PyTorch module, its weights in model.safetensors
+  ngc-opt --analyze model.onnx --export-dot | dot -Tsvg > model.svg
+                                                           a drawing with ranges and error bounds
   ngc-translate formula.fpcore -o formula.ngir             formulas become functions
   ngc-opt --stabilize formula.fpcore | ngc-translate --export-c99 - -o formula.c
                                                            a formula cured, as C

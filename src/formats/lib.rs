@@ -5,14 +5,17 @@
 
 mod builder;
 mod conv_transpose;
+pub mod dot;
 pub mod error;
 pub mod fpcore;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
 pub mod pt2;
+pub mod pytorch;
 pub mod resources;
 pub mod safetensors;
+mod step;
 
 pub use builder::Weights;
 pub use error::FormatError;

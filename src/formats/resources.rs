@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ngc_ir::{Attr, AttrDict, Body, Dense, Module, Resources};
+use ngc_ir::{Attr, AttrDict, Blob, Body, Dense, Ident, Module, Resources};
 
 /// Moves all blobs that the ops name into the ops themselves (`dense_resource<key>` becomes `dense<...>`); the data
 /// are shared, not copied. A key without a blob stays what it is.
@@ -54,5 +54,32 @@ fn in_attr(attr: &Attr, resources: &Resources) -> Option<Attr> {
         }
         Attr::Dict(attrs) => in_dict(attrs, resources).map(Attr::Dict),
         _ => None,
+    }
+}
+
+/// Moves constants of more than `most` elements that stand in ops of functions to blobs with keys of their own. Those whose
+/// elements are all alike stay.
+pub fn outline_resources(module: &mut Module, most: usize) {
+    let mut n = 0;
+    for function in module.functions() {
+        let Some(body) = module.body.body_mut(function) else { continue };
+        for op in body.walk() {
+            let Some(Attr::Dense(d)) = body.attr(op, "value").filter(|_| body.name(op) == "ng.constant")
+            else {
+                continue;
+            };
+            let size = d.ty.elem().map_or(1, |elem| elem.storage_bytes());
+            if d.splat || d.bytes.len() / size <= most {
+                continue;
+            }
+            let mut key = format!("constant_{n}");
+            while module.resources.contains_key(&key) {
+                n += 1;
+                key = format!("constant_{n}");
+            }
+            let (ty, bytes) = (d.ty, d.bytes.clone());
+            Arc::make_mut(&mut module.resources).insert(key.clone(), Blob { alignment: 64, bytes });
+            body.op_mut(op).attrs.set("value", Attr::Resource(Ident::new(&key), ty));
+        }
     }
 }

@@ -56,6 +56,17 @@ impl Loc {
         Loc::explicit(LocKind::Name(name.into(), Loc::Unknown))
     }
 
+    /// The name in a location; of several the first.
+    pub fn name_in(&self) -> Option<&str> {
+        let Loc::Explicit(kind) = self else { return None };
+        match &**kind {
+            LocKind::Name(name, _) => Some(name),
+            LocKind::CallSite(callee, _) => callee.name_in(),
+            LocKind::Fused(_, parts) => parts.iter().find_map(Loc::name_in),
+            LocKind::FileLineCol { .. } => None,
+        }
+    }
+
     /// The location of something made from several: their fusion without repetitions; one alone stays itself.
     pub fn fused(parts: impl IntoIterator<Item = Loc>) -> Loc {
         let mut kept: Vec<Loc> = Vec::new();

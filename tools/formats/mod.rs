@@ -136,7 +136,7 @@ pub static FORMATS: &[Row] = &[
         what: "a DOT drawing",
         extensions: &["dot", "gv"],
         reader: None,
-        writer: None,
+        writer: Some(Writer::Text(writers::dot)),
     },
     Row {
         format: Format::PyTorch,
@@ -144,7 +144,7 @@ pub static FORMATS: &[Row] = &[
         what: "a Python file with a PyTorch module",
         extensions: &["py"],
         reader: None,
-        writer: None,
+        writer: Some(Writer::Text(writers::pytorch)),
     },
 ];
 

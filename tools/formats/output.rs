@@ -54,6 +54,9 @@ impl Output<'_> {
 
     /// The name of the file, without its folder.
     pub fn file_name(&self) -> &str {
+        if self.path == Path::new("-") {
+            return "model";
+        }
         self.path.file_name().and_then(|n| n.to_str()).unwrap_or_default()
     }
 

@@ -5,6 +5,8 @@ use std::io::BufWriter;
 
 use ngc_formats::fpcore::{Language, export};
 use ngc_formats::onnx::{self, ExportOptions};
+use ngc_formats::resources::outline_resources;
+use ngc_formats::{pytorch, safetensors};
 use ngc_ir::text::print_module;
 
 use super::Output;
@@ -21,6 +23,10 @@ pub(super) fn fpcore(output: &mut Output<'_>) -> Result<String, Failure> {
 
 pub(super) fn c99(output: &mut Output<'_>) -> Result<String, Failure> {
     formula(output, Language::C99)
+}
+
+pub(super) fn dot(output: &mut Output<'_>) -> Result<String, Failure> {
+    Ok(ngc_formats::dot::export(output.module))
 }
 
 fn formula(output: &mut Output<'_>, language: Language) -> Result<String, Failure> {
@@ -48,4 +54,18 @@ pub(super) fn onnx(output: &mut Output<'_>) -> Result<Vec<u8>, Failure> {
             .map_err(|e| Failure::new(format!("cannot write '{data}': {e}")))?;
     }
     Ok(exported.model)
+}
+
+/// Weights go to a file of their own, `model.safetensors` beside `model.py`.
+pub(super) fn pytorch(output: &mut Output<'_>) -> Result<String, Failure> {
+    outline_resources(output.module, pytorch::MAX_ELEMENTS);
+    let name = output.file_name();
+    let weights = format!("{}.safetensors", name.strip_suffix(".py").unwrap_or(name));
+    let exported = pytorch::export(output.context, output.module, &weights)?;
+    output.remarks.extend(exported.remarks);
+    if exported.loads_weights {
+        let at = output.beside(&weights)?;
+        safetensors::detach_weights(output.module, &at, &weights).map_err(|e| e.within(&weights))?;
+    }
+    Ok(exported.text)
 }

@@ -3,41 +3,37 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use ngc_ir::text::Drawing;
+
 use crate::rewrite::rule::{Pattern, Rule};
 
 /// A digraph with a cluster a side. Variables that both sides use are drawn once a side; data flows upwards.
 pub fn dot(rule: &Rule) -> String {
-    let mut out = format!(
-        "digraph {} {{\n  rankdir = BT;\n  node [shape = box, fontname = monospace];\n",
-        quoted(&rule.name)
-    );
+    let mut out = Drawing::new(&rule.name, "BT");
     for (name, pattern) in [("left", &rule.left), ("right", &rule.right)] {
-        let mut side = Side { name, out: String::new(), nodes: 0, variables: BTreeMap::new() };
+        out.begin(name, name);
+        let mut side = Side { name, out: &mut out, nodes: 0, variables: BTreeMap::new() };
         let root = side.node(pattern);
-        let _ = writeln!(
-            out,
-            "  subgraph cluster_{name} {{\n    label = {name};\n{}    {root} [penwidth = 2];\n  }}",
-            side.out
-        );
+        out.mark(&root, "penwidth", "2");
+        out.end();
     }
-    out.push_str("}\n");
-    out
+    out.finish()
 }
 
-struct Side {
+struct Side<'a> {
     name: &'static str,
-    out: String,
+    out: &'a mut Drawing,
     nodes: usize,
     /// Nodes of variables: one each, however often it is used.
     variables: BTreeMap<String, String>,
 }
 
-impl Side {
+impl Side<'_> {
     fn draw(&mut self, label: &str, shape: &str) -> String {
         let id = format!("{}{}", self.name, self.nodes);
         self.nodes += 1;
-        let shape = if shape.is_empty() { String::new() } else { format!(", shape = {shape}") };
-        let _ = writeln!(self.out, "    {id} [label = {}{shape}];", quoted(label));
+        let shape = if shape.is_empty() { vec![] } else { vec![("shape", shape)] };
+        self.out.node(&id, label, &shape);
         id
     }
 
@@ -69,13 +65,9 @@ impl Side {
         let id = self.draw(&label, "");
         let ends: Vec<String> = op.args.iter().map(|arg| self.node(arg)).collect();
         for (n, end) in ends.iter().enumerate() {
-            let order = if ends.len() > 1 { format!(" [label = {}]", n + 1) } else { String::new() };
-            let _ = writeln!(self.out, "    {end} -> {id}{order};");
+            let order = if ends.len() > 1 { (n + 1).to_string() } else { String::new() };
+            self.out.edge(end, &id, &order);
         }
         id
     }
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

@@ -4,11 +4,13 @@
 //! grammar `grammar/ngir.pest` then parses one operation at a time, so that memory stays flat however large a function
 //! is. Functions are independent, and read in parallel.
 
+mod dot;
 mod parse;
 mod print;
 mod scanner;
 mod source;
 
+pub use dot::Drawing;
 pub use parse::{ParseOptions, parse_attribute, parse_module, parse_type};
 pub use print::{PrintOptions, print_attribute, print_module};
 pub use scanner::MAX_NESTING;

@@ -5,8 +5,9 @@ use ngc_numerics::DType;
 use super::super::tensor::data_type;
 use super::Table;
 use super::graph::Graph;
-use super::node::{Step, float, int, is_narrow, string};
+use super::node::{float, int, string};
 use crate::error::Result;
+use crate::step::Step;
 use ngc_numerics::Format;
 
 pub(super) const OPS: Table = &[
@@ -171,9 +172,4 @@ fn convert(g: &mut Graph<'_>, s: &Step) -> Result<bool> {
     }
     let inputs = g.inputs(s)?;
     g.emit(s, "Cast", inputs, attributes)
-}
-
-/// Whether steps in f32 stand for the op better than steps in its own format.
-pub(super) fn gains_by_f32(s: &Step) -> bool {
-    s.format().is_some_and(is_narrow)
 }

@@ -15,11 +15,11 @@ use super::super::proto::{
     TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
 use super::super::tensor::data_type;
-use super::node::{Step, tensor};
-use super::steps::Steps;
+use super::node::tensor;
 use super::weights::{Elements, elements};
 use super::{OPS, steps};
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::step::{self, Step, Steps};
 
 /// Ops without operands are evaluated up to this many elements: counters and ranges.
 const MAX_EVALUATED: usize = 1 << 26;
@@ -86,7 +86,7 @@ impl<'a> Graph<'a> {
         let mut input = Vec::new();
         for (n, &value) in body.arguments(entry).iter().enumerate() {
             let dict = dicts("arg_attrs", n);
-            let wanted = named(&dict).or_else(|| name_of(&body.argument_loc(entry, n)));
+            let wanted = named(&dict).or_else(|| body.argument_loc(entry, n).name_in().map(str::to_string));
             let name = self.unique(wanted.as_deref().unwrap_or(&format!("arg{n}")));
             input.push(value_info(&name, body.ty(value), &dict)?);
             self.names.insert(value, name);
@@ -112,7 +112,7 @@ impl<'a> Graph<'a> {
                 self.push("Identity", vec![found], vec![name], Vec::new());
             }
         }
-        let name = name_of(&self.module.body.op(function).loc).unwrap_or(symbol.into());
+        let name = self.module.body.op(function).loc.name_in().unwrap_or(symbol).to_string();
         Ok(GraphProto {
             name: Some(name),
             node: std::mem::take(&mut self.nodes),
@@ -141,7 +141,7 @@ impl<'a> Graph<'a> {
             self.loc = step.loc.clone();
             self.discardable = properties(&step.attrs, "");
         }
-        let place = || match name_of(&step.loc) {
+        let place = || match step.loc.name_in() {
             Some(name) => format!("{} '{name}'", step.def.name),
             None => step.def.name.to_string(),
         };
@@ -155,7 +155,7 @@ impl<'a> Graph<'a> {
         if let Some(format) = step.format()
             && !step.sums_as_runtimes_do()
         {
-            return self.lower(step, &steps::sums(step, format)?);
+            return self.lower(step, &step::sums(step, format)?);
         }
         if let Some(export) = OPS.get(step.def.name)
             && export(self, step)?
@@ -167,7 +167,7 @@ impl<'a> Graph<'a> {
 
     /// Notes that an op sums in its own narrow format, where runtimes round less often.
     pub fn note_sum(&mut self, step: &Step) {
-        if step.format().is_some_and(|f| super::node::is_narrow(f) && step.signature().accumulate(f) == f) {
+        if step.format().is_some_and(|f| crate::step::is_narrow(f) && step.signature().accumulate(f) == f) {
             self.narrow_sums.insert(step.def.name);
         }
     }
@@ -177,12 +177,9 @@ impl<'a> Graph<'a> {
         if let Some(found) = steps::of(step) {
             return self.lower(step, &found);
         }
-        match step.def.semantics {
-            Semantics::Decomposition(decompose) => {
-                let steps: Steps = Box::new(move |b, s| decompose(b, &s.signature(), &s.operands));
-                self.lower(step, &steps)
-            }
-            _ => {
+        match step::definition(step) {
+            Some(steps) => self.lower(step, &steps),
+            None => {
                 let types: Vec<String> = step.types.iter().map(Type::to_string).collect();
                 unsupported(format!(
                     "ONNX (operator set {}) has no such op of {}",
@@ -313,7 +310,7 @@ impl<'a> Graph<'a> {
         let Some((op, attr)) = op.and_then(|op| Some((op, self.body.attr(op, "value")?))) else {
             return invalid("a value is used before it is computed");
         };
-        let wanted = name_of(&self.body.op(op).loc).filter(|_| self.depth == 0);
+        let wanted = self.body.op(op).loc.name_in().filter(|_| self.depth == 0).map(str::to_string);
         let name = match elements(self.module, attr, self.body.ty(value))? {
             Elements::All(proto) => self.initializer(wanted.as_deref(), proto),
             Elements::Repeated(one, extents) => {
@@ -399,7 +396,7 @@ impl<'a> Graph<'a> {
                 data_type(elem)?;
             }
         }
-        let base = name_of(&step.loc).unwrap_or_else(|| step.def.short_name().to_string());
+        let base = step.loc.name_in().unwrap_or(step.def.short_name()).to_string();
         let outputs: Vec<String> = step
             .results
             .iter()
@@ -430,7 +427,11 @@ impl<'a> Graph<'a> {
         output: Vec<String>,
         attribute: Vec<AttributeProto>,
     ) {
-        let wanted = name_of(&self.loc).unwrap_or_else(|| output.first().cloned().unwrap_or_default());
+        let wanted = self
+            .loc
+            .name_in()
+            .map(str::to_string)
+            .unwrap_or_else(|| output.first().cloned().unwrap_or_default());
         let name = fresh(&mut self.node_names, &wanted);
         let mut metadata_props = self.discardable.clone();
         metadata_props.extend(origin(&self.loc));
@@ -464,17 +465,6 @@ fn fresh(used: &mut HashSet<String>, wanted: &str) -> String {
         name = format!("{wanted}_{n}");
     }
     name
-}
-
-/// The name in a location; of several the first.
-fn name_of(loc: &Loc) -> Option<String> {
-    let Loc::Explicit(kind) = loc else { return None };
-    match &**kind {
-        LocKind::Name(name, _) => Some(name.to_string()),
-        LocKind::CallSite(callee, _) => name_of(callee),
-        LocKind::Fused(_, parts) => parts.iter().find_map(name_of),
-        LocKind::FileLineCol { .. } => None,
-    }
 }
 
 /// What a location says beside a name: the whole of it, as text has it.

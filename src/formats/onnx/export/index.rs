@@ -6,8 +6,9 @@ use ngc_numerics::DType;
 use super::Table;
 use super::elementwise::{is_written, wide_integer};
 use super::graph::Graph;
-use super::node::{Step, flag, int, string};
+use super::node::{flag, int, string};
 use crate::error::Result;
+use crate::step::Step;
 
 pub(super) const OPS: Table = &[
     ("ng.argmax", |g, s| arg(g, s, "ArgMax")),

@@ -3,9 +3,10 @@
 use super::Table;
 use super::elementwise::{f32_is_enough, is_written, wide_integer};
 use super::graph::Graph;
-use super::node::{Step, flag, float, int};
+use super::node::{flag, float, int};
 use super::pool::windows;
 use crate::error::Result;
+use crate::step::Step;
 
 pub(super) const OPS: Table =
     &[("ng.affine", affine), ("ng.attention", attention), ("ng.conv", conv), ("ng.matmul", matmul)];

@@ -22,13 +22,13 @@ mod weights;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-use ngc_ir::{Attr, Context, Module, Op};
+use ngc_ir::{Context, Module};
 use prost::Message;
 
 use super::proto::{ModelProto, OperatorSetIdProto};
-use crate::error::{Result, unsupported};
+use crate::error::Result;
+use crate::step::{Step, entry};
 use graph::Graph;
-use node::Step;
 pub use weights::External;
 
 /// The operator set of `ai.onnx` that is written.
@@ -107,34 +107,4 @@ pub fn export(context: &Context, module: &Module, options: &ExportOptions<'_>) -
         ..ModelProto::default()
     };
     Ok(Exported { model: model.encode_to_vec(), external, remarks })
-}
-
-/// The function that becomes the graph.
-fn entry(module: &Module) -> Result<Op> {
-    let functions = module.functions();
-    let name = |op: Op| module.body.attr(op, "sym_name").and_then(Attr::as_str).unwrap_or_default();
-    if let [only] = functions[..] {
-        return Ok(only);
-    }
-    if let Some(main) = functions.iter().find(|&&op| name(op) == "main") {
-        return Ok(*main);
-    }
-    let mut called = BTreeSet::new();
-    for body in functions.iter().filter_map(|&op| module.body.body(op)) {
-        called.extend(
-            body.walk().into_iter().filter_map(|op| Some(body.attr(op, "callee")?.as_symbol()?.to_string())),
-        );
-    }
-    let roots: Vec<Op> = functions.iter().copied().filter(|&op| !called.contains(name(op))).collect();
-    match roots[..] {
-        [only] => Ok(only),
-        [] if functions.is_empty() => unsupported("the module has no function with a body"),
-        _ => {
-            let names: Vec<String> = functions.iter().map(|&op| format!("@{}", name(op))).collect();
-            unsupported(format!(
-                "a model has one graph, but the module has {}; call one of them @main",
-                names.join(", ")
-            ))
-        }
-    }
 }

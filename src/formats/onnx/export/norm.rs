@@ -3,8 +3,9 @@
 use super::Table;
 use super::elementwise::{f32_is_enough, is_written};
 use super::graph::Graph;
-use super::node::{Step, float, int};
+use super::node::{float, int};
 use crate::error::Result;
+use crate::step::Step;
 use ngc_numerics::Format;
 
 pub(super) const OPS: Table = &[

@@ -7,8 +7,9 @@ use super::super::proto::AttributeProto;
 use super::Table;
 use super::elementwise::is_written;
 use super::graph::Graph;
-use super::node::{Step, flag, ints};
+use super::node::{flag, ints};
 use crate::error::Result;
+use crate::step::Step;
 
 pub(super) const OPS: Table = &[
     ("ng.avg_pool", |g, s| pool(g, s, "AveragePool")),

@@ -3,8 +3,9 @@
 use super::Table;
 use super::elementwise::{is_written, wide_integer};
 use super::graph::Graph;
-use super::node::{Step, flag};
+use super::node::flag;
 use crate::error::Result;
+use crate::step::Step;
 
 pub(super) const OPS: Table = &[
     ("ng.logsumexp", |g, s| reduce(g, s, "ReduceLogSumExp")),

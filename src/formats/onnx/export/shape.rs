@@ -4,8 +4,9 @@ use ngc_numerics::DType;
 
 use super::Table;
 use super::graph::Graph;
-use super::node::{Step, int, ints, string};
+use super::node::{int, ints, string};
 use crate::error::{Result, unsupported};
+use crate::step::Step;
 
 pub(super) const OPS: Table = &[
     ("ng.broadcast_to", broadcast_to),

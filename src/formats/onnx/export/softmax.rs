@@ -3,8 +3,9 @@
 use super::Table;
 use super::elementwise::is_written;
 use super::graph::Graph;
-use super::node::{Step, int, string};
+use super::node::{int, string};
 use crate::error::Result;
+use crate::step::Step;
 
 pub(super) const OPS: Table = &[
     ("ng.cross_entropy", |g, s| loss(g, s, "SoftmaxCrossEntropyLoss")),

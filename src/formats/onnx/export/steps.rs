@@ -1,42 +1,12 @@
 //! Ops that ONNX lacks, by steps that are as accurate to a few units in the last place: no step cancels or overflows
 //! where the op itself does not. Steps of narrow formats are taken in f32.
 
-use ngc_ir::{Attr, AttrDict, Builder, Dim, Semantics, Type, Value};
-use ngc_numerics::{DType, Format, SumMethod};
+use ngc_ir::{Attr, AttrDict, Builder, Dim, Type, Value};
+use ngc_numerics::{DType, Format};
 
-use super::elementwise::gains_by_f32;
-use super::node::Step;
-use crate::error::{Result as FormatResult, unsupported};
+use crate::step::{Step, Steps, convert, is_narrow, widened};
 
 type Result<T> = std::result::Result<T, String>;
-
-/// Emits the steps of an op and returns its results.
-pub(super) type Steps = Box<dyn Fn(&mut Builder<'_>, &Step) -> Result<Vec<Value>>>;
-
-/// The steps of a sum that runtimes do not take as the op says.
-///
-/// # Errors
-/// Names what no format of ONNX expresses.
-pub(super) fn sums(step: &Step, format: Format) -> FormatResult<Steps> {
-    if let Semantics::Decomposition(decompose) = step.def.semantics {
-        return Ok(Box::new(move |b, s| decompose(b, &s.signature(), &s.operands)));
-    }
-    let (accumulate, method) = (step.signature().accumulate(format), step.signature().sum_method());
-    let wide = |f: Format| matches!(f, Format::F32 | Format::F64) && f.precision() >= format.precision();
-    match method {
-        // What compensation keeps, f64 keeps for fewer than 2^28 terms.
-        _ if method != SumMethod::Naive
-            && wide(Format::F64)
-            && accumulate != Format::F64
-            && format != Format::F64 =>
-        {
-            Ok(widened(DType::Float(Format::F64)))
-        }
-        SumMethod::Naive if wide(accumulate) => Ok(widened(DType::Float(accumulate))),
-        SumMethod::Naive => unsupported(format!("sums of {} in {}", format.name(), accumulate.name())),
-        _ => unsupported(format!("sums of {} by the method '{}'", format.name(), method.name())),
-    }
-}
 
 /// The steps of an op that ONNX does not have, or not of these elements.
 pub(super) fn of(step: &Step) -> Option<Steps> {
@@ -46,36 +16,10 @@ pub(super) fn of(step: &Step) -> Option<Steps> {
         _ => {}
     }
     let (_, steps) = STEPS.iter().find(|(name, _)| *name == step.def.name)?;
-    if step.def.name != "ng.topk" && gains_by_f32(step) {
+    if step.def.name != "ng.topk" && step.format().is_some_and(is_narrow) {
         return Some(widened(DType::Float(Format::F32)));
     }
     Some(Box::new(steps))
-}
-
-/// The same op of elements of a wider type, and its results in their own.
-fn widened(to: DType) -> Steps {
-    Box::new(move |b, s| {
-        let mut operands = Vec::with_capacity(s.operands.len());
-        for (&value, ty) in s.operands.iter().zip(&s.types) {
-            let alike = ty.elem().is_some_and(|e| e.is_float() == to.is_float());
-            let ours = alike && (to.is_float() || ty.elem() == s.elem(0));
-            operands.push(if ours { convert(b, value, to)? } else { value });
-        }
-        let mut attrs = s.attrs.clone();
-        attrs.remove("accumulate");
-        attrs.remove("sum");
-        let op = b.op(s.def.name, &operands, attrs)?;
-        let results: Vec<Value> = b.body.results(op).collect();
-        let types = results.into_iter().zip(&s.result_types);
-        types.map(|(value, ty)| ty.elem().map_or(Ok(value), |elem| convert(b, value, elem))).collect()
-    })
-}
-
-fn convert(b: &mut Builder<'_>, value: Value, to: DType) -> Result<Value> {
-    if b.ty(value).elem() == Some(to) {
-        return Ok(value);
-    }
-    b.emit("ng.convert", &[value], [("to", Attr::Type(Type::scalar(to)))])
 }
 
 type Emit = fn(&mut Builder<'_>, &Step) -> Result<Vec<Value>>;
@@ -98,6 +42,7 @@ const STEPS: &[(&str, Emit)] = &[
     }),
     ("ng.cumprod", cumprod),
     ("ng.elu", |b, s| elu(&mut Math { b }, s, 1.0)),
+    ("ng.erfc", erfc),
     ("ng.exp2", |b, s| {
         let two = b.scalar(2.0, s.operands[0])?;
         Ok(vec![b.emit("ng.pow", &[two, s.operands[0]], AttrDict::EMPTY)?])
@@ -337,6 +282,58 @@ fn elu(m: &mut Math<'_, '_>, s: &Step, gamma: f64) -> Result<Vec<Value>> {
     let below = m.times(s.signature().float("alpha").unwrap_or(1.0), power)?;
     let value = m.unless_negative(x, below)?;
     if gamma == 1.0 { Ok(value) } else { Ok(vec![m.times(gamma, value[0])?]) }
+}
+
+/// Powers of u = 2 t - 1 in log(erfc(x) e^(x²) / t) with t = 1 / (1 + x / 2), for x ≥ 0: its interpolation at 17 Chebyshev
+/// nodes, by which erfc is right to 1.1e-11 of its value.
+const ERFC: [f64; 17] = [
+    -0.6717940840566923,
+    0.6726432239714466,
+    0.047343307107500454,
+    -0.04689561002897558,
+    -0.009872702153927387,
+    0.008824939028766377,
+    0.0017591138990826253,
+    -0.0023458527461692903,
+    -0.00014739452114340213,
+    0.0006740252198303692,
+    -8.983651326165292e-5,
+    -0.00017567170415610324,
+    6.381843486253417e-5,
+    3.474780306260981e-5,
+    -2.1670627453988148e-5,
+    -3.7398054538525517e-6,
+    3.3867018582967197e-6,
+];
+
+/// t e^(p(u) - x²) of |x|, mirrored for negative x; in f64, so that f32 keeps its digits far out.
+fn erfc(b: &mut Builder<'_>, s: &Step) -> Result<Vec<Value>> {
+    let Some(format) = s.format().filter(|&f| f != Format::F64) else {
+        return Err("cannot be written: ONNX has no erfc, and no format wider than f64".into());
+    };
+    let x = convert(b, s.operands[0], DType::Float(Format::F64))?;
+    let mut m = Math { b };
+    let size = m.unary("ng.abs", x)?;
+    let half = m.times(0.5, size)?;
+    let divisor = m.plus(1.0, half)?;
+    let t = m.unary("ng.reciprocal", divisor)?;
+    let double = m.binary("ng.add", t, t)?;
+    let u = m.plus(-1.0, double)?;
+    let mut p = m.number(ERFC[16], x)?;
+    for &coefficient in ERFC[..16].iter().rev() {
+        let product = m.binary("ng.mul", p, u)?;
+        p = m.plus(coefficient, product)?;
+    }
+    let square = m.binary("ng.mul", x, x)?;
+    let exponent = m.binary("ng.sub", p, square)?;
+    let power = m.unary("ng.exp", exponent)?;
+    let right = m.binary("ng.mul", t, power)?;
+    let two = m.number(2.0, x)?;
+    let left = m.binary("ng.sub", two, right)?;
+    let zero = m.number(0.0, x)?;
+    let negative = m.compare("LT", x, zero)?;
+    let value = m.select(negative, left, right)?;
+    Ok(vec![convert(m.b, value, DType::Float(format))?])
 }
 
 /// In f64 the product of two f32 is exact; of f64 there is no wider format.
