@@ -102,6 +102,9 @@ impl Domain for Big {
             Prim::Atanh => nearest!(x.atanh_ref()),
             Prim::Erf => nearest!(x.erf_ref()),
             Prim::Erfc => nearest!(x.erfc_ref()),
+            Prim::Exprel | Prim::ExprelSlope | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => {
+                self.quotient(prim, x)
+            }
             _ => exact(self.embed(f64::NAN)),
         }
     }
@@ -123,6 +126,75 @@ impl Domain for Big {
             Prim::Hypot => nearest!(x.hypot_ref(y)),
             _ => exact(self.embed(f64::NAN)),
         }
+    }
+}
+
+/// Bits beyond those of the result, for the roundings of a few steps.
+const GUARD: u32 = 32;
+
+impl Big {
+    /// A function that is a quotient, with as many more bits as its numerator loses near 0.
+    fn quotient(&self, prim: Prim, x: &Float) -> (Float, Float) {
+        if x.is_nan() {
+            return exact(x.clone());
+        }
+        // The others are even, and fall from 0 on.
+        let rises = matches!(prim, Prim::Exprel | Prim::ExprelSlope);
+        if x.is_infinite() {
+            let grows = rises && x.is_sign_positive();
+            return exact(self.embed(if grows { f64::INFINITY } else { 0.0 }));
+        }
+        // The value at 0 is 1 over the first; the numerator loses the second times the digits of x before its first bit.
+        let (at_zero, lost) = match prim {
+            Prim::ExprelSlope => (2, 2),
+            Prim::Stumpff3 => (6, 2),
+            Prim::Stumpff5 => (120, 4),
+            _ => (1, 0),
+        };
+        let exponent = x.get_exp().unwrap_or(i32::MIN);
+        let leading = exponent.min(0).unsigned_abs();
+        if leading > self.bits + GUARD / 4 {
+            // The next term of the series is below any digit.
+            let (mut lo, mut hi) = self.rational(&Rational::from((1, at_zero)));
+            if !x.is_zero() && rises && x.is_sign_positive() {
+                hi.next_up();
+            } else if !x.is_zero() {
+                lo.next_down();
+            }
+            return (lo, hi);
+        }
+        let bits = self.bits + GUARD + lost * leading;
+        let float = |value: &Float| Float::with_val(bits, value);
+        let far = exponent > FARTHEST;
+        let sine = || if far { Float::new(bits) } else { Float::with_val(bits, x.sin_ref()) };
+        let value = match prim {
+            Prim::Exprel => Float::with_val(bits, x.exp_m1_ref()) / x,
+            Prim::ExprelSlope => {
+                let e = Float::with_val(bits, x.exp_ref());
+                (Float::with_val(bits, x - 1u32) * e + 1u32) / x / x
+            }
+            Prim::Sinc => sine() / x,
+            Prim::Stumpff3 => (float(x) - sine()) / x / x / x,
+            _ => {
+                let cube = Float::with_val(bits, x.square_ref()) * x / 6u32;
+                (sine() - x + cube) / x / x / x / x / x
+            }
+        };
+        let mut greatest = self.embed(f64::INFINITY);
+        if value.is_infinite() {
+            greatest.next_down();
+            return (greatest, self.embed(f64::INFINITY));
+        }
+        let slack = if far && prim == Prim::Sinc {
+            Float::with_val_round(bits, x.recip_ref(), Round::AwayZero).0.abs()
+        } else {
+            value.clone().abs() >> (self.bits + GUARD - 8)
+        };
+        let (lo, hi) = (float(&value) - &slack, value + slack);
+        (
+            Float::with_val_round(self.bits, lo, Round::Down).0,
+            Float::with_val_round(self.bits, hi, Round::Up).0,
+        )
     }
 }
 

@@ -11,6 +11,8 @@ use rug::float::Round;
 use crate::enclosure::{Domain, Number};
 use crate::expr::Prim;
 
+mod quotients;
+
 /// `f64` endpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Binary64;
@@ -86,6 +88,9 @@ impl Domain for Binary64 {
             Prim::Atanh => odd(x, libm::atanh(x), -inf, inf),
             Prim::Erf => odd(x, libm::erf(x), -1.0, 1.0),
             Prim::Erfc => ranged(x, libm::erfc(x), 0.0, 2.0, Some((0.0, 1.0))),
+            Prim::Exprel | Prim::ExprelSlope | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => {
+                quotients::enclose(prim, x)
+            }
             _ => exact(f64::NAN),
         }
     }

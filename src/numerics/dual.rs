@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::binary64::Binary64;
 use crate::enclosure::{self, Enclosure};
 use crate::expr::{Cmp, Prim};
-use crate::figures::{Interval, WHOLE};
+use crate::figures::{Interval, WHOLE, intersect};
 use crate::program::Step;
 use crate::scalar::ScalarFn;
 
@@ -287,8 +287,52 @@ fn derivatives(prim: Prim, x: Interval, v: Interval) -> (Interval, Interval) {
             let d = if prim == Prim::Erf { d } else { neg(d) };
             (d, mul(point(-2.0), mul(x, d)))
         }
+        Prim::Exprel => {
+            let d = of(Prim::ExprelSlope, x);
+            (d, exprel_moment(2, x, d))
+        }
+        Prim::ExprelSlope => {
+            let d = exprel_moment(2, x, v);
+            (d, exprel_moment(3, x, d))
+        }
+        // Derivatives of Stumpff's c_k(x²) = ∫ (1-t)^(k-1) cos(x t) dt / (k-1)!, so |c_k'| ≤ 1/(k+1)!, |c_k''| ≤ 2/(k+2)!.
+        Prim::Sinc => {
+            let difference = sub(of(Prim::Stumpff3, x), stumpff2(x));
+            (within(mul(x, difference), 2.0), within(sub(neg(v), mul(two, difference)), 3.0))
+        }
+        Prim::Stumpff3 => {
+            let (c4, c5) = (stumpff4(x), of(Prim::Stumpff5, x));
+            // c₃ falls with |x|.
+            let falls = sub(mul(point(3.0), c5), c4);
+            let falls = Enclosure { hi: falls.hi.min(0.0), ..falls };
+            let bend = sub(sub(mul(point(6.0), c4), v), mul(point(12.0), c5));
+            (within(mul(x, falls), 24.0), within(bend, 60.0))
+        }
+        Prim::Stumpff5 => (within(WHOLE, 720.0), within(WHOLE, 2520.0)),
         _ => (WHOLE, WHOLE),
     }
+}
+
+/// `∫ t^k e^(t x) dt` over [0, 1], from the same integral of `t^(k-1)`: positive, at most that, and `(e^x - k before) / x`.
+fn exprel_moment(k: i32, x: Interval, before: Interval) -> Interval {
+    let bound = Enclosure { lo: 0.0, hi: before.hi, may_be_nan: false };
+    let rest = sub(of(Prim::Exp, x), mul(point(f64::from(k)), before));
+    intersect(&bound, &div(rest, x))
+}
+
+fn stumpff2(x: Interval) -> Interval {
+    div(square(of(Prim::Sinc, div(x, point(2.0)))), point(2.0))
+}
+
+fn stumpff4(x: Interval) -> Interval {
+    let half = div(x, point(2.0));
+    div(mul(of(Prim::Stumpff3, half), add(point(1.0), of(Prim::Sinc, half))), point(8.0))
+}
+
+/// What is known to lie between `-1/n` and `1/n`.
+fn within(x: Interval, n: f64) -> Interval {
+    let most = (1.0 / n).next_up();
+    intersect(&Enclosure::new(-most, most), &x)
 }
 
 fn binary(prim: Prim, x: &Jet, y: &Jet) -> Jet {

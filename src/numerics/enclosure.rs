@@ -240,6 +240,10 @@ fn unary<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
         Prim::Asin | Prim::Atanh => within(d, prim, x, -1.0, 1.0),
         Prim::Acos => within(d, prim, x, -1.0, 1.0),
         Prim::Erfc => falling(d, prim, x),
+        Prim::Sinc => cardinal_sine(d, x),
+        // Even, and falling from 0 on: for c₃ this is 3 sin x < x (2 + cos x), the inequality of Cusa and Huygens. With
+        // G_k = x^k c_k, d/dx (k G_k - x G_(k-1)) = (k-1) G_(k-1) - x G_(k-2), so it passes on to all that follow.
+        Prim::Stumpff3 | Prim::Stumpff5 => falling(d, prim, &abs(d, x)),
         _ => rising(d, prim, x),
     }
 }
@@ -312,6 +316,29 @@ fn sine<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, top: i64) -> Interval<D> 
     let lo = if passes(turns, top + 2, 4) { d.embed(-1.0) } else { lesser(a.0, b.0) };
     let hi = if passes(turns, top, 4) { d.embed(1.0) } else { greater(a.1, b.1) };
     Enclosure::new(lo, hi)
+}
+
+/// `sin(x) / x`: falls over the first lobe and a part of the second, to its minimum; what follows is bounded by the
+/// quotient.
+fn cardinal_sine<D: Domain>(d: &D, x: &Interval<D>) -> Interval<D> {
+    /// Below the least positive root of `tan x = x`.
+    const TURN: f64 = 4.4934;
+    /// Below the minimum, which is there.
+    const LEAST: f64 = -0.217_233_63;
+    let x = abs(d, x);
+    if x.hi <= TURN || x.is_point() {
+        return falling(d, Prim::Sinc, &x);
+    }
+    let start = if x.lo < TURN { d.embed(TURN) } else { x.lo.clone() };
+    let rest = Enclosure { lo: start, hi: x.hi.clone(), may_be_nan: false };
+    let sines = if rest.is_unbounded() { between(d, -1.0, 1.0) } else { sine(d, Prim::Sin, &rest, 1) };
+    let mut value = corners(d, Prim::Div, &sines, &rest);
+    value.lo = greater(value.lo, d.embed(LEAST));
+    if x.lo < TURN {
+        let first = Enclosure { lo: x.lo, hi: d.embed(TURN), may_be_nan: false };
+        value = value.hull(falling(d, Prim::Sinc, &first));
+    }
+    value
 }
 
 fn tangent<D: Domain>(d: &D, x: &Interval<D>) -> Interval<D> {

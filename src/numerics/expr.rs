@@ -124,6 +124,16 @@ prims! {
     Erf erf 1,
     /// `1 - erf(x)`
     Erfc erfc 1,
+    /// `(e^x - 1) / x`, and 1 at 0: φ₁ of exponential integrators (Hochbruck and Ostermann 2010), `∫ e^(t x) dt` over [0, 1].
+    Exprel exprel 1,
+    /// The derivative of `exprel`: `∫ t e^(t x) dt` over [0, 1].
+    ExprelSlope exprel_slope 1,
+    /// `sin(x) / x`, and 1 at 0.
+    Sinc sinc 1,
+    /// Stumpff's `c₃(x²) = (x - sin x) / x³`, and 1/6 at 0 (Stumpff 1947).
+    Stumpff3 stumpff3 1,
+    /// Stumpff's `c₅(x²) = (sin x - x + x³/6) / x⁵`, and 1/120 at 0.
+    Stumpff5 stumpff5 1,
 }
 
 /// An order relation. Every relation with NaN is false, except `Ne`.
@@ -352,6 +362,18 @@ functions! {
     sqrt Sqrt(x); cbrt Cbrt(x); exp Exp(x); expm1 Expm1(x); exp2 Exp2(x); log Log(x); log1p Log1p(x); log2 Log2(x);
     log10 Log10(x); sin Sin(x); cos Cos(x); tan Tan(x); asin Asin(x); acos Acos(x); atan Atan(x); sinh Sinh(x);
     cosh Cosh(x); tanh Tanh(x); asinh Asinh(x); acosh Acosh(x); atanh Atanh(x); erf Erf(x); erfc Erfc(x);
+    exprel Exprel(x); exprel_slope ExprelSlope(x); sinc Sinc(x); stumpff3 Stumpff3(x); stumpff5 Stumpff5(x);
+}
+
+/// Stumpff's `c₂(x²) = (1 - cos x) / x²`, and 1/2 at 0: by half the angle, where nothing cancels.
+pub fn stumpff2(x: impl Into<Expr>) -> Expr {
+    square(sinc(x.into() / 2)) / 2
+}
+
+/// Stumpff's `c₄(x²) = (cos x - 1 + x²/2) / x⁴`, and 1/24 at 0: by half the angle, where nothing cancels.
+pub fn stumpff4(x: impl Into<Expr>) -> Expr {
+    let half = x.into() / 2;
+    stumpff3(&half) * (1 + sinc(&half)) / 8
 }
 
 impl fmt::Display for Expr {

@@ -158,6 +158,12 @@ pub fn condition(prim: Prim, x: &Interval) -> f64 {
         }
         // |x cot x| ≤ 1 up to a quarter turn.
         Prim::Sin if most <= 1.5 => 1.0,
+        // x e^x / (e^x - 1) - 1: between 0 and x for x > 0, between x and 0, above -1, for x < 0.
+        Prim::Exprel => x.hi.max(0.0).max((-x.lo).clamp(0.0, 1.0)),
+        // |x cot x - 1|
+        Prim::Sinc if most <= 1.5 => most.min(1.0),
+        // 3 - c₂/c₃, with c₂ ≥ 0 and |c₃'| ≤ |x|/60, c₃ ≥ (1 - x²/20) / 6.
+        Prim::Stumpff3 => mul(most, most).min(3.0),
         // erfc x ≥ 2 e^(-x²) / (√π (x + √(x² + 2))) for x ≥ 0 (M. Abramowitz, I. Stegun, 7.1.13); below 0 it is at
         // least 1, and |x| e^(-x²) at most 1 / √(2 e).
         Prim::Erfc => {

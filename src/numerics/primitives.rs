@@ -65,6 +65,11 @@ primitives! {
     ATANH Atanh Formula;
     ERF Erf Formula;
     ERFC Erfc Formula;
+    EXPREL Exprel Formula;
+    EXPREL_SLOPE ExprelSlope Formula;
+    SINC Sinc Formula;
+    STUMPFF3 Stumpff3 Formula;
+    STUMPFF5 Stumpff5 Formula;
 }
 
 /// IEEE 754-2019 `minimum`: NaN if either is, and -0 below +0.

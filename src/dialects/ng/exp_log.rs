@@ -12,6 +12,7 @@ pub const OPS: &[&OpDef] = &[
     &EXP,
     &EXPM1,
     &EXP2,
+    &EXPREL,
     &LOG,
     &LOG1P,
     &LOG2,
@@ -51,6 +52,18 @@ pub static EXP2: OpDef = OpDef {
     description: "Exact for integers in range. `exp2(-inf)` is `+0`, `exp2(inf)` is `inf`.",
     example: "%0 = ng.exp2 %x : tensor<4xf32>",
     semantics: primitive!(EXP2),
+    ..UNARY
+};
+
+/// `ng.exprel`.
+pub static EXPREL: OpDef = OpDef {
+    name: "ng.exprel",
+    summary: "(e^x - 1) / x, and 1 at 0",
+    description: "φ₁ of exponential integrators (M. Hochbruck, A. Ostermann, Exponential integrators, Acta Numerica 19, \
+        2010); SciPy's exprel. Positive, rising and convex; `exprel(-inf)` is `+0`, `exprel(inf)` is `inf`. The quotient \
+        itself is 0/0 at 0 and cancels around it.",
+    example: "%0 = ng.exprel %x : tensor<4xf32>",
+    semantics: primitive!(EXPREL),
     ..UNARY
 };
 

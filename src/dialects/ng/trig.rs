@@ -3,11 +3,15 @@
 use ngc_ir::OpDef;
 use ngc_ir::op_def::{ValueKind, operand};
 
-use super::elementwise::{BINARY, UNARY, primitive};
+use ngc_numerics::ScalarFn;
+use ngc_numerics::expr::stumpff2;
+
+use super::elementwise::{BINARY, UNARY, formula, primitive};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[
-    &SIN, &COS, &TAN, &ASIN, &ACOS, &ATAN, &ATAN2, &SINH, &COSH, &TANH, &ASINH, &ACOSH, &ATANH, &ERF, &ERFC,
+    &SIN, &COS, &TAN, &ASIN, &ACOS, &ATAN, &ATAN2, &SINC, &STUMPFF2, &STUMPFF3, &SINH, &COSH, &TANH, &ASINH,
+    &ACOSH, &ATANH, &ERF, &ERFC,
 ];
 
 /// `ng.sin`.
@@ -81,6 +85,40 @@ pub static ATAN2: OpDef = OpDef {
     operands: &[operand("y", ValueKind::Float), operand("x", ValueKind::Float)],
     semantics: primitive!(ATAN2),
     ..BINARY
+};
+
+/// `ng.sinc`.
+pub static SINC: OpDef = OpDef {
+    name: "ng.sinc",
+    summary: "sin(x) / x, and 1 at 0",
+    description: "The cardinal sine, not normalised: NumPy's and PyTorch's `sinc(x)` is this one of `π x`. Even; Stumpff's \
+        `c₁(x²)`. `sinc(±inf)` is `+0`.",
+    example: "%0 = ng.sinc %x : tensor<4xf32>",
+    semantics: primitive!(SINC),
+    ..UNARY
+};
+
+/// `ng.stumpff2`.
+pub static STUMPFF2: OpDef = OpDef {
+    name: "ng.stumpff2",
+    summary: "(1 - cos x) / x², and 1/2 at 0",
+    description: "Stumpff's `c₂(x²)`, with `c_k(x²) = Σ (-1)^i x^(2i) / (k + 2i)!` (K. Stumpff, Neue Formeln und Hilfstafeln \
+        zur Ephemeridenrechnung, Astronomische Nachrichten 275, 1947). Even, not negative; `stumpff2(±inf)` is `+0`. The \
+        quotient itself is 0/0 at 0 and cancels around it.",
+    example: "%0 = ng.stumpff2 %x : tensor<4xf32>",
+    semantics: formula!(ScalarFn::new("stumpff2", 1, 0, |x, _| stumpff2(&x[0]))),
+    ..UNARY
+};
+
+/// `ng.stumpff3`.
+pub static STUMPFF3: OpDef = OpDef {
+    name: "ng.stumpff3",
+    summary: "(x - sin x) / x³, and 1/6 at 0",
+    description: "Stumpff's `c₃(x²)`, see `ng.stumpff2`: what a sine lacks to its angle, in Kepler's equation for one. Even, \
+        positive, falling with |x|; `stumpff3(±inf)` is `+0`. The quotient itself is 0/0 at 0 and cancels around it.",
+    example: "%0 = ng.stumpff3 %x : tensor<4xf32>",
+    semantics: primitive!(STUMPFF3),
+    ..UNARY
 };
 
 /// `ng.sinh`.

@@ -4,6 +4,7 @@ use ngc_numerics::expr::*;
 use ngc_numerics::primitives::{EXP, primitive};
 use ngc_numerics::{Format, ScalarFn};
 use rug::Float;
+use rug::ops::Pow;
 
 static GELU: ScalarFn =
     ScalarFn::new("gelu", 1, 0, |x, _| &x[0] * (1 + erf(&x[0] / sqrt(2))) / 2).limits(0.0, f64::INFINITY);
@@ -11,6 +12,17 @@ static SIGMOID: ScalarFn = ScalarFn::new("sigmoid", 1, 0, |x, _| 1 / (1 + exp(-&
 static SOFTPLUS: ScalarFn = ScalarFn::new("softplus", 1, 0, |x, _| log1p(exp(&x[0])));
 static LEAKY: ScalarFn =
     ScalarFn::new("leaky_relu", 1, 1, |x, a| Expr::select(Cmp::Ge, &x[0], 0, &x[0], &a[0] * &x[0]));
+
+static STUMPFF2: ScalarFn = ScalarFn::new("stumpff2", 1, 0, |x, _| stumpff2(&x[0]));
+
+/// `numerator(x) / x^power`, in enough bits for what cancels at the least number of a 16-bit format.
+fn quotient(x: Float, at_zero: f64, numerator: impl Fn(Float) -> Float, power: u32) -> Float {
+    if x.is_zero() {
+        return Float::with_val(240, at_zero);
+    }
+    let x = Float::with_val(600, x);
+    Float::with_val(240, numerator(x.clone()) / x.pow(power))
+}
 
 fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
@@ -51,6 +63,10 @@ exhaustive! {
     acosh_is_correct: primitive(Prim::Acosh), Float::acosh;
     sqrt_is_correct: primitive(Prim::Sqrt), Float::sqrt;
     cbrt_is_correct: primitive(Prim::Cbrt), Float::cbrt;
+    exprel_is_correct: primitive(Prim::Exprel), |x| quotient(x, 1.0, |x| x.exp_m1(), 1);
+    sinc_is_correct: primitive(Prim::Sinc), |x| quotient(x, 1.0, Float::sin, 1);
+    stumpff2_is_correct: &STUMPFF2, |x| quotient(x, 0.5, |x| 1 - x.cos(), 2);
+    stumpff3_is_correct: primitive(Prim::Stumpff3), |x| quotient(x, 1.0 / 6.0, |x| x.clone() - x.sin(), 3);
     sigmoid_is_correct: &SIGMOID, |x| 1 / (1 + (-x).exp());
     softplus_is_correct: &SOFTPLUS, |x| x.exp().ln_1p();
     // By erfc, which does not cancel.
@@ -80,6 +96,29 @@ fn limits_at_infinity() {
             assert!(same(format.round(wide), at(primitive(*prim), x)), "{}({x})", prim.name());
         }
     }
+}
+
+/// Where numerators cancel, or e^x overflows before its quotient does: values of another program, with 700 digits.
+#[test]
+fn quotients_have_their_values_at_both_ends() {
+    let at = |prim: Prim, x: f64| primitive(prim).round_correctly(&[], &[x], Format::F64);
+    for tiny in [0.0, -0.0, 5e-324, -5e-324, 1e-200, -1e-17] {
+        assert_eq!(at(Prim::Exprel, tiny), 1.0);
+        assert_eq!(at(Prim::ExprelSlope, tiny), 0.5);
+        assert_eq!(at(Prim::Sinc, tiny), 1.0);
+        assert_eq!(at(Prim::Stumpff3, tiny), 1.0 / 6.0);
+        assert_eq!(at(Prim::Stumpff5, tiny), 1.0 / 120.0);
+        assert_eq!(STUMPFF2.round_correctly(&[], &[tiny], Format::F64), 0.5);
+    }
+    assert_eq!(at(Prim::Exprel, 716.0), 1.2587399625442793e308);
+    assert_eq!(at(Prim::Exprel, 717.0), f64::INFINITY);
+    assert_eq!(at(Prim::ExprelSlope, 716.0), 1.2569819458368153e308);
+    assert_eq!(at(Prim::Exprel, -1e300), 1e-300);
+    assert_eq!(at(Prim::Exprel, 1e-3), 1.0005001667083417);
+    assert_eq!(at(Prim::Stumpff3, 1e-3), 0.16666665833333352);
+    assert_eq!(at(Prim::Stumpff3, 4.0), 0.07432503898918638);
+    assert_eq!(at(Prim::Stumpff3, -1e200), 0.0);
+    assert_eq!(at(Prim::Stumpff3, 1e150), 1e-300);
 }
 
 #[test]
