@@ -58,6 +58,7 @@ pub const BUNDLED: &[(&str, &str)] = bundle![
     "cancellation",
     "power",
     "trigonometry",
+    "quotients",
     "algebra",
     "reassociation",
     "normal_form",

@@ -367,7 +367,8 @@ functions! {
 
 /// Stumpff's `c₂(x²) = (1 - cos x) / x²`, and 1/2 at 0: by half the angle, where nothing cancels.
 pub fn stumpff2(x: impl Into<Expr>) -> Expr {
-    square(sinc(x.into() / 2)) / 2
+    let root = sinc(x.into() / 2);
+    &root * &root / 2
 }
 
 /// Stumpff's `c₄(x²) = (cos x - 1 + x²/2) / x⁴`, and 1/24 at 0: by half the angle, where nothing cancels.

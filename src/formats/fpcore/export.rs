@@ -8,7 +8,7 @@ use ngc_ir::{Attr, Body, Module, Op, Semantics, Type, Value};
 use ngc_numerics::expr::Node;
 use ngc_numerics::{Expr, Format};
 
-use super::language::{Language, repeats};
+use super::language::{Language, is_lacking, repeats, rounds_often};
 use crate::error::{FormatError, Result, unsupported};
 
 /// Values nested deeper than this get a name, so that every reader gets along.
@@ -165,14 +165,19 @@ fn formula(body: &Body, op: Op) -> Result<Option<(Expr, Vec<f64>)>> {
     found.unwrap_or(Ok(None)).map_err(FormatError::Invalid)
 }
 
-/// How many operations a formula has, and whether it has an operation inside whose spelling repeats its operands.
+/// How many roundings a formula has, and whether it cannot be written: it has an operation inside whose spelling repeats
+/// operands of several operations, or one that the language lacks.
 fn operations(formula: &Expr, inner: bool) -> (usize, bool) {
-    let (own, parts, repeated): (usize, &[Expr], bool) = match &*formula.0 {
-        Node::Apply(prim, x) => (1, x, inner && repeats(*prim)),
+    let (own, parts, refused): (usize, &[Expr], bool) = match &*formula.0 {
+        Node::Apply(prim, x) => {
+            let long = || x.iter().any(|x| operations(x, true).0 > 1);
+            let own = if rounds_often(*prim) { 2 } else { 1 };
+            (own, x, is_lacking(*prim) || inner && repeats(*prim) && long())
+        }
         Node::Select(_, x) => (0, x, false),
         _ => (0, &[], false),
     };
-    parts.iter().map(|x| operations(x, true)).fold((own, repeated), |a, b| (a.0 + b.0, a.1 || b.1))
+    parts.iter().map(|x| operations(x, true)).fold((own, refused), |a, b| (a.0 + b.0, a.1 || b.1))
 }
 
 impl Writer<'_> {
@@ -237,8 +242,8 @@ impl Writer<'_> {
             rounds_to = ty.format();
             self.constant(body.attr(op, "value"), around)?
         } else if let Some((formula, params)) = formula(body, op)? {
-            let (count, repeated) = operations(&formula, false);
-            if repeated {
+            let (count, refused) = operations(&formula, false);
+            if refused {
                 return unsupported("the language has no such function");
             }
             if count > 1 {

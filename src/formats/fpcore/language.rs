@@ -171,14 +171,29 @@ impl Language {
                 let below = self.choose(&self.relation(Cmp::Lt, x, &zero()), &minus, x);
                 self.choose(&self.relation(Cmp::Gt, x, &zero()), &one, &below)
             }
+            (Prim::Exprel | Prim::Sinc, [t]) => {
+                let numerator = self.call(if prim == Prim::Sinc { "sin" } else { "expm1" }, x, format);
+                let quotient = self.call("/", &[numerator, t.clone()], format);
+                self.choose(&self.relation(Cmp::Eq, t, &zero()), &self.number(1.0, format), &quotient)
+            }
             _ => self.call(name(prim), x, format),
         }
     }
 }
 
-/// How often a primitive's spelling repeats its operands.
+/// Whether a primitive's spelling repeats its operands.
 pub fn repeats(prim: Prim) -> bool {
-    matches!(prim, Prim::Square | Prim::Min | Prim::Max | Prim::Sign)
+    matches!(prim, Prim::Square | Prim::Min | Prim::Max | Prim::Sign) || rounds_often(prim)
+}
+
+/// Whether a primitive's spelling rounds more than once.
+pub fn rounds_often(prim: Prim) -> bool {
+    matches!(prim, Prim::Exprel | Prim::Sinc)
+}
+
+/// Whether no formula of the language's functions keeps a primitive's digits.
+pub fn is_lacking(prim: Prim) -> bool {
+    matches!(prim, Prim::ExprelSlope | Prim::Stumpff3 | Prim::Stumpff5)
 }
 
 fn name(prim: Prim) -> &'static str {
