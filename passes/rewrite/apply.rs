@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::compile::CompiledRule;
 use super::conditions::{Bindings, Bound, Env, Val, attr};
 use super::graph::{Term, Terms};
+use super::rational;
 use super::rule::{Expr, OpPattern, Pattern};
 
 /// What a right side is made from.
@@ -51,10 +52,10 @@ pub fn replace(
     }
     let old = terms.ty(term);
     let right = match &rule.rule.right {
-        Pattern::Number(n, _) => constant(terms, *n, old),
-        right => instantiate(terms, right, with),
+        Pattern::Number(n, _) => constant(terms, *n, old).map_err(Unproven)?,
+        Pattern::Rational(of, _) => rational::normal_form(terms, of, with.bindings, old)?,
+        right => instantiate(terms, right, with).map_err(Unproven)?,
     };
-    let right = right.map_err(Unproven)?;
     let new = terms.ty(right);
     if old != new {
         return Err(Unproven(format!("the type would change from {old} to {new}")));
@@ -77,6 +78,7 @@ pub fn instantiate(graph: &mut dyn Terms, pattern: &Pattern, with: &Replacement<
             _ => Err(format!("?{name} is not a term")),
         },
         Pattern::Number(..) | Pattern::Computed(..) => Err("a constant alone has no format".into()),
+        Pattern::Rational(..) => Err("rational(...) is a whole right side".into()),
     }
 }
 
@@ -139,7 +141,7 @@ fn instantiate_op(
 }
 
 /// A constant of a type.
-fn constant(graph: &mut dyn Terms, n: f64, ty: Type) -> Result<Term, String> {
+pub(super) fn constant(graph: &mut dyn Terms, n: f64, ty: Type) -> Result<Term, String> {
     let scalar = number(graph, n, ty.format())?;
     let Some(shape) = ty.shape() else { return Ok(scalar) };
     let extents: Option<Vec<usize>> = shape.iter().map(|d| d.known()).collect();
@@ -151,7 +153,7 @@ fn constant(graph: &mut dyn Terms, n: f64, ty: Type) -> Result<Term, String> {
 
 /// A scalar constant. One that the format cannot hold is an f64 constant that is converted, so that evaluation at high
 /// precision does not inherit its rounding.
-fn number(graph: &mut dyn Terms, n: f64, format: Option<Format>) -> Result<Term, String> {
+pub(super) fn number(graph: &mut dyn Terms, n: f64, format: Option<Format>) -> Result<Term, String> {
     let format = format.ok_or("a constant needs a floating-point operand beside it")?;
     let def = |graph: &dyn Terms, name: &str| {
         graph.context().op(name).ok_or_else(|| format!("op '{name}' is not registered"))

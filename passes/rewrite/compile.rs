@@ -164,7 +164,10 @@ fn compile(context: &Context, rule: Rule) -> Result<CompiledRule, Diagnostics> {
             .errors
             .error(rule.loc.clone(), "the left side of a rule must be an op, or it would match everything");
     }
-    check.right(&rule.right);
+    match &rule.right {
+        Pattern::Rational(of, _) => check.right(of),
+        right => check.right(right),
+    }
     if rule.category == NORMAL_FORM && rule.right.root().is_none() {
         check.errors.error(rule.loc.clone(), "the right side of a normal-form rule must be an op");
     }
@@ -239,6 +242,9 @@ impl Check<'_> {
             Pattern::Computed(_, loc) => {
                 self.errors.error(loc.clone(), "const(...) makes a constant; on the left write ?c : const");
             }
+            Pattern::Rational(_, loc) => {
+                self.errors.error(loc.clone(), "rational(...) is computed; it stands on the right only");
+            }
             Pattern::Op(op) => {
                 self.op(op);
                 self.bound.extend(op.bind);
@@ -266,6 +272,9 @@ impl Check<'_> {
             Pattern::Var(name, loc) | Pattern::Const(name, loc) => self.variable(*name, loc),
             Pattern::Number(..) => {}
             Pattern::Computed(e, _) => self.expr(e),
+            Pattern::Rational(_, loc) => {
+                self.errors.error(loc.clone(), "rational(...) must be the whole right side");
+            }
             Pattern::Op(op) => {
                 self.op(op);
                 op.args.iter().for_each(|a| self.right(a));

@@ -113,7 +113,7 @@ fn search(
                 let here = (op.index(), String::new())..(op.index() + 1, String::new());
                 let settled: Vec<_> = missed.range(here).map(|(key, _)| key.clone()).collect();
                 settled.iter().for_each(|key| drop(missed.remove(key)));
-                let line = Line::new(rule, graph, &m.bindings, &|t| spelled(graph, t));
+                let line = Line::new(rule, graph, &m.bindings, term, &|t| spelled(graph, t));
                 return Some(Found { step, line, ops: m.ops.to_vec(), plan: graph.plan(term), term });
             }
             Attempt::Refused(_, Refusal::Unproven(why)) => {

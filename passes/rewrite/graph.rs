@@ -39,6 +39,12 @@ pub trait Terms {
     fn accumulates(&self, term: Term) -> Option<Format>;
     /// Whether all that terms are computed from is finite: an infinite value then comes from a pole or from rounding.
     fn inputs_are_finite(&self) -> bool;
+    /// One name for terms that are known to be the same.
+    fn canonical(&self, term: Term) -> Term {
+        term
+    }
+    /// One of the ops of the rational normal form that computes the term, and its operands.
+    fn parts(&self, term: Term) -> Option<(&'static str, SmallVec<[Term; 2]>)>;
     /// Makes a term, or finds it if it was made before.
     ///
     /// # Errors
@@ -213,6 +219,11 @@ impl Terms for Graph<'_> {
             let constants = body.walk().into_iter().filter(constant).map(|op| body.result(op, 0));
             arguments.chain(constants).all(finite)
         })
+    }
+
+    fn parts(&self, term: Term) -> Option<(&'static str, SmallVec<[Term; 2]>)> {
+        let node = self.node(term)?;
+        super::rational::OPS.contains(&node.def.name).then_some((node.def.name, node.operands))
     }
 
     fn accumulates(&self, term: Term) -> Option<Format> {

@@ -23,6 +23,7 @@ pub mod measure;
 pub mod nominal;
 pub mod parse;
 pub mod proof;
+pub mod rational;
 pub mod region;
 pub mod report;
 pub mod rule;

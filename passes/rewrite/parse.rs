@@ -225,6 +225,10 @@ impl Reader {
             Node::constant => Ok(Pattern::Const(self.name(&self.child(&pair, 0)?), loc)),
             Node::number => Ok(Pattern::Number(self.number(&pair)?, loc)),
             Node::computed => Ok(Pattern::Computed(self.expr(self.child(&pair, 0)?)?, loc)),
+            Node::rational => {
+                let of = self.pattern(self.child(&self.child(&pair, 0)?, 0)?)?;
+                Ok(Pattern::Rational(Box::new(of), loc))
+            }
             Node::named => {
                 let mut op = self.op(self.child(&pair, 1)?)?;
                 op.bind = Some(self.name(&self.child(&pair, 0)?));

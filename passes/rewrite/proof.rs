@@ -64,11 +64,12 @@ pub fn applied(op: &str, args: Vec<Pattern>) -> Pattern {
 }
 
 impl Line {
-    /// A rule at a match, whose terms `spell` writes out.
+    /// A rule at a match, whose terms `spell` writes out, and that made the term `right`.
     pub fn new(
         rule: &CompiledRule,
         terms: &dyn Terms,
         bindings: &Bindings,
+        right: Term,
         spell: &dyn Fn(Term) -> Pattern,
     ) -> Arc<Line> {
         let instance = |pattern: &Pattern| instance(pattern, terms, bindings, spell);
@@ -82,7 +83,11 @@ impl Line {
             (e.clone(), known.collect())
         };
         let conditions = rule.rule.conditions.iter().map(condition).collect();
-        Arc::new(Line { left: instance(&rule.rule.left), right: instance(&rule.rule.right), conditions })
+        let right = match &rule.rule.right {
+            Pattern::Rational(..) => spell(right),
+            right => instance(right),
+        };
+        Arc::new(Line { left: instance(&rule.rule.left), right, conditions })
     }
 
     /// The equality, with values called by `name`.
@@ -121,7 +126,7 @@ fn instance(
             Ok(Val::Number(n)) => Pattern::Number(n, loc.clone()),
             _ => pattern.clone(),
         },
-        Pattern::Number(..) => pattern.clone(),
+        Pattern::Number(..) | Pattern::Rational(..) => pattern.clone(),
         Pattern::Op(op) => {
             applied(op.op.as_str(), op.args.iter().map(|a| instance(a, terms, bindings, spell)).collect())
         }

@@ -80,6 +80,8 @@ pub enum Pattern {
     Number(f64, Loc),
     /// `const(e)`, on the right only.
     Computed(Expr, Loc),
+    /// `rational(...)`, a whole right side: the [normal form](super::rational) of a term.
+    Rational(Box<Pattern>, Loc),
     /// An op.
     Op(OpPattern),
 }
@@ -210,6 +212,7 @@ fn show(pattern: &Pattern, level: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result
         Pattern::Var(name, _) | Pattern::Const(name, _) => return write!(f, "{name}"),
         Pattern::Number(n, _) => return write!(f, "{n}"),
         Pattern::Computed(e, _) => return write!(f, "({e})"),
+        Pattern::Rational(..) => return f.write_str("one fraction"),
         Pattern::Op(op) => op,
     };
     let name = op.op.as_str();

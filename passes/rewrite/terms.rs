@@ -210,7 +210,7 @@ impl<'a> Terrain<'a> {
                     let values = m.ops.iter().map(|&op| body.result(op, 0)).collect();
                     let graph = &self.graph;
                     let line =
-                        self.proofs.then(|| Line::new(rule, graph, &m.bindings, &|t| spelled(graph, t)));
+                        self.proofs.then(|| Line::new(rule, graph, &m.bindings, to, &|t| spelled(graph, t)));
                     out.push(Move {
                         at: term,
                         to,

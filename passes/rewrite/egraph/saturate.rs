@@ -20,6 +20,7 @@ use crate::rewrite::conditions::{Bindings, Bound, Env, unify};
 use crate::rewrite::graph::{Term, Terms, is_default, normalized};
 use crate::rewrite::matcher::ROUNDING;
 use crate::rewrite::proof::Line;
+use crate::rewrite::rational::OPS;
 use crate::rewrite::rule::{OpPattern, Pattern};
 
 /// What ends the growth.
@@ -310,12 +311,13 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
             Bound::Term(Term::Made(n)) => Some((*n, spelled(egraph, Id::from(*n as usize), 0))),
             _ => None,
         });
-        let terms: FxHashMap<u32, Pattern> = terms.collect();
+        let made = usize::from(right) as u32;
+        let terms: FxHashMap<u32, Pattern> = terms.chain([(made, spelled(egraph, right, 0))]).collect();
         let spell = |t: Term| match t {
             Term::Made(n) => terms[&n].clone(),
             Term::Value(v) => crate::rewrite::proof::value(v),
         };
-        Line::new(rule, &Classes { egraph, proven: false }, &m.bindings, &spell)
+        Line::new(rule, &Classes { egraph, proven: false }, &m.bindings, term(right), &spell)
     });
     growth.applied.push(Application { rule: rule.id, values, assumed, line });
     egraph.union_trusted(left, right, reason)
@@ -373,6 +375,25 @@ impl Terms for Classes<'_, '_> {
 
     fn inputs_are_finite(&self) -> bool {
         self.egraph.analysis.inputs_are_finite()
+    }
+
+    fn canonical(&self, term: Term) -> Term {
+        match term {
+            Term::Made(n) => self::term(self.egraph.find(Id::from(n as usize))),
+            value => value,
+        }
+    }
+
+    // Of several ops the one that divides least.
+    fn parts(&self, term: Term) -> Option<(&'static str, SmallVec<[Term; 2]>)> {
+        let Term::Made(n) = term else { return None };
+        let rank = |node: &Node| match node {
+            Node::Op(name, _) => OPS.iter().position(|op| *op == name.as_str()),
+            _ => None,
+        };
+        let nodes = self.egraph[Id::from(n as usize)].nodes.iter();
+        let (rank, node) = nodes.filter_map(|node| Some((rank(node)?, node))).min()?;
+        Some((OPS[rank], node.children().iter().map(|&id| self::term(id)).collect()))
     }
 
     fn accumulates(&self, term: Term) -> Option<Format> {

@@ -51,6 +51,7 @@ impl Side<'_> {
             Pattern::Var(name, _) => return self.leaf(format!("?{name}"), "ellipse"),
             Pattern::Const(name, _) => return self.leaf(format!("?{name} : const"), "ellipse"),
             Pattern::Number(n, _) => return self.draw(&n.to_string(), "plaintext"),
+            Pattern::Rational(..) => return self.draw("one fraction", "plaintext"),
             Pattern::Computed(e, _) => return self.draw(&format!("const({e})"), "plaintext"),
             Pattern::Op(op) => op,
         };

@@ -14,7 +14,7 @@ use super::draw::{Aim, Draw, Variables};
 use crate::analysis::range::Ranges;
 use crate::rewrite::apply::{Refusal, Replacement, instantiate};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
-use crate::rewrite::conditions::{Bound, val};
+use crate::rewrite::conditions::{Bindings, Bound, val};
 use crate::rewrite::graph::{Graph, Term};
 use crate::rewrite::matcher::{Attempt, Match, Matcher};
 use crate::rewrite::rule::{Expr, Infix, Label, Pattern};
@@ -111,6 +111,17 @@ impl Instance {
             let value = draw.attribute(*kind, of.as_str(), &base);
             chosen.push((*name, val(&value).map_or_else(|| format!("{value:?}"), |v| v.to_string())));
             m.bindings.bind(*name, Bound::Attr(value));
+        }
+        if matches!(rule.rule.right, Pattern::Rational(..)) {
+            let grown = |body: &mut Body, random: &mut ngc_numerics::Random| {
+                let mut b = Builder::at_end(context, body, block, Loc::Unknown);
+                grown(&mut b, random, &arguments, aim.format, 3)
+            };
+            let mut bindings = Bindings::default();
+            for (name, _) in m.bindings.iter() {
+                bindings.bind(*name, Bound::Term(Term::Value(grown(&mut body, draw.random)?)));
+            }
+            m.bindings = bindings;
         }
         let ranges = Ranges::default();
         let (plan, left) = {
@@ -288,6 +299,30 @@ impl Instance {
     pub fn format_floor(&self, value: Value) -> f64 {
         self.body.ty(value).format().map_or(1.0, Format::min_normal)
     }
+}
+
+/// A random term of sums, products and quotients of arguments and small numbers.
+fn grown(
+    b: &mut Builder<'_>,
+    random: &mut ngc_numerics::Random,
+    arguments: &[Value],
+    format: Format,
+    depth: usize,
+) -> Option<Value> {
+    const OPS: [&str; 9] =
+        ["ng.add", "ng.sub", "ng.mul", "ng.add", "ng.sub", "ng.mul", "ng.div", "ng.square", "ng.neg"];
+    if depth == 0 || random.chance(20) {
+        if random.chance(70) {
+            return Some(random.pick(arguments));
+        }
+        let number = Tensor::scalar(format, random.pick(&[1.0, 2.0, -1.0, 0.5, 3.0]));
+        return b.constant(tensor_to_attr(&number)).ok();
+    }
+    let op = random.pick(&OPS);
+    let count = if matches!(op, "ng.square" | "ng.neg") { 1 } else { 2 };
+    let operands: Option<Vec<Value>> =
+        (0..count).map(|_| grown(b, random, arguments, format, depth - 1)).collect();
+    b.emit(op, &operands?, AttrDict::EMPTY).ok()
 }
 
 /// A module whose only function, `instance`, has this body.
