@@ -83,6 +83,7 @@ const STEPWISE: &[(&str, f64)] = &[
     ("ng.cbrt", 2.0),
     ("ng.erfc", 1.0),
     ("ng.expm1", 4.0),
+    ("ng.exprel", 4.0),
     ("ng.fma", 1.0),
     ("ng.hypot", 3.0),
     // Its slope is f32 in ONNX.
@@ -93,6 +94,9 @@ const STEPWISE: &[(&str, f64)] = &[
     ("ng.rsqrt", 2.0),
     ("ng.selu", 6.0),
     ("ng.silu", 3.0),
+    ("ng.sinc", 1.0),
+    ("ng.stumpff2", 4.0),
+    ("ng.stumpff3", 3.0),
     ("ng.xlogy", 2.0),
 ];
 

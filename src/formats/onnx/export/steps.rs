@@ -48,6 +48,7 @@ const STEPS: &[(&str, Emit)] = &[
         Ok(vec![b.emit("ng.pow", &[two, s.operands[0]], AttrDict::EMPTY)?])
     }),
     ("ng.expm1", |b, s| Ok(vec![expm1(&mut Math { b }, s.operands[0])?])),
+    ("ng.exprel", |b, s| exprel(&mut Math { b }, s.operands[0])),
     ("ng.fma", fma),
     ("ng.hardsigmoid", |b, s| {
         let (mut m, get) = (Math { b }, |name| s.signature().float(name).unwrap_or_default());
@@ -95,6 +96,15 @@ const STEPS: &[(&str, Emit)] = &[
         let gate = m.unary("ng.sigmoid", s.operands[0])?;
         Ok(vec![m.binary("ng.mul", s.operands[0], gate)?])
     }),
+    ("ng.sinc", |b, s| Ok(vec![sinc(&mut Math { b }, s.operands[0])?])),
+    ("ng.stumpff2", |b, s| {
+        let mut m = Math { b };
+        let half = m.times(0.5, s.operands[0])?;
+        let root = sinc(&mut m, half)?;
+        let square = m.binary("ng.mul", root, root)?;
+        Ok(vec![m.times(0.5, square)?])
+    }),
+    ("ng.stumpff3", |b, s| stumpff3(&mut Math { b }, s.operands[0])),
     ("ng.square", |b, s| Ok(vec![b.emit("ng.mul", &[s.operands[0], s.operands[0]], AttrDict::EMPTY)?])),
     ("ng.topk", topk_in_place),
     ("ng.xlogy", |b, s| xlogy(&mut Math { b }, s.operands[0], s.operands[1])),
@@ -161,6 +171,59 @@ fn expm1(m: &mut Math<'_, '_>, x: Value) -> Result<Value> {
     let far = m.binary("ng.sub", power, one)?;
     let small = m.within(x, 1.0)?;
     m.select(small, near, far)
+}
+
+/// (e^x - 1) / x, and 1 at 0; from 1 on by e^(x/2), which overflows later, and by a divisor that stays finite.
+fn exprel(m: &mut Math<'_, '_>, x: Value) -> Result<Vec<Value>> {
+    let (zero, one) = (m.number(0.0, x)?, m.number(1.0, x)?);
+    let power = expm1(m, x)?;
+    let quotient = m.binary("ng.div", power, x)?;
+    let origin = m.compare("EQ", x, zero)?;
+    let near = m.select(origin, one, quotient)?;
+    let half = m.times(0.5, x)?;
+    let root = m.unary("ng.exp", half)?;
+    let most = m.number(1e30, x)?;
+    let divisor = m.binary("ng.min", x, most)?;
+    let part = m.binary("ng.div", root, divisor)?;
+    let whole = m.binary("ng.mul", root, part)?;
+    let reciprocal = m.unary("ng.reciprocal", x)?;
+    let far = m.binary("ng.sub", whole, reciprocal)?;
+    let small = m.compare("LT", x, one)?;
+    Ok(vec![m.select(small, near, far)?])
+}
+
+/// sin(x) / x, 1 at 0, and 0 at the infinities.
+fn sinc(m: &mut Math<'_, '_>, x: Value) -> Result<Value> {
+    let (zero, one) = (m.number(0.0, x)?, m.number(1.0, x)?);
+    let sine = m.unary("ng.sin", x)?;
+    let quotient = m.binary("ng.div", sine, x)?;
+    let origin = m.compare("EQ", x, zero)?;
+    let near = m.select(origin, one, quotient)?;
+    let infinite = m.unary("ng.is_inf", x)?;
+    m.select(infinite, zero, near)
+}
+
+/// The series Σ (-x²)^i / (2i + 3)! where |x| < 1, nested, else (x - sin x) / x³; 0 at the infinities.
+fn stumpff3(m: &mut Math<'_, '_>, x: Value) -> Result<Vec<Value>> {
+    let (zero, square) = (m.number(0.0, x)?, m.binary("ng.mul", x, x)?);
+    let mut bracket = m.number(1.0, x)?;
+    for i in (0..9).rev().map(f64::from) {
+        let divisor = m.number(-(2.0 * i + 4.0) * (2.0 * i + 5.0), x)?;
+        let step = m.binary("ng.div", square, divisor)?;
+        let term = m.binary("ng.mul", step, bracket)?;
+        bracket = m.plus(1.0, term)?;
+    }
+    let six = m.number(6.0, x)?;
+    let near = m.binary("ng.div", bracket, six)?;
+    let sine = m.unary("ng.sin", x)?;
+    let mut far = m.binary("ng.sub", x, sine)?;
+    for _ in 0..3 {
+        far = m.binary("ng.div", far, x)?;
+    }
+    let small = m.within(x, 1.0)?;
+    let value = m.select(small, near, far)?;
+    let infinite = m.unary("ng.is_inf", x)?;
+    Ok(vec![m.select(infinite, zero, value)?])
 }
 
 /// log(u) + (x - (u - 1)) / u with u = 1 + x where |x| < 1, else log(u): the second term is what rounding took from u;
