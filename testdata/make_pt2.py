@@ -178,7 +178,8 @@ def transformer(name, implementation):
     ids, mask = tokens(2, 8), torch.ones(2, 8, dtype=torch.int64)
     if name == "gpt2":
         config = T.GPT2Config(n_positions=32, n_embd=32, n_layer=2, n_head=2, use_cache=False, **common)
-        return Tensor(T.GPT2LMHeadModel(config)), (ids,)
+        # One sample: torch cannot take the attention of several apart in this model.
+        return Tensor(T.GPT2LMHeadModel(config)), (ids[:1],)
     if name == "bert":
         return Tensor(T.BertModel(T.BertConfig(max_position_embeddings=32, **wide, **common))), (ids, mask)
     if name == "distilbert":

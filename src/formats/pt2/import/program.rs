@@ -228,14 +228,12 @@ impl<'a> Program<'a> {
         let ty = Type::tensor(extents.iter().map(Extent::dim), elem);
         let value = self.function.argument(ty, Loc::name(name));
         let mut attrs = named(name);
-        let open: Vec<&Extent> = extents.iter().filter(|e| e.known().is_none()).collect();
-        if !open.is_empty() {
-            attrs.set("ng.dims", Attr::Array(open.iter().map(|e| Attr::from(&*e.to_string())).collect()));
-            let ranges: Option<Vec<Attr>> = open
-                .iter()
-                .map(|e| e.range(self.constraints).map(|(least, most)| Attr::ints([least, most])))
-                .collect();
-            if let Some(ranges) = ranges {
+        if extents.iter().any(|e| e.known().is_none()) {
+            let name =
+                |e: &Extent| Attr::from(&*if e.known().is_none() { e.to_string() } else { String::new() });
+            attrs.set("ng.dims", Attr::Array(extents.iter().map(name).collect()));
+            let range = |e: &Extent| e.range(self.constraints).map(|(least, most)| Attr::ints([least, most]));
+            if let Some(ranges) = extents.iter().map(range).collect::<Option<Vec<Attr>>>() {
                 attrs.set("ng.dim_range", Attr::Array(ranges.into()));
             }
         }

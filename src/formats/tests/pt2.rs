@@ -1,0 +1,393 @@
+//! PyTorch archives that are wrong, hostile, or more than ngc reads; and what an import keeps.
+
+use std::io::{Cursor, Read, Write};
+use std::path::PathBuf;
+
+use ngc_formats::FormatError;
+use ngc_formats::pt2::{ImportOptions, import};
+use ngc_ir::text::{PrintOptions, print_module};
+use ngc_ir::verifier::verify;
+use ngc_ir::{Body, Module};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use serde_json::{Value, json};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+/// The files of an archive by name, without its folder.
+type Files = Vec<(String, Vec<u8>)>;
+
+const MODEL: &str = "models/model.json";
+const WEIGHTS: &str = "data/weights/model_weights_config.json";
+const CONSTANTS: &str = "data/constants/model_constants_config.json";
+
+fn stored(name: &str) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/pt2/{name}.pt2"));
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn unpack(bytes: &[u8]) -> Files {
+    let mut zip = ZipArchive::new(Cursor::new(bytes)).unwrap();
+    (0..zip.len())
+        .map(|i| {
+            let mut entry = zip.by_index(i).unwrap();
+            let name = String::from_utf8(entry.name_raw().to_vec()).unwrap();
+            let mut data = Vec::new();
+            entry.read_to_end(&mut data).unwrap();
+            (name.split_once('/').unwrap().1.to_string(), data)
+        })
+        .collect()
+}
+
+fn pack(files: &Files, method: CompressionMethod) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, data) in files {
+        zip.start_file(format!("m/{name}"), SimpleFileOptions::default().compression_method(method)).unwrap();
+        zip.write_all(data).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn read(bytes: &[u8]) -> Result<Module, FormatError> {
+    let context = ngc_dialects::context();
+    let module = import(&context, Cursor::new(bytes), &ImportOptions::default())?;
+    verify(&context, &module).unwrap();
+    Ok(module)
+}
+
+/// The small classifier, changed.
+fn changed(change: impl FnOnce(&mut Files)) -> Result<Module, FormatError> {
+    let mut files = unpack(&stored("mlp"));
+    change(&mut files);
+    read(&pack(&files, CompressionMethod::Stored))
+}
+
+fn file<'a>(files: &'a mut Files, name: &str) -> &'a mut Vec<u8> {
+    &mut files.iter_mut().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name}")).1
+}
+
+fn with_json(name: &str, change: impl FnOnce(&mut Value)) -> Result<Module, FormatError> {
+    changed(|files| {
+        let data = file(files, name);
+        let mut json: Value = serde_json::from_slice(data).unwrap();
+        change(&mut json);
+        *data = serde_json::to_vec(&json).unwrap();
+    })
+}
+
+fn with_graph(change: impl FnOnce(&mut Value)) -> Result<Module, FormatError> {
+    with_json(MODEL, |json| change(&mut json["graph_module"]["graph"]))
+}
+
+fn with_weight(change: impl FnOnce(&mut Value)) -> Result<Module, FormatError> {
+    with_json(WEIGHTS, |json| change(&mut json["config"]["fc2.weight"]))
+}
+
+#[track_caller]
+fn invalid(result: Result<Module, FormatError>, text: &str) {
+    match result {
+        Err(FormatError::Invalid(found)) => assert!(found.contains(text), "{found}"),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("it was read"),
+    }
+}
+
+#[track_caller]
+fn unsupported(result: Result<Module, FormatError>, text: &str) {
+    match result {
+        Err(FormatError::Unsupported(found)) => assert!(found.contains(text), "{found}"),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("it was read"),
+    }
+}
+
+fn body(module: &Module) -> &Body {
+    module.body.body(module.symbol("main").unwrap()).unwrap()
+}
+
+#[test]
+fn an_import_keeps_names_places_and_extents() {
+    let module = read(&stored("mlp")).unwrap();
+    let options = PrintOptions { debuginfo: true, ..PrintOptions::default() };
+    let text = print_module(&module, &options);
+    for part in [
+        "tensor<?x4xf32> {ng.dim_range = [[1, 64], [4, 4]]",
+        "ng.dims = [\"s77\", \"\"]",
+        "loc(\"fc1/linear\"(",
+        "loc(\"make_pt2.py\":",
+        "loc(\"fc2.weight\")",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn tied_weights_are_one_constant() {
+    let module = read(&stored("mlp")).unwrap();
+    let constants = |elements: usize| {
+        let body = body(&module);
+        let of = |op| {
+            body.name(op) == "ng.constant"
+                && body.ty(body.result(op, 0)).static_shape().unwrap().len() == elements
+        };
+        body.walk().into_iter().filter(|&op| of(op)).count()
+    };
+    // fc1.weight and fc2.weight; `tied` is the former.
+    assert!(constants(2) <= 3);
+    let image = read(&stored("image")).unwrap();
+    let bytes: usize = image.resources.values().map(|b| b.bytes.len()).sum();
+    assert!(bytes > 0 && bytes < stored("image").len());
+}
+
+#[test]
+fn deflated_archives_are_read() {
+    let packed = pack(&unpack(&stored("mlp")), CompressionMethod::Deflated);
+    let text = |bytes: &[u8]| print_module(&read(bytes).unwrap(), &PrintOptions::default());
+    assert_eq!(text(&packed), text(&stored("mlp")));
+}
+
+#[test]
+fn other_files_are_named() {
+    invalid(read(b""), "no PyTorch archive");
+    invalid(read(b"module { }"), "no PyTorch archive");
+    unsupported(read(b"\x80\x02}q\x00."), "pickled file of torch.save");
+    let archive = |name: &str| read(&pack(&vec![(name.into(), b"{}".to_vec())], CompressionMethod::Stored));
+    unsupported(archive("serialized_exported_program.json"), "before 2.7");
+    unsupported(archive("data.pkl"), "does not unpickle");
+    unsupported(archive("constants.pkl"), "TorchScript");
+    invalid(archive("other"), "archive_format");
+    unsupported(changed(|files| *file(files, "archive_version") = b"7".to_vec()), "archive_version: '7'");
+    unsupported(changed(|files| *file(files, "byteorder") = b"big".to_vec()), "byteorder: 'big'");
+    unsupported(with_json(MODEL, |json| json["schema_version"]["major"] = json!(7)), "schema version 7.");
+    unsupported(
+        changed(|files| files.push(("models/other.json".into(), b"{}".to_vec()))),
+        "several programs",
+    );
+    invalid(changed(|files| files.retain(|(name, _)| name != MODEL)), "'models/' is empty");
+    unsupported(
+        changed(|files| {
+            files.retain(|(name, _)| name != MODEL);
+            files.push(("data/aotinductor/model/a.so".into(), vec![1]));
+        }),
+        "AOTInductor",
+    );
+    unsupported(changed(|files| files.push(("data/weights/model.pt".into(), vec![1]))), "pickled");
+}
+
+#[test]
+fn truncated_archives_are_refused() {
+    let bytes = stored("mlp");
+    for length in (0..bytes.len()).step_by(997).chain([bytes.len() - 1]) {
+        assert!(matches!(read(&bytes[..length]), Err(FormatError::Invalid(_))), "{length} bytes");
+    }
+}
+
+#[test]
+fn damaged_data_are_noticed() {
+    let mut bytes = stored("mlp");
+    let files = unpack(&bytes);
+    let weight = &files.iter().find(|(name, _)| name == "data/weights/weight_0").unwrap().1;
+    let at = bytes.windows(weight.len()).position(|w| w == weight).unwrap();
+    bytes[at] ^= 1;
+    invalid(read(&bytes), "weight_0");
+}
+
+#[test]
+fn names_do_not_leave_the_archive() {
+    for name in ["../evil", "a/../../evil", "a\\b"] {
+        invalid(changed(|files| files.push((name.into(), vec![0]))), "leads out of the archive");
+    }
+    for name in ["../../models/model.json", "/etc/passwd", "", ".."] {
+        invalid(with_weight(|weight| weight["path_name"] = json!(name)), "leads out of its folder");
+    }
+}
+
+#[test]
+fn weights_must_be_there_and_fit() {
+    invalid(changed(|files| files.retain(|(name, _)| name != "data/weights/weight_0")), "weight_0");
+    invalid(changed(|files| files.retain(|(name, _)| name != WEIGHTS)), "model_weights_config.json");
+    invalid(changed(|files| files.retain(|(name, _)| name != CONSTANTS)), "model_constants_config.json");
+    invalid(
+        with_json(WEIGHTS, |json| drop(json["config"].as_object_mut().unwrap().remove("fc2.weight"))),
+        "'fc2.weight'",
+    );
+    unsupported(with_weight(|weight| weight["use_pickle"] = json!(true)), "pickled");
+    let meta =
+        |field: &'static str, value: Value| with_weight(move |weight| weight["tensor_meta"][field] = value);
+    let int = |n: i64| json!({ "as_int": n });
+    invalid(meta("storage_offset", int(1)), "do not fit in");
+    invalid(meta("storage_offset", int(i64::MAX)), "do not fit in");
+    invalid(meta("storage_offset", int(-1)), "a storage_offset of -1");
+    invalid(meta("strides", json!([int(1 << 62), int(1)])), "do not fit in");
+    invalid(meta("strides", json!([int(8)])), "have the strides");
+    invalid(meta("sizes", json!([int(1 << 40), int(1 << 40)])), "too many bytes");
+    invalid(meta("sizes", json!([int(2), int(8)])), "the program declares tensor<4x8xf32>");
+    invalid(meta("sizes", json!([int(-4), int(8)])), "a size of -4");
+    invalid(meta("dtype", json!(99)), "element type 99");
+    unsupported(meta("dtype", json!(1)), "torch.uint8");
+    unsupported(meta("dtype", json!(10)), "torch.complex64");
+    unsupported(meta("layout", json!(1)), "a sparse tensor");
+    // One element, repeated to a gigabyte.
+    let huge = with_weight(|weight| {
+        weight["tensor_meta"]["sizes"] = json!([int(1 << 28), int(1)]);
+        weight["tensor_meta"]["strides"] = json!([int(0), int(0)]);
+    });
+    unsupported(huge, "repeat");
+}
+
+#[test]
+fn bombs_do_not_unfold() {
+    let zeros = |name: &str, size: usize| {
+        let mut files = unpack(&stored("mlp"));
+        *file(&mut files, name) = vec![b' '; size];
+        read(&pack(&files, CompressionMethod::Deflated))
+    };
+    unsupported(zeros(MODEL, (256 << 20) + 1), "at most");
+    unsupported(zeros("archive_format", 100), "at most");
+    // A file that says it is longer than it is.
+    let mut bytes = stored("mlp");
+    let end = bytes.len();
+    let central = bytes.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
+    bytes[central + 24..central + 28].copy_from_slice(&(1u32 << 30).to_le_bytes());
+    assert_eq!(bytes.len(), end);
+    assert!(matches!(read(&bytes), Err(FormatError::Invalid(_))));
+}
+
+fn node<'a>(graph: &'a mut Value, target: &str) -> &'a mut Value {
+    let nodes = graph["nodes"].as_array_mut().unwrap();
+    nodes.iter_mut().find(|n| n["target"].as_str().unwrap().contains(target)).unwrap()
+}
+
+#[test]
+fn broken_graphs_are_refused() {
+    let target = |name: &'static str| with_graph(move |g| node(g, "aten.relu")["target"] = json!(name));
+    unsupported(
+        target("torch.ops.aten.fft_fft.default"),
+        "node 2 'relu' (aten.fft_fft.default): this operator",
+    );
+    unsupported(target("torch.ops.mine.relu.default"), "(mine.relu.default): this operator");
+    unsupported(target("torch.ops.aten.relu_.default"), "run_decompositions");
+    let input = |arg: Value| with_graph(move |g| node(g, "aten.relu")["inputs"][0]["arg"] = arg);
+    invalid(input(json!({"as_tensor": {"name": "nobody"}})), "no earlier node defines 'nobody'");
+    // Its own result, and a later one.
+    invalid(input(json!({"as_tensor": {"name": "relu"}})), "no earlier node defines 'relu'");
+    invalid(input(json!({"as_tensor": {"name": "log_softmax"}})), "no earlier node defines");
+    invalid(input(json!({"as_int": 1})), "argument 'self' must be a tensor");
+    invalid(input(json!({"as_what": 1})), "unknown variant");
+    invalid(with_graph(|g| node(g, "aten.relu")["inputs"] = json!([])), "argument 'self' is missing");
+    let more = |g: &mut Value| {
+        let inputs = node(g, "aten.relu")["inputs"].as_array_mut().unwrap();
+        inputs.push(json!({"name": "extra", "arg": {"as_int": 1}, "kind": 1}));
+    };
+    unsupported(with_graph(more), "argument 'extra'");
+    let twice = |g: &mut Value| {
+        let relu = node(g, "aten.relu").clone();
+        g["nodes"].as_array_mut().unwrap().insert(0, relu);
+    };
+    invalid(with_graph(twice), "no earlier node defines");
+    let declared = |sizes: Value| with_graph(move |g| g["tensor_values"]["relu"]["sizes"] = sizes);
+    invalid(declared(json!([{"as_int": 3}])), "'relu' is declared tensor<3xf32>");
+    invalid(declared(json!([{"as_int": -3}, {"as_int": 8}])), "an extent of -3");
+    invalid(with_graph(|g| g["tensor_values"]["relu"]["dtype"] = json!(8)), "is declared tensor<?x8xf64>");
+    invalid(
+        with_graph(|g| drop(g["tensor_values"].as_object_mut().unwrap().remove("relu"))),
+        "tensor_values does not have 'relu'",
+    );
+}
+
+#[test]
+fn huge_extents_are_refused() {
+    let sizes = json!([{"as_int": 1u64 << 62}, {"as_int": 1u64 << 62}]);
+    let huge = with_graph(|g| {
+        for value in g["tensor_values"].as_object_mut().unwrap().values_mut() {
+            value["sizes"] = sizes.clone();
+        }
+    });
+    assert!(huge.is_err());
+}
+
+#[test]
+fn state_that_matters_is_refused() {
+    let outputs = |specs: Value| {
+        with_json(MODEL, move |json| {
+            let list = json["graph_module"]["signature"]["output_specs"].as_array_mut().unwrap();
+            list.push(specs);
+        })
+    };
+    let mutation =
+        |name: &str| outputs(json!({"buffer_mutation": {"arg": {"name": "relu"}, "buffer_name": name}}));
+    unsupported(mutation("scale"), "it changes the buffer 'scale'");
+    // Nothing reads the count of batches.
+    mutation("norm.num_batches_tracked").unwrap();
+    unsupported(
+        outputs(json!({"user_input_mutation": {"arg": {"name": "relu"}, "user_input_name": "x"}})),
+        "it changes its input 'x'",
+    );
+    unsupported(outputs(json!({"token": {}})), "effects");
+}
+
+#[test]
+fn extents_that_nobody_has_are_refused() {
+    // A view that takes two unknown extents apart.
+    let view = |g: &mut Value| {
+        let symbol = |name: &str| json!({"as_expr": {"expr_str": format!("Symbol('{name}')"), "hint": null}});
+        let relu = node(g, "aten.relu");
+        relu["target"] = json!("torch.ops.aten.view.default");
+        g["tensor_values"]["relu"]["sizes"] = json!([symbol("s77"), symbol("a"), symbol("b")]);
+    };
+    assert!(matches!(with_graph(view), Err(FormatError::Unsupported(_))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(2015), ..ProptestConfig::default() })]
+
+    /// Whatever stands in a file, it is read or refused.
+    #[test]
+    fn no_bytes_make_it_panic(which in 0usize..4, cut in any::<prop::sample::Index>(), edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)) {
+        let mut bytes = stored(["mlp", "attention", "image", "recurrent"][which]);
+        for (at, value) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        if which == 0 {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let _ = read(&bytes);
+    }
+
+    /// Numbers and words of the program exchanged for others.
+    #[test]
+    fn no_program_makes_it_panic(which in 0usize..4, edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12), 1..6)) {
+        let name = ["mlp", "attention", "image", "recurrent"][which];
+        let mut files = unpack(&stored(name));
+        let mut json: Value = serde_json::from_slice(file(&mut files, MODEL)).unwrap();
+        let graph = &mut json["graph_module"]["graph"];
+        let mut leaves = Vec::new();
+        for part in ["nodes", "tensor_values"] {
+            collect(&graph[part], format!("/graph_module/graph/{part}"), &mut leaves);
+        }
+        let values = [
+            json!(0), json!(1), json!(-1), json!(7), json!(i64::MAX), json!(i64::MIN), json!(1e308), json!("x"),
+            json!("Infinity"), json!(null), json!([]), json!(true),
+        ];
+        for (at, value) in edits {
+            *json.pointer_mut(&leaves[at.index(leaves.len())]).unwrap() = values[value].clone();
+        }
+        *file(&mut files, MODEL) = serde_json::to_vec(&json).unwrap();
+        let _ = read(&pack(&files, CompressionMethod::Stored));
+    }
+}
+
+/// The places of all values that hold no others, but for what is only said for people.
+fn collect(value: &Value, place: String, leaves: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            let told = |k: &str| !matches!(k, "metadata" | "device" | "requires_grad" | "kind");
+            map.iter().filter(|(k, _)| told(k)).for_each(|(k, v)| collect(v, format!("{place}/{k}"), leaves));
+        }
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(i, v)| collect(v, format!("{place}/{i}"), leaves));
+        }
+        _ => leaves.push(place),
+    }
+}
