@@ -241,10 +241,18 @@ fn what_pytorch_says_of_a_node_becomes_its_location() {
     let Some(Attr::Dict(metadata)) = module.attrs.get("onnx.metadata") else { panic!("{text}") };
     assert_eq!(metadata.get("author").and_then(Attr::as_str), Some("me"));
 
+    // What ngc wrote of an op's origin comes back.
+    let mut exp = node("Exp", &["x"], &["y"]);
+    exp.metadata_props = vec![entry("ngc.loc", "loc(callsite(\"a\"(\"m.py\":3:4) at \"b\"))")];
+    let module = read(&model(vec![exp])).unwrap();
+    let text = print_module(&module, &PrintOptions { debuginfo: true, ..PrintOptions::default() });
+    assert!(text.contains("\"m.py\":3:4") && text.contains("callsite("), "{text}");
+
     // Whatever else stands there is kept as it is.
     for odd in ["", "File \"", "File \"a\", line 99999999999", "File \"a\", line 0, in b"] {
         let mut exp = node("Exp", &["x"], &["y"]);
-        exp.metadata_props = vec![entry("pkg.torch.onnx.stack_trace", odd), entry("", "")];
+        exp.metadata_props =
+            vec![entry("pkg.torch.onnx.stack_trace", odd), entry("", ""), entry("ngc.loc", odd)];
         read(&model(vec![exp])).unwrap();
     }
 }

@@ -108,7 +108,7 @@ impl<'a> Graph<'a> {
                 ));
             }
         }
-        let mut loc = location::of(proto);
+        let mut loc = location::of(self.function.context, proto);
         if let Some(caller) = &self.scope()?.caller {
             loc = Loc::explicit(LocKind::CallSite(loc, caller.clone()));
         }

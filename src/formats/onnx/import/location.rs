@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use ngc_ir::{Attr, AttrDict, Ident, Loc, LocKind};
+use ngc_ir::text::parse_attribute;
+use ngc_ir::{Attr, AttrDict, Context, Ident, Loc, LocKind, Sources};
 
 use super::super::proto::{NodeProto, StringStringEntryProto};
 
 /// The key under which PyTorch's exporter keeps the Python stack of a node.
 const STACK_TRACE: &str = "pkg.torch.onnx.stack_trace";
+
+/// The key under which ngc's own exporter keeps the location of an op.
+const LOCATION: &str = "ngc.loc";
 
 /// The name of a node, or of its first output.
 pub(super) fn name(node: &NodeProto) -> &str {
@@ -17,15 +21,28 @@ pub(super) fn name(node: &NodeProto) -> &str {
     }
 }
 
-/// The location of a node: its name; within it, if the node has metadata, the source line that they tell, fused with
-/// all of them.
-pub(super) fn of(node: &NodeProto) -> Loc {
+/// The location of a node: that of the op that it was made from, if it says so; else its name; within it, if the node
+/// has metadata, the source line that they tell, fused with all of them.
+pub(super) fn of(context: &Context, node: &NodeProto) -> Loc {
+    if let Some(loc) = written(context, node) {
+        return loc;
+    }
     let source = source_line(&node.metadata_props).unwrap_or_default();
     let within = match metadata(&node.metadata_props) {
         Some(attrs) => Loc::explicit(LocKind::Fused(Some(Attr::Dict(attrs)), vec![source])),
         None => source,
     };
     Loc::explicit(LocKind::Name(Arc::from(name(node)), within))
+}
+
+fn written(context: &Context, node: &NodeProto) -> Option<Loc> {
+    let entry = node.metadata_props.iter().find(|e| e.key.as_deref() == Some(LOCATION))?;
+    let mut sources = Sources::new();
+    let file = sources.add(LOCATION, entry.value.as_deref()?, 1);
+    match parse_attribute(context, &sources, file) {
+        Ok(Attr::Loc(loc)) => Some(loc),
+        _ => None,
+    }
 }
 
 /// Named values of the writer as a dictionary; absent where there is none.

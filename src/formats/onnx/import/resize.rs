@@ -15,7 +15,7 @@ const MAX_EXTENT: f64 = (1 << 20) as f64;
 const MAX_TAPS: usize = 64;
 
 /// As are more elements of all sums along a dimension.
-const MAX_TERMS: usize = 1 << 22;
+const MAX_TERMS: usize = 1 << 21;
 
 /// How places of the result lie in the input.
 struct Sampling<'a> {
