@@ -21,6 +21,7 @@ use ngc_ir::{AttrDict, Body, Builder, Context, Loc, Module, OpState, Type, Value
 use ngc_numerics::spread::bits_of_error;
 use ngc_numerics::{Evaluator, Format, Mode, Spread, Tensor};
 use ngc_passes::REGISTRY;
+use ngc_passes::rewrite::report::Exchange;
 
 use points::{Points, draw};
 use suite::{Argument, Formula, arguments, formulas, function};
@@ -33,6 +34,10 @@ pub struct Measured {
     pub spreads: [Spreaded; 2],
     /// Rules that were applied, in order, each once.
     pub rules: Vec<String>,
+    /// Whether points decided, and not bounds alone.
+    pub sampled: bool,
+    /// Rules that a second run of the pipeline applied.
+    pub again: Vec<String>,
     /// What the pipeline took.
     pub time: Duration,
 }
@@ -88,6 +93,12 @@ fn bits_of_error_before_and_after() {
         .map(|m| m.formula.name)
         .collect();
     assert!(unequal.is_empty(), "another function over the reals: {unequal:#?}");
+    let changed: Vec<String> = measured
+        .iter()
+        .filter(|m| !m.again.is_empty())
+        .map(|m| format!("{}: {:?}", m.formula.name, m.again))
+        .collect();
+    assert!(changed.is_empty(), "a second run changes {changed:#?}");
     let worse: Vec<&str> = measured.iter().filter(|m| table::is_worse(m)).map(|m| m.formula.name).collect();
     assert!(worse.is_empty(), "worse by more than a bit: {worse:#?}");
 }
@@ -96,8 +107,10 @@ fn measure(context: &Context, formula: Formula, module: Module, options: &str, c
     let known = arguments(&module);
     let mut after = module.clone();
     let start = Instant::now();
-    let rules = stabilize(context, &mut after, options, formula.name);
+    let (rules, _) = stabilize(context, &mut after, options, formula.name, false);
     let time = start.elapsed();
+    let (_, sampled) = stabilize(context, &mut module.clone(), options, formula.name, true);
+    let (again, _) = stabilize(context, &mut after.clone(), options, formula.name, false);
     if std::env::var_os("NGC_VERBOSE").is_some() {
         println!("{}", print_module(&after, &PrintOptions::default()));
     }
@@ -115,7 +128,7 @@ fn measure(context: &Context, formula: Formula, module: Module, options: &str, c
             programs.each_ref().map(|p| p.evaluate(context, &known, &points.at).unwrap_or_else(|e| fail(e)));
         compare(&known, format, &points, &found, &after_real)
     });
-    Measured { formula, spreads, rules, time }
+    Measured { formula, spreads, rules, sampled, again, time }
 }
 
 fn body<'m>(module: &'m Module, name: &str) -> &'m Body {
@@ -127,22 +140,32 @@ fn result_format(body: &Body) -> Format {
     body.ty(body.operands(end)[0]).format().expect("a formula is a number")
 }
 
-/// Runs the named pipeline; the rules that it applied.
-fn stabilize(context: &Context, module: &mut Module, options: &str, name: &str) -> Vec<String> {
+/// Runs the named pipeline; the rules that it applied, and whether points decided, which only `figures` tell.
+fn stabilize(
+    context: &Context,
+    module: &mut Module,
+    options: &str,
+    name: &str,
+    figures: bool,
+) -> (Vec<String>, bool) {
     let named = REGISTRY.pipeline("stabilize").expect("it is registered");
     let mut pipeline = Pipeline::named(&REGISTRY, named, options).unwrap_or_else(|e| panic!("{e}"));
     // The precondition is not called by anything public.
     pipeline.steps.retain(|step| step.pass.name() != "symbol-dce");
-    let run = PassManager::new(context).run(&pipeline, module);
+    let exchange = Exchange { figures, ..Exchange::default() };
+    let mut manager = PassManager::new(context);
+    manager.supplies.push(&exchange);
+    let run = manager.run(&pipeline, module);
     assert!(run.failure.is_none(), "{name}: {:?}", run.failure.map(|f| f.diagnostics));
-    let mut rules = Vec::new();
+    let (mut rules, mut sampled) = (Vec::new(), false);
     for remark in run.report.remarks.iter().filter(|r| r.kind == RemarkKind::Passed && r.pass == "stabilize")
     {
         if !rules.contains(&remark.rule) {
             rules.push(remark.rule.clone());
         }
+        sampled |= remark.args.iter().any(|(name, _)| name.starts_with("estimated-bits"));
     }
-    rules
+    (rules, sampled)
 }
 
 /// A function of scalars as one of as many points as it is evaluated at.
