@@ -77,7 +77,9 @@ pub fn instantiate(graph: &mut dyn Terms, pattern: &Pattern, with: &Replacement<
             Some(Bound::Term(t)) => Ok(*t),
             _ => Err(format!("?{name} is not a term")),
         },
-        Pattern::Number(..) | Pattern::Computed(..) => Err("a constant alone has no format".into()),
+        Pattern::Number(..) | Pattern::Rounded(..) | Pattern::Computed(..) => {
+            Err("a constant alone has no format".into())
+        }
         Pattern::Rational(..) => Err("rational(...) is a whole right side".into()),
     }
 }
@@ -92,7 +94,7 @@ fn instantiate_op(
     let mut operands: SmallVec<[Option<Term>; 2]> = SmallVec::new();
     for arg in &pattern.args {
         operands.push(match arg {
-            Pattern::Number(..) | Pattern::Computed(..) => None,
+            Pattern::Number(..) | Pattern::Rounded(..) | Pattern::Computed(..) => None,
             _ => Some(instantiate(graph, arg, with)?),
         });
     }
@@ -100,7 +102,7 @@ fn instantiate_op(
     let bound = || {
         with.bindings.iter().find_map(|(_, bound)| match bound {
             Bound::Term(t) => graph.ty(*t).format(),
-            Bound::Attr(_) => None,
+            Bound::Attr(_) | Bound::Absent => None,
         })
     };
     let beside = operands.iter().flatten().find_map(|&t| graph.ty(t).format()).or_else(bound);
@@ -109,6 +111,7 @@ fn instantiate_op(
         terms.push(match (operand, arg) {
             (Some(t), _) => *t,
             (None, Pattern::Number(n, _)) => number(graph, *n, beside)?,
+            (None, Pattern::Rounded(n, ..)) => number(graph, beside.map_or(*n, |f| f.round(*n)), beside)?,
             (None, Pattern::Computed(e, _)) => match Env::new(graph, with.bindings).eval(e)? {
                 Val::Number(n) => number(graph, n, beside)?,
                 other => return Err(format!("{other:?} is not a number")),
@@ -123,6 +126,7 @@ fn instantiate_op(
         let value = match e {
             Expr::Var(v, _) => match with.bindings.get(*v) {
                 Some(Bound::Attr(a)) => Some(a.clone()),
+                Some(Bound::Absent) => None,
                 _ => return Err(format!("?{v} is not an attribute")),
             },
             _ => attr(&Env::new(graph, with.bindings).eval(e)?, kind)?,

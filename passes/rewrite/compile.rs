@@ -8,7 +8,7 @@ use ngc_ir::{Context, Diagnostic, Diagnostics, Ident};
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::conditions::FUNCTIONS;
-use super::rule::{Expr, Label, OpPattern, Pattern, Rule};
+use super::rule::{Expr, Infix, Label, OpPattern, Pattern, Rule, Side};
 
 /// The category of rules that add spellings while matching and are never applied by themselves.
 pub const NORMAL_FORM: &str = "normal-form";
@@ -175,8 +175,16 @@ fn compile(context: &Context, rule: Rule) -> Result<CompiledRule, Diagnostics> {
         let message = "a rule that computes constants is error-bounded, for the constant is rounded";
         check.errors.error(rule.loc.clone(), message);
     }
+    let rounded = rule.left.exact().is_some();
+    if rounded && (rule.label != Label::ErrorBounded || !rule.bounds.iter().any(|b| b.of == Side::Difference)) {
+        let message = "a rule that recognises rounded constants is error-bounded, and states 'bound difference <= ...'";
+        check.errors.error(rule.loc.clone(), message);
+    }
     for condition in rule.conditions.iter().chain(&rule.benefits) {
         check.expr(condition);
+    }
+    for bound in &rule.bounds {
+        check.bound(&bound.at_most, &bound.loc);
     }
     if check.errors.has_errors() {
         return Err(check.errors);
@@ -238,7 +246,7 @@ impl Check<'_> {
             Pattern::Var(name, _) | Pattern::Const(name, _) => {
                 self.bound.insert(*name);
             }
-            Pattern::Number(..) => {}
+            Pattern::Number(..) | Pattern::Rounded(..) => {}
             Pattern::Computed(_, loc) => {
                 self.errors.error(loc.clone(), "const(...) makes a constant; on the left write ?c : const");
             }
@@ -271,6 +279,9 @@ impl Check<'_> {
         match pattern {
             Pattern::Var(name, loc) | Pattern::Const(name, loc) => self.variable(*name, loc),
             Pattern::Number(..) => {}
+            Pattern::Rounded(_, _, loc) => {
+                self.errors.error(loc.clone(), "rounded(...) recognises a constant; on the right write its term");
+            }
             Pattern::Computed(e, _) => self.expr(e),
             Pattern::Rational(_, loc) => {
                 self.errors.error(loc.clone(), "rational(...) must be the whole right side");
@@ -286,6 +297,28 @@ impl Check<'_> {
     fn variable(&mut self, name: Ident, loc: &ngc_ir::Loc) {
         if !self.bound.contains(&name) {
             self.errors.error(loc.clone(), format!("variable ?{name} is not bound by the left side"));
+        }
+    }
+
+    /// An expression of one element.
+    fn bound(&mut self, e: &Expr, loc: &ngc_ir::Loc) {
+        match e {
+            Expr::Number(_) => {}
+            Expr::Var(name, loc) => self.variable(*name, loc),
+            Expr::Word(w) if matches!(w.as_str(), "u" | "left" | "right") => {}
+            Expr::Neg(e) => self.bound(e, loc),
+            Expr::Binary(Infix::Add | Infix::Sub | Infix::Mul | Infix::Div, a, b) => {
+                self.bound(a, loc);
+                self.bound(b, loc);
+            }
+            Expr::Call(name, args, _) if matches!(name.as_str(), "abs" | "sqrt") && args.len() == 1 => {
+                self.bound(&args[0], loc);
+            }
+            Expr::Call(..) => self.expr(e),
+            _ => {
+                let message = format!("'{e}' is not a number; a bound is made of u, left, right and inputs");
+                self.errors.error(loc.clone(), message);
+            }
         }
     }
 
@@ -388,6 +421,7 @@ fn alike(a: &Pattern, b: &Pattern) -> bool {
     match (a, b) {
         (Pattern::Var(x, _), Pattern::Var(y, _)) | (Pattern::Const(x, _), Pattern::Const(y, _)) => x == y,
         (Pattern::Number(x, _), Pattern::Number(y, _)) => x == y,
+        (Pattern::Rounded(x, ..), Pattern::Rounded(y, ..)) => x == y,
         (Pattern::Op(x), Pattern::Op(y)) => {
             x.op == y.op
                 && x.bind == y.bind

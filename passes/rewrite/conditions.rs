@@ -18,6 +18,8 @@ pub enum Bound {
     Term(Term),
     /// An attribute.
     Attr(Attr),
+    /// An attribute that is left out.
+    Absent,
 }
 
 /// The variables of a match.
@@ -120,6 +122,7 @@ impl<'e> Env<'e> {
             }),
             Expr::Var(name, _) => match self.bindings.get(*name) {
                 Some(Bound::Attr(attr)) => val(attr).ok_or_else(|| format!("?{name} has no value here")),
+                Some(Bound::Absent) => Ok(Val::Absent),
                 Some(Bound::Term(_)) => Err(format!("?{name} is a term, not a number")),
                 None => Err(format!("?{name} is not bound")),
             },
@@ -437,11 +440,14 @@ pub fn attr(value: &Val, kind: AttrKind) -> Result<Option<Attr>, String> {
     }))
 }
 
-/// Whether an attribute is what the expression of a pattern says, binding its variables.
+/// Whether an attribute is what the expression of a pattern says, binding its variables. A variable also stands for one
+/// that is left out.
 pub fn unify(e: &Expr, value: Option<&Attr>, bindings: &mut Bindings) -> bool {
     let number_is = |n: f64| value.and_then(Attr::as_float) == Some(n);
     match e {
-        Expr::Var(name, _) => value.is_some_and(|v| bindings.bind(*name, Bound::Attr(v.clone()))),
+        Expr::Var(name, _) => {
+            bindings.bind(*name, value.map_or(Bound::Absent, |value| Bound::Attr(value.clone())))
+        }
         Expr::Number(n) => number_is(*n),
         Expr::Neg(inner) => matches!(**inner, Expr::Number(n) if number_is(-n)),
         Expr::Word(w) => value.and_then(val).is_some_and(|v| match v {

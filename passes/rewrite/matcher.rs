@@ -11,7 +11,7 @@ use super::apply::{Refusal, Replacement, replace};
 use super::compile::{CompiledRule, RuleSet};
 use super::conditions::{Bindings, Bound, unify};
 use super::graph::{Graph, Term, Terms, Views, is_default};
-use super::rule::{OpPattern, Pattern};
+use super::rule::{OpPattern, Pattern, is_rounding};
 
 /// How many normal-form rules may follow one another in a view.
 const MAX_VIEWS: usize = 3;
@@ -92,6 +92,11 @@ impl Matcher<'_, '_> {
             Pattern::Var(name, _) => bound(*name),
             Pattern::Const(name, _) if self.graph.uniform(term).is_some() => bound(*name),
             Pattern::Number(n, _) if self.graph.uniform(term) == Some(*n) => vec![m.clone()],
+            Pattern::Rounded(n, ..) => {
+                let format = self.graph.ty(term).format();
+                let constant = self.graph.uniform(term).zip(format);
+                if constant.is_some_and(|(c, f)| is_rounding(c, *n, f)) { vec![m.clone()] } else { Vec::new() }
+            }
             Pattern::Op(op) => self.op(op, term, m, views),
             _ => Vec::new(),
         }

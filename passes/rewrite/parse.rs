@@ -7,9 +7,10 @@ use pest::Parser;
 use pest::error::InputLocation;
 use pest::iterators::Pair;
 use pest::pratt_parser::{Assoc, Op, PrattParser};
+use rug::Float;
 
 use self::grammar::{Rule as Node, RulesParser};
-use super::rule::{Expr, Infix, Label, OpPattern, Pattern, Rule};
+use super::rule::{Expr, Infix, Label, OpPattern, Pattern, Rule, Side, Stated};
 
 #[allow(missing_docs)]
 mod grammar {
@@ -76,7 +77,7 @@ fn describe(node: &Node) -> String {
         Node::rule_name => "a rule name (lower case, with hyphens)".into(),
         Node::word => "a category or label".into(),
         Node::arrow => "'=>' or '<=>'".into(),
-        Node::clause | Node::clause_kind => "'where' or 'when'".into(),
+        Node::clause | Node::clause_kind => "'where', 'when' or 'bound'".into(),
         Node::pattern | Node::op | Node::op_name => "a term".into(),
         Node::variable => "a variable such as ?x".into(),
         Node::number => "a number".into(),
@@ -97,6 +98,30 @@ fn describe(node: &Node) -> String {
         Node::call | Node::function | Node::name => "a name".into(),
         other => format!("{other:?}").replace('_', " "),
     }
+}
+
+/// The value of a term without variables.
+fn closed(term: &Pattern) -> Option<Float> {
+    const BITS: u32 = 200;
+    let op = match term {
+        Pattern::Number(n, _) => return Some(Float::with_val(BITS, *n)),
+        Pattern::Op(op) if op.attrs.is_empty() => op,
+        _ => return None,
+    };
+    let args: Vec<Float> = op.args.iter().map(closed).collect::<Option<_>>()?;
+    Some(match (op.op.as_str(), &args[..]) {
+        ("ng.add", [a, b]) => Float::with_val(BITS, a + b),
+        ("ng.sub", [a, b]) => Float::with_val(BITS, a - b),
+        ("ng.mul", [a, b]) => Float::with_val(BITS, a * b),
+        ("ng.div", [a, b]) => Float::with_val(BITS, a / b),
+        ("ng.neg", [a]) => Float::with_val(BITS, -a),
+        ("ng.square", [a]) => a.clone().square(),
+        ("ng.sqrt", [a]) => a.clone().sqrt(),
+        ("ng.exp", [a]) => a.clone().exp(),
+        ("ng.log", [a]) => a.clone().ln(),
+        ("ng.acos", [a]) => a.clone().acos(),
+        _ => return None,
+    })
 }
 
 static PRECEDENCE: LazyLock<PrattParser<Node>> = LazyLock::new(|| {
@@ -167,6 +192,7 @@ impl Reader {
             both_ways: false,
             conditions: Vec::new(),
             benefits: Vec::new(),
+            bounds: Vec::new(),
             loc: Loc::Unknown,
             text: String::new(),
             file: String::new(),
@@ -204,12 +230,13 @@ impl Reader {
                 }
                 Node::clause => {
                     let mut inner = part.into_inner();
-                    let list = match inner.next().map(|kind| kind.as_str().to_string()).as_deref() {
-                        Some("when") => &mut rule.benefits,
-                        _ => &mut rule.conditions,
-                    };
+                    let kind = inner.next().map(|kind| kind.as_str().to_string());
                     for e in inner {
-                        list.push(self.expr(e)?);
+                        match kind.as_deref() {
+                            Some("bound") => rule.bounds.push(self.bound(e)?),
+                            Some("when") => rule.benefits.push(self.expr(e)?),
+                            _ => rule.conditions.push(self.expr(e)?),
+                        }
                     }
                 }
                 _ => {}
@@ -218,12 +245,35 @@ impl Reader {
         Ok(rule)
     }
 
+    /// `right <= 2 * u * abs(right)`.
+    fn bound(&self, pair: Parsed<'_>) -> Result<Stated, Diagnostic> {
+        let help = || self.error(&pair, "a bound is 'left', 'right' or 'difference' <= an expression");
+        match self.expr(pair.clone())? {
+            Expr::Binary(Infix::Le, of, at_most) => match *of {
+                Expr::Word(of) => {
+                    let of = Side::from_name(of.as_str()).ok_or_else(help)?;
+                    Ok(Stated { of, at_most: *at_most, loc: self.loc(&pair) })
+                }
+                _ => Err(help()),
+            },
+            _ => Err(help()),
+        }
+    }
+
     fn pattern(&self, pair: Parsed<'_>) -> Result<Pattern, Diagnostic> {
         let loc = self.loc(&pair);
         match pair.as_rule() {
             Node::variable => Ok(Pattern::Var(Ident::new(pair.as_str().trim_start_matches('?')), loc)),
             Node::constant => Ok(Pattern::Const(self.name(&self.child(&pair, 0)?), loc)),
             Node::number => Ok(Pattern::Number(self.number(&pair)?, loc)),
+            Node::rounded => {
+                let term = self.pattern(self.child(&self.child(&pair, 0)?, 0)?)?;
+                let value = closed(&term).ok_or_else(|| {
+                    let known = "numbers, add, sub, mul, div, neg, square, sqrt, exp, log and acos";
+                    self.error(&pair, format!("'rounded' takes a term of {known}"))
+                })?;
+                Ok(Pattern::Rounded(value.to_f64(), Box::new(term), loc))
+            }
             Node::computed => Ok(Pattern::Computed(self.expr(self.child(&pair, 0)?)?, loc)),
             Node::rational => {
                 let of = self.pattern(self.child(&self.child(&pair, 0)?, 0)?)?;

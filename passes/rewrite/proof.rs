@@ -126,7 +126,7 @@ fn instance(
             Ok(Val::Number(n)) => Pattern::Number(n, loc.clone()),
             _ => pattern.clone(),
         },
-        Pattern::Number(..) | Pattern::Rational(..) => pattern.clone(),
+        Pattern::Number(..) | Pattern::Rounded(..) | Pattern::Rational(..) => pattern.clone(),
         Pattern::Op(op) => {
             applied(op.op.as_str(), op.args.iter().map(|a| instance(a, terms, bindings, spell)).collect())
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ngc_ir::{Ident, Loc};
+use ngc_numerics::Format;
 
 /// A rule of a rule file.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Rule {
     pub conditions: Vec<Expr>,
     /// `when`: what makes the right side better.
     pub benefits: Vec<Expr>,
+    /// `bound`: what is stated of errors.
+    pub bounds: Vec<Stated>,
     /// Where it is written.
     pub loc: Loc,
     /// How it is written, without its doc comment.
@@ -69,6 +72,55 @@ impl Label {
     }
 }
 
+/// A stated bound of an error.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stated {
+    /// Of which error.
+    pub of: Side,
+    /// What it is at most, in units of the value.
+    pub at_most: Expr,
+    /// Where it is written.
+    pub loc: Loc,
+}
+
+impl fmt::Display for Stated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} <= {}", self.of.name(), self.at_most)
+    }
+}
+
+/// What a bound speaks of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The rounding errors of the left side.
+    Left,
+    /// The rounding errors of the right side.
+    Right,
+    /// The difference of the two over the reals.
+    Difference,
+}
+
+impl Side {
+    /// As written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Left => "left",
+            Side::Right => "right",
+            Side::Difference => "difference",
+        }
+    }
+
+    /// The inverse of [`name`](Side::name).
+    pub fn from_name(name: &str) -> Option<Side> {
+        [Side::Left, Side::Right, Side::Difference].into_iter().find(|s| s.name() == name)
+    }
+}
+
+/// Whether a constant of a format is a rounding of a number: within a unit roundoff of it.
+pub fn is_rounding(constant: f64, of: f64, format: Format) -> bool {
+    (constant - of).abs() <= format.unit_roundoff() * of.abs()
+}
+
 /// A term with variables.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pattern {
@@ -78,6 +130,9 @@ pub enum Pattern {
     Const(Ident, Loc),
     /// A constant of which all elements are exactly this number.
     Number(f64, Loc),
+    /// `rounded(e)`, on the left only: a constant of which all elements are a rounding of this number, which the closed
+    /// term gives exactly.
+    Rounded(f64, Box<Pattern>, Loc),
     /// `const(e)`, on the right only.
     Computed(Expr, Loc),
     /// `rational(...)`, a whole right side: the [normal form](super::rational) of a term.
@@ -113,6 +168,21 @@ impl Pattern {
     /// Number of ops.
     pub fn size(&self) -> usize {
         self.root().map_or(0, |op| 1 + op.args.iter().map(Pattern::size).sum::<usize>())
+    }
+
+    /// The term with the exact numbers in place of their roundings; nothing if it has none.
+    pub fn exact(&self) -> Option<Pattern> {
+        match self {
+            Pattern::Rounded(_, term, _) => Some((**term).clone()),
+            Pattern::Op(op) => {
+                let args: Vec<Option<Pattern>> = op.args.iter().map(Pattern::exact).collect();
+                args.iter().any(Option::is_some).then(|| {
+                    let args = args.into_iter().zip(&op.args).map(|(new, old)| new.unwrap_or(old.clone()));
+                    Pattern::Op(OpPattern { args: args.collect(), ..op.clone() })
+                })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -211,6 +281,7 @@ fn show(pattern: &Pattern, level: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result
     let op = match pattern {
         Pattern::Var(name, _) | Pattern::Const(name, _) => return write!(f, "{name}"),
         Pattern::Number(n, _) => return write!(f, "{n}"),
+        Pattern::Rounded(_, term, _) => return show(term, level, f),
         Pattern::Computed(e, _) => return write!(f, "({e})"),
         Pattern::Rational(..) => return f.write_str("one fraction"),
         Pattern::Op(op) => op,

@@ -21,7 +21,7 @@ use crate::rewrite::graph::{Term, Terms, is_default, normalized};
 use crate::rewrite::matcher::ROUNDING;
 use crate::rewrite::proof::Line;
 use crate::rewrite::rational::OPS;
-use crate::rewrite::rule::{OpPattern, Pattern};
+use crate::rewrite::rule::{OpPattern, Pattern, is_rounding};
 
 /// What ends the growth.
 #[derive(Clone, Copy, Debug)]
@@ -211,6 +211,11 @@ fn pattern(egraph: &Egraph<'_>, pattern: &Pattern, class: Id, so_far: &Partial) 
         Pattern::Var(name, _) => bound(*name),
         Pattern::Const(name, _) if uniform().is_some() => bound(*name),
         Pattern::Number(n, _) if uniform() == Some(*n) => vec![(so_far.clone(), Left::Class(class))],
+        Pattern::Rounded(n, ..) => {
+            let format = facts(egraph, class).and_then(|f| f.ty.format());
+            let fits = uniform().zip(format).is_some_and(|(c, f)| is_rounding(c, *n, f));
+            if fits { vec![(so_far.clone(), Left::Class(class))] } else { Vec::new() }
+        }
         Pattern::Op(inner) => op(egraph, inner, class, so_far.clone()),
         _ => Vec::new(),
     }

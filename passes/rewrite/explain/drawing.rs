@@ -53,6 +53,7 @@ impl Side<'_> {
             Pattern::Number(n, _) => return self.draw(&n.to_string(), "plaintext"),
             Pattern::Rational(..) => return self.draw("one fraction", "plaintext"),
             Pattern::Computed(e, _) => return self.draw(&format!("const({e})"), "plaintext"),
+            Pattern::Rounded(_, term, _) => return self.draw(&format!("rounded({term})"), "plaintext"),
             Pattern::Op(op) => op,
         };
         let name = op.op.as_str();

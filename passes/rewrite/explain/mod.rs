@@ -70,6 +70,12 @@ impl<'r> Explanation<'r> {
                 }
             }
         }
+        if !rule.bounds.is_empty() {
+            out.push_str("\nStated of every element, u the unit roundoff of its format:\n\n");
+            for bound in &rule.bounds {
+                let _ = writeln!(out, "- {}: at most `{}`", words::side(bound.of), bound.at_most);
+            }
+        }
         self.bound_markdown(&mut out);
         self.examples_markdown(&mut out);
         out
@@ -85,7 +91,7 @@ impl<'r> Explanation<'r> {
             .iter()
             .map(|(name, ty, range)| format!("?{name} in [{}, {}] ({ty})", range.lo, range.hi))
             .collect();
-        let _ = write!(out, "\nError bounds for {}:\n\n", inputs.join(", "));
+        let _ = write!(out, "\nError bounds that the analysis derives for {}:\n\n", inputs.join(", "));
         out.push_str("| side | absolute | relative | derivation: op (L towards its operands; Δ) error so far |\n|---|---|---|---|\n");
         for (name, side) in ["left", "right"].into_iter().zip(&bound.sides) {
             let _ = writeln!(
@@ -170,8 +176,12 @@ pub fn verified(report: &Report) -> String {
         0 => String::new(),
         n => format!(" ({n} within the rounding of its constants)"),
     };
+    let stated = match report.stated {
+        0 => String::new(),
+        n => format!(", within the stated ones {n}"),
+    };
     format!(
-        "by {}: {} points{rounded} of {} instances on {} shapes; values within their error bounds: {}; edges: {} of {}",
+        "by {}: {} points{rounded} of {} instances on {} shapes; values within their error bounds: {}{stated}; edges: {} of {}",
         report.established.name(),
         report.points,
         report.instances,

@@ -1,7 +1,7 @@
 //! Conditions in words.
 
 use crate::rewrite::conditions::FUNCTIONS;
-use crate::rewrite::rule::{Expr, Infix};
+use crate::rewrite::rule::{Expr, Infix, Side};
 
 /// A condition as a sentence without its full stop: `lo(?x) > 0` is "the lower end of the exact range of ?x is above 0".
 pub fn condition(e: &Expr) -> String {
@@ -29,6 +29,15 @@ pub fn condition(e: &Expr) -> String {
             _ => e.to_string(),
         },
         _ => e.to_string(),
+    }
+}
+
+/// What a stated bound speaks of.
+pub fn side(of: Side) -> &'static str {
+    match of {
+        Side::Left => "the error of the left side",
+        Side::Right => "the error of the right side",
+        Side::Difference => "the difference of the sides over the reals, by the rounding of constants on the left",
     }
 }
 

@@ -5,11 +5,8 @@ use ngc_ir::Context;
 use ngc_numerics::{Evaluator, Mode};
 use rug::Float;
 
-use super::instance::{BITS, Instance, module, reals};
+use super::instance::{Instance, REFERENCES, module, reals};
 use crate::analysis::error::Errors;
-
-/// Precisions of the exact values; a bound is violated when it is at each of them.
-const REFERENCES: [u32; 3] = [BITS, 4_000, 60_000];
 
 /// Evaluates both sides in the formats of their types, and compares them with their exact values. The result is how many
 /// values had a finite bound.

@@ -31,6 +31,8 @@ impl Aim {
 pub enum Extents {
     /// Up to four dimensions of 1 to 3.
     Any,
+    /// The same, one of them 0.
+    Empty,
     /// All of them 1.
     Ones,
     /// No dimensions.
@@ -88,8 +90,16 @@ impl Draw<'_> {
     /// The shape from which those of all operands are derived.
     pub fn base(&mut self, least_rank: usize) -> Vec<usize> {
         let rank = (self.random.below(4) + least_rank).min(4);
+        let mut any = || (0..rank).map(|_| self.random.pick(&[1, 2, 3, 2])).collect::<Vec<usize>>();
         match self.aim.extents {
-            Extents::Any => (0..rank).map(|_| self.random.pick(&[1, 2, 3, 2])).collect(),
+            Extents::Any => any(),
+            Extents::Empty => {
+                let mut shape = any();
+                if rank > 0 {
+                    shape[self.random.below(rank)] = 0;
+                }
+                shape
+            }
             Extents::Ones => vec![1; rank.max(1)],
             Extents::Scalar => Vec::new(),
         }

@@ -2,7 +2,7 @@
 
 use ngc_dialects::ng::constant::tensor_to_attr;
 use ngc_interp::Interpreter;
-use ngc_ir::op_def::{AttrKind, ValueKind};
+use ngc_ir::op_def::AttrKind;
 use ngc_ir::{
     Attr, AttrDict, Body, Builder, Context, Dim, Ident, InsertPoint, Loc, Module, OpState, Type, Value,
 };
@@ -11,6 +11,7 @@ use rug::Float;
 
 use super::super::egraph::derive::derive;
 use super::draw::{Aim, Draw, Variables};
+use super::fit::{self, Choice};
 use crate::analysis::range::Ranges;
 use crate::rewrite::apply::{Refusal, Replacement, instantiate};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
@@ -22,6 +23,9 @@ use crate::rewrite::rule::{Expr, Infix, Label, Pattern};
 /// Precision of the evaluation: what equality to 1e-80 takes (266 bits), and what cancellation of numbers as large as
 /// e^30 may lose on the way.
 pub const BITS: u32 = 400;
+
+/// Precisions of the exact values; a bound is violated when it is at each of them.
+pub const REFERENCES: [u32; 3] = [BITS, 4_000, 60_000];
 
 /// Sides that differ are evaluated again at these precisions: at the edges more is lost on the way, and only what
 /// differs at each of them is different.
@@ -60,6 +64,10 @@ pub struct Instance {
     right: Option<Value>,
     /// The right side with one of its computed constants moved up and down by more than its own rounding, in pairs.
     moved: Vec<[Value; 2]>,
+    /// The left side with the numbers that its constants are roundings of.
+    unrounded: Option<Value>,
+    /// Variables of the left side.
+    pub bindings: Bindings,
 }
 
 impl Instance {
@@ -84,33 +92,30 @@ impl Instance {
         let block = body.add_block(root);
         let mut m = Match::default();
         let (mut arguments, mut inputs, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
-        for &(name, kind) in &variables.terms {
-            let shape = draw.shape(&base);
-            let dtype = match kind {
-                ValueKind::Int => DType::Int(64),
-                ValueKind::Bool => DType::Int(1),
-                _ => DType::Float(aim.format),
-            };
+        let Choice { terms, constants, attrs } = fit::choose(context, &mut draw, &base, &rule.rule.left)?;
+        let names = terms.iter().map(|(name, ..)| *name).collect();
+        for (name, dtype, shape) in terms {
             let input = draw.tensor(name, dtype, shape)?;
             let value = body.add_argument(block, tensor_type(&input), Loc::Unknown);
             m.bindings.bind(name, Bound::Term(Term::Value(value)));
             arguments.push(value);
             inputs.push(input);
         }
-        for &name in &variables.constants {
+        for (name, shape) in constants {
             let value = draw.constant(name, &base);
-            // A constant may be written as a tensor, and then takes part in broadcasting.
-            let shape = if draw.random.below(3) == 0 { draw.shape(&base) } else { vec![] };
             chosen.push((name, format!("{value:?}")));
             let value = Tensor::scalar(aim.format, value).broadcast_to(&shape).ok()?;
             let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);
             let value = b.constant(tensor_to_attr(&value)).ok()?;
             m.bindings.bind(name, Bound::Term(Term::Value(value)));
         }
-        for (name, kind, of) in &variables.attrs {
-            let value = draw.attribute(*kind, of.as_str(), &base);
-            chosen.push((*name, val(&value).map_or_else(|| format!("{value:?}"), |v| v.to_string())));
-            m.bindings.bind(*name, Bound::Attr(value));
+        for (name, value) in attrs {
+            let text = value.as_ref().map_or_else(
+                || "absent".into(),
+                |attr| val(attr).map_or_else(|| format!("{attr:?}"), |v| v.to_string()),
+            );
+            chosen.push((name, text));
+            m.bindings.bind(name, value.map_or(Bound::Absent, Bound::Attr));
         }
         if matches!(rule.rule.right, Pattern::Rational(..)) {
             let grown = |body: &mut Body, random: &mut ngc_numerics::Random| {
@@ -124,18 +129,33 @@ impl Instance {
             m.bindings = bindings;
         }
         let ranges = Ranges::default();
-        let (plan, left) = {
-            let mut graph = Graph::new(context, &body, &ranges);
-            let with = Replacement { bindings: &m.bindings, accumulate: None };
-            let left = instantiate(&mut graph, &rule.rule.left, &with).ok()?;
-            (graph.plan(left), left)
-        };
-        let mut b = Builder { context, body: &mut body, at: InsertPoint::End(block), loc: Loc::Unknown };
-        let left = plan.emit(&mut b, left).ok()?;
+        let mut sides = Vec::new();
+        for pattern in std::iter::once(&rule.rule.left).chain(&rule.rule.left.exact()) {
+            let (plan, term) = {
+                let mut graph = Graph::new(context, &body, &ranges);
+                let with = Replacement { bindings: &m.bindings, accumulate: None };
+                let term = instantiate(&mut graph, pattern, &with).ok()?;
+                (graph.plan(term), term)
+            };
+            let mut b = Builder { context, body: &mut body, at: InsertPoint::End(block), loc: Loc::Unknown };
+            sides.push(plan.emit(&mut b, term).ok()?);
+        }
+        // Of no elements nothing is said.
         let hull = |t: &Tensor| t.to_f64s().into_iter().map(Enclosure::point).reduce(Enclosure::hull);
-        let given = inputs.iter().map(hull).collect::<Option<Vec<_>>>()?;
-        let names = variables.terms.iter().map(|(name, _)| *name).collect();
-        Some(Instance { body, arguments, names, inputs, chosen, given, left, right: None, moved: Vec::new() })
+        let given = inputs.iter().map(|t| hull(t).unwrap_or(Enclosure::point(0.0))).collect();
+        Some(Instance {
+            body,
+            arguments,
+            names,
+            inputs,
+            chosen,
+            given,
+            left: *sides.first()?,
+            right: None,
+            moved: Vec::new(),
+            unrounded: sides.get(1).copied(),
+            bindings: m.bindings,
+        })
     }
 
     /// Applies the rule to the left side; false if its pattern does not stand there.
@@ -197,8 +217,10 @@ impl Instance {
 
     fn compare_at(&self, context: &Context, bits: u32) -> Result<Points, String> {
         let right = self.right.ok_or("the rule was not applied")?;
+        // With the exact numbers in place of their roundings the sides are equal; what the roundings do is bounded.
+        let left = self.unrounded.unwrap_or(self.left);
         let results: Vec<Value> =
-            [self.left, right].into_iter().chain(self.moved.iter().flatten().copied()).collect();
+            [left, right].into_iter().chain(self.moved.iter().flatten().copied()).collect();
         let module = module(context, self.returning(context, &results)?, &self.types())?;
         let evaluator = Evaluator { mode: Mode::Real { bits } };
         let Ok(outputs) = Interpreter::new(context, &module, evaluator).call("instance", &self.inputs) else {
@@ -260,7 +282,7 @@ impl Instance {
             return false;
         }
         let Some(inputs) = self.inputs.iter().map(finite).collect::<Option<Vec<_>>>() else { return false };
-        let body = self.returning(context, &[self.left]);
+        let body = self.returning(context, &[self.unrounded.unwrap_or(self.left)]);
         let Ok(module) = body.and_then(|b| module(context, b, &self.types())) else { return false };
         let evaluator = Evaluator { mode: Mode::Real { bits } };
         let outputs = Interpreter::new(context, &module, evaluator).call("instance", &inputs);
@@ -284,6 +306,12 @@ impl Instance {
     /// Both sides, the left one first; nothing before the rule was applied.
     pub fn sides(&self) -> Option<[Value; 2]> {
         Some([self.left, self.right?])
+    }
+
+    /// The shape of the result.
+    pub fn shape(&self) -> Vec<usize> {
+        let shape = self.body.ty(self.left).shape().unwrap_or_default();
+        shape.iter().map(|d| d.known().unwrap_or(0)).collect()
     }
 
     /// The body with a return of these values.

@@ -4,12 +4,15 @@
 //! aimed at the edges of its conditions and of the formats ([`probe`]). The left side is built as a function, and the
 //! rule is applied to it by the very matcher, conditions and builder that the searches use ([`instance`]). Where it
 //! applies, both sides are evaluated at [`BITS`] bits and must agree; and what each side computes in the format of the
-//! instance must lie within the error bound that the analysis gives for it ([`bounds`]).
+//! instance must lie within the error bound that the analysis gives for it ([`bounds`]), and within the one that the rule
+//! states, if it does ([`stated`]).
 
 mod bounds;
 pub(super) mod draw;
+mod fit;
 pub(super) mod instance;
 mod probe;
+mod stated;
 
 use std::sync::Arc;
 
@@ -94,6 +97,8 @@ pub struct Report {
     pub shapes: usize,
     /// For each of [`FORMATS`] values that were held against their error bound, both sides together.
     pub bounded: [usize; FORMATS.len()],
+    /// Values that were held against the bounds that the rule states.
+    pub stated: usize,
     /// Edges that were looked for.
     pub edges: Vec<Edge>,
     /// Of a rule without a condition: instances that the condition excludes and the rest does not, and points there at
@@ -185,6 +190,7 @@ impl<'a> Check<'a> {
             rounded: 0,
             shapes: 0,
             bounded: [0; FORMATS.len()],
+            stated: 0,
             edges: Vec::new(),
             outside: [0; 2],
             refuted: false,
@@ -296,6 +302,9 @@ impl<'a> Check<'a> {
             let values = values?;
             self.report.bounded[n] += values;
             self.bounded[n] += usize::from(values > 0);
+            let stated = stated::check(self.context, &instance, &self.rule.rule);
+            self.report.refuted |= stated.is_err();
+            self.report.stated += stated?;
         }
         Ok(points)
     }

@@ -24,6 +24,7 @@ pub fn probes(context: &Context, rule: &Rule) -> Vec<Probe> {
         }
     };
     add("rank 0".into(), Aim { extents: Extents::Scalar, ..any });
+    add("no elements along an axis".into(), Aim { extents: Extents::Empty, ..any });
     add("extents of 1".into(), Aim { extents: Extents::Ones, ..any });
     for (at, points) in [
         ("inputs of 0 and ±1", Points::Special),
