@@ -141,6 +141,12 @@ fn instantiate_op(
     {
         attrs.set("accumulate", Attr::Type(Type::float(format)));
     }
+    // A conversion to the format that there is already is none.
+    if let ("convert", [operand]) = (def.short_name(), &terms[..])
+        && attrs.get("to").and_then(Attr::as_type).is_some_and(|to| to.elem() == graph.ty(*operand).elem())
+    {
+        return Ok(*operand);
+    }
     graph.make(def, &terms, attrs)
 }
 

@@ -141,13 +141,13 @@ impl RuleSet {
     /// The categories that [`select`](Self::select) can choose, sorted.
     pub fn categories(&self) -> BTreeSet<&str> {
         let chosen = self.rules.iter().filter(|c| !c.is_view());
-        chosen.map(|c| c.rule.category.as_str()).chain(["all"]).collect()
+        chosen.flat_map(|c| c.rule.sets()).chain(["all"]).collect()
     }
 
     /// The rules of these categories (`all` is every one); normal forms stay.
     pub fn select(&self, categories: &[&str]) -> RuleSet {
         let chosen = |c: &&CompiledRule| {
-            c.is_view() || categories.contains(&"all") || categories.contains(&c.rule.category.as_str())
+            c.is_view() || categories.contains(&"all") || c.rule.sets().any(|set| categories.contains(&set))
         };
         let mut set =
             RuleSet { rules: self.rules.iter().filter(chosen).cloned().collect(), ..RuleSet::default() };
@@ -176,8 +176,10 @@ fn compile(context: &Context, rule: Rule) -> Result<CompiledRule, Diagnostics> {
         check.errors.error(rule.loc.clone(), message);
     }
     let rounded = rule.left.exact().is_some();
-    if rounded && (rule.label != Label::ErrorBounded || !rule.bounds.iter().any(|b| b.of == Side::Difference)) {
-        let message = "a rule that recognises rounded constants is error-bounded, and states 'bound difference <= ...'";
+    if rounded && (rule.label != Label::ErrorBounded || !rule.bounds.iter().any(|b| b.of == Side::Difference))
+    {
+        let message =
+            "a rule that recognises rounded constants is error-bounded, and states 'bound difference <= ...'";
         check.errors.error(rule.loc.clone(), message);
     }
     for condition in rule.conditions.iter().chain(&rule.benefits) {
@@ -280,7 +282,8 @@ impl Check<'_> {
             Pattern::Var(name, loc) | Pattern::Const(name, loc) => self.variable(*name, loc),
             Pattern::Number(..) => {}
             Pattern::Rounded(_, _, loc) => {
-                self.errors.error(loc.clone(), "rounded(...) recognises a constant; on the right write its term");
+                self.errors
+                    .error(loc.clone(), "rounded(...) recognises a constant; on the right write its term");
             }
             Pattern::Computed(e, _) => self.expr(e),
             Pattern::Rational(_, loc) => {
@@ -354,8 +357,9 @@ impl Check<'_> {
 
 fn computes(pattern: &Pattern) -> bool {
     match pattern {
-        // A constant taken over as it is.
+        // A constant or an attribute taken over as it is.
         Pattern::Computed(Expr::Call(name, ..), _) if name.as_str() == "value" => false,
+        Pattern::Computed(Expr::Var(..), _) => false,
         Pattern::Computed(..) => true,
         Pattern::Op(op) => op.args.iter().any(computes),
         _ => false,

@@ -6,6 +6,7 @@ use std::fmt;
 use ngc_ir::op_def::AttrKind;
 use ngc_ir::{Attr, Ident, Type};
 use ngc_numerics::{DType, Format};
+use rug::Float;
 use smallvec::SmallVec;
 
 use super::graph::{Term, Terms};
@@ -206,6 +207,16 @@ pub const FUNCTIONS: &[Function] = &[
     term("wide", 1, "f32 for narrower formats; absent for f32 and f64", |e, _| {
         Ok(if e.format()?.precision() < 24 { Val::Word(Ident::new("f32")) } else { Val::Absent })
     }),
+    term("working", 1, "f32 for narrower formats, else the format itself", |e, _| {
+        let format = e.format()?;
+        Ok(Val::Word(Ident::new(if format.precision() < 24 { "f32" } else { format.name() })))
+    }),
+    term(
+        "rank_one",
+        1,
+        "a constant kernel of two dimensions that is a column times a row for each channel",
+        |e, _| Ok(Val::Bool(kernel(e).is_some())),
+    ),
     term("format", 1, "the element format", |e, _| Ok(Val::Word(Ident::new(e.format()?.name())))),
     term("accumulates", 1, "format in which the op that computes the term accumulates", |e, _| {
         let stated = e.graph.accumulates(e.terms[0]);
@@ -238,6 +249,43 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "extent of an axis",
         terms: 1,
         eval: |e, v| e.extent(&v[0]).map(Val::Number),
+    },
+    Function {
+        name: "pivot",
+        arity: 2,
+        doc: "place along an axis of an element that is not 0 in any channel of a kernel of rank one",
+        terms: 1,
+        eval: |e, v| {
+            let (row, column) = kernel(e).ok_or("the kernel is not known to have rank one")?;
+            Ok(Val::Number(if number(&v[0])? == 2.0 { row } else { column } as f64))
+        },
+    },
+    Function {
+        name: "per_channel",
+        arity: 2,
+        doc: "the first term has an element for each channel of the second: its extent of axis 1, and 1 elsewhere",
+        terms: 2,
+        eval: |e, _| {
+            let (a, b) = (e.shape(0), e.shape(1));
+            let Some(channels) = b.get(1).and_then(|d| d.known()) else { return Ok(Val::Bool(false)) };
+            let place = (a.len() + 1).checked_sub(b.len());
+            let fits = |(i, d): (usize, &ngc_ir::Dim)| {
+                d.known() == Some(if Some(i) == place { channels } else { 1 })
+            };
+            Ok(Val::Bool(
+                a.len() <= b.len() && place.is_some_and(|p| p < a.len()) && a.iter().enumerate().all(fits),
+            ))
+        },
+    },
+    Function {
+        name: "axes",
+        arity: 2,
+        doc: "the axes from the first up to the second, without it",
+        terms: 0,
+        eval: |_, v| {
+            let (from, to) = (number(&v[0])? as i64, number(&v[1])? as i64);
+            Ok(Val::List((from..to.min(from + 64)).map(|a| Val::Number(a as f64)).collect()))
+        },
     },
     Function {
         name: "count",
@@ -349,6 +397,13 @@ pub const FUNCTIONS: &[Function] = &[
         },
     },
     Function {
+        name: "even",
+        arity: 1,
+        doc: "divisible by 2",
+        terms: 0,
+        eval: |_, v| Ok(Val::Bool(number(&v[0])?.rem_euclid(2.0) == 0.0)),
+    },
+    Function {
         name: "abs",
         arity: 1,
         doc: "absolute value",
@@ -363,6 +418,30 @@ pub const FUNCTIONS: &[Function] = &[
         eval: |_, v| Ok(Val::Number(number(&v[0])?.sqrt())),
     },
 ];
+
+/// Where no channel of a constant kernel [M, 1, rows, columns] is 0, if in each every element is exactly its column's
+/// times its row's over the one there: `w[i, j] w[r, c] = w[i, c] w[r, j]`.
+fn kernel(e: &Env<'_>) -> Option<(usize, usize)> {
+    if e.shape(0).len() != 4 || e.shape(0)[1].known() != Some(1) {
+        return None;
+    }
+    let tensor = e.graph.elements(e.terms[0])?;
+    let [channels, 1, rows, columns] = tensor.shape[..] else { return None };
+    let values = tensor.to_f64s();
+    if rows * columns == 0 || values.iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    let at = |m: usize, i: usize, j: usize| values[(m * rows + i) * columns + j];
+    // Products of f64 numbers are exact in 106 bits.
+    let product = |a: f64, b: f64| Float::with_val(106, a) * b;
+    let mut places = (0..rows).flat_map(|r| (0..columns).map(move |c| (r, c)));
+    let (r, c) = places.find(|&(r, c)| (0..channels).all(|m| at(m, r, c) != 0.0))?;
+    let splits = |m: usize| {
+        let mut all = (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j)));
+        all.all(|(i, j)| product(at(m, i, j), at(m, r, c)) == product(at(m, i, c), at(m, r, j)))
+    };
+    (0..channels).all(splits).then_some((r, c))
+}
 
 const fn term(
     name: &'static str,
@@ -430,6 +509,11 @@ pub fn attr(value: &Val, kind: AttrKind) -> Result<Option<Attr>, String> {
         (AttrKind::Bool, Val::Bool(b)) => Attr::Bool(*b),
         (AttrKind::Ints, Val::List(items)) => {
             Attr::ints(items.iter().map(|i| number(i).map(|n| n as i64)).collect::<Result<Vec<_>, _>>()?)
+        }
+        (AttrKind::IntPairs, Val::List(items)) => {
+            let pairs =
+                items.iter().map(|i| attr(i, AttrKind::Ints)?.ok_or_else(|| "a pair is needed".into()));
+            Attr::Array(pairs.collect::<Result<_, String>>()?)
         }
         (AttrKind::Str | AttrKind::Enum(_), Val::Word(w)) => w.as_str().into(),
         (AttrKind::Format | AttrKind::ElemType, Val::Word(w)) => match DType::from_name(w.as_str()) {

@@ -108,7 +108,7 @@ pub fn stabilize(
 
 /// The rules that say which side is the cure, and not only how a form can be regrouped.
 fn cures(rules: &RuleSet) -> RuleSet {
-    let regroupings = ["all", "cancellation", "reassociation", "distributivity"];
+    let regroupings = ["all", "cancellation", "reassociation"];
     let directions: Vec<&str> = rules.categories().into_iter().filter(|c| !regroupings.contains(c)).collect();
     rules.select(&directions)
 }

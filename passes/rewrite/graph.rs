@@ -8,7 +8,7 @@ use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::ng::infer;
 use ngc_ir::op_def::Default as AttrDefault;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Op, OpDef, Signature, Type, Value};
-use ngc_numerics::Format;
+use ngc_numerics::{Format, Tensor};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
@@ -33,6 +33,8 @@ pub trait Terms {
     fn range(&self, term: Term) -> Range;
     /// The number that all elements of a constant are, if they are equal.
     fn uniform(&self, term: Term) -> Option<f64>;
+    /// The elements of a constant that is written out.
+    fn elements(&self, term: Term) -> Option<Tensor>;
     /// Whether nothing but the match uses the term.
     fn used_once(&self, term: Term) -> bool;
     /// The widest format in which an op that computes the term is told to accumulate.
@@ -207,6 +209,13 @@ impl Terms for Graph<'_> {
         }
     }
 
+    fn elements(&self, term: Term) -> Option<Tensor> {
+        match term {
+            Term::Value(v) => elements(self.body, v),
+            Term::Made(_) => None,
+        }
+    }
+
     fn inputs_are_finite(&self) -> bool {
         let body = self.body;
         let constant = |op: &Op| body.op(*op).def.is_some_and(|d| d.traits.constant);
@@ -249,6 +258,15 @@ impl Terms for Graph<'_> {
     }
 }
 
+/// The elements of a value that is a constant of the body.
+pub(super) fn elements(body: &Body, value: Value) -> Option<Tensor> {
+    let data = body.op(body.defining_op(value)?);
+    data.def.filter(|d| d.traits.constant)?;
+    let shape = body.ty(value).shape().unwrap_or_default();
+    let shape: Vec<usize> = shape.iter().map(|d| d.known()).collect::<Option<_>>()?;
+    constant_elements(data.attrs.get("value")?).ok()?.broadcast_to(&shape).ok()
+}
+
 /// Whether an attribute says no more than its absence.
 pub(super) fn is_default(value: &Attr, default: AttrDefault) -> bool {
     match default {
@@ -275,6 +293,10 @@ pub(super) fn normalized(s: &Signature<'_>, name: &str) -> Option<Attr> {
             Some(Attr::ints(axes.into_iter().map(|a| a as i64)))
         }
         "axes" => Some(Attr::ints(infer::axes(s, rank).ok()?.into_iter().map(|a| a as i64))),
+        "axis" if s.def.short_name() == "iota" => {
+            let rank = s.attr("type")?.as_type()?.shape().map_or(0, <[_]>::len);
+            Some(Attr::int(infer::normalize_axis(s.int("axis").unwrap_or(0), rank).ok()? as i64))
+        }
         "axis" => Some(Attr::int(infer::normalize_axis(s.int("axis")?, rank).ok()? as i64)),
         _ => s.attr(name).cloned().or_else(|| match s.def.attribute(name)?.default {
             Default::Int(v) => Some(Attr::int(v)),

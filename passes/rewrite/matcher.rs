@@ -95,7 +95,11 @@ impl Matcher<'_, '_> {
             Pattern::Rounded(n, ..) => {
                 let format = self.graph.ty(term).format();
                 let constant = self.graph.uniform(term).zip(format);
-                if constant.is_some_and(|(c, f)| is_rounding(c, *n, f)) { vec![m.clone()] } else { Vec::new() }
+                if constant.is_some_and(|(c, f)| is_rounding(c, *n, f)) {
+                    vec![m.clone()]
+                } else {
+                    Vec::new()
+                }
             }
             Pattern::Op(op) => self.op(op, term, m, views),
             _ => Vec::new(),

@@ -56,6 +56,7 @@ pub const BUNDLED: &[(&str, &str)] = bundle![
     "losses",
     "linear",
     "fusion",
+    "image",
     "cancellation",
     "power",
     "trigonometry",

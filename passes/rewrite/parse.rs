@@ -75,7 +75,7 @@ fn describe(node: &Node) -> String {
         Node::rule => "a rule".into(),
         Node::doc => "a doc comment".into(),
         Node::rule_name => "a rule name (lower case, with hyphens)".into(),
-        Node::word => "a category or label".into(),
+        Node::word | Node::sets => "a category or label".into(),
         Node::arrow => "'=>' or '<=>'".into(),
         Node::clause | Node::clause_kind => "'where', 'when' or 'bound'".into(),
         Node::pattern | Node::op | Node::op_name => "a term".into(),
@@ -198,7 +198,7 @@ impl Reader {
             file: String::new(),
         };
         let whole = pair.as_span();
-        let (mut words, mut patterns) = (0, 0);
+        let mut patterns = 0;
         for part in pair.into_inner() {
             match part.as_rule() {
                 Node::doc => {
@@ -212,10 +212,7 @@ impl Reader {
                     rule.text = format!("rule {}", text.trim_end());
                     rule.name = part.as_str().to_string();
                 }
-                Node::word if words == 0 => {
-                    words = 1;
-                    rule.category = part.as_str().to_string();
-                }
+                Node::sets => rule.category = part.as_str().to_string(),
                 Node::word => {
                     rule.label = Label::from_name(part.as_str()).ok_or_else(|| {
                         let known = "exact, error-bounded or domain-restricted";

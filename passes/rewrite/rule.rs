@@ -12,7 +12,7 @@ pub struct Rule {
     pub name: String,
     /// The doc comment.
     pub doc: String,
-    /// The set the rule belongs to: `stability`, `precision`, `normal-form` ...
+    /// The set the rule belongs to: `stability`, `precision`, `normal-form` ..., or several: `fusion+nlp`.
     pub category: String,
     /// How much of the equality holds.
     pub label: Label,
@@ -37,6 +37,11 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The sets that it belongs to.
+    pub fn sets(&self) -> impl Iterator<Item = &str> {
+        self.category.split('+')
+    }
+
     /// The first sentence of the documentation, on one line.
     pub fn summary(&self) -> String {
         let text = self.doc.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -106,7 +106,8 @@ pub fn answer(flags: &Flags) -> Result<Option<bool>, String> {
         all.rules().iter().collect()
     } else {
         let sets = library::categories(&sets, all).map_err(|e| format!("error: {e}"))?;
-        let within = |c: &&CompiledRule| sets.contains(&"all") || sets.contains(&c.rule.category.as_str());
+        let within =
+            |c: &&CompiledRule| sets.contains(&"all") || c.rule.sets().any(|set| sets.contains(&set));
         all.rules().iter().filter(within).collect()
     };
     if flags.list_rules {

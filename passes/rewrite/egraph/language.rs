@@ -4,7 +4,7 @@
 //! one type. How they round differs; that is for extraction to look at.
 
 use egg::{Analysis, DidMerge, EGraph, Id, Language};
-use ngc_ir::{Attr, AttrDict, Context, Ident, OpDef, Signature, Type, Value};
+use ngc_ir::{Attr, AttrDict, Body, Context, Ident, OpDef, Signature, Type, Value};
 use ngc_numerics::figures::intersect;
 use ngc_numerics::{Enclosure, Format, Interval, Range};
 use rustc_hash::FxHashMap;
@@ -88,6 +88,8 @@ pub struct Facts {
 pub struct World<'a> {
     /// The declared ops.
     pub context: &'a Context,
+    /// Where values come from.
+    pub body: &'a Body,
     /// What the leaves [`Node::Value`] are.
     pub leaves: Vec<(Value, Facts)>,
     /// Uses of every value of the body, by its index.
@@ -102,9 +104,10 @@ pub struct World<'a> {
 
 impl<'a> World<'a> {
     /// Without leaves.
-    pub fn new(context: &'a Context, uses: Vec<u32>, assumes: bool) -> World<'a> {
+    pub fn new(context: &'a Context, body: &'a Body, uses: Vec<u32>, assumes: bool) -> World<'a> {
         World {
             context,
+            body,
             leaves: Vec::new(),
             uses,
             assumes,

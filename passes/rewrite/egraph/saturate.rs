@@ -8,7 +8,7 @@ use std::sync::Arc;
 use egg::{Id, Language};
 use ngc_ir::op_def::Arity;
 use ngc_ir::{Attr, AttrDict, Context, OpDef, Signature, Type, Value};
-use ngc_numerics::{Format, Range};
+use ngc_numerics::{Format, Range, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -17,7 +17,7 @@ use super::proof::spelled;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, Env, unify};
-use crate::rewrite::graph::{Term, Terms, is_default, normalized};
+use crate::rewrite::graph::{Term, Terms, elements, is_default, normalized};
 use crate::rewrite::matcher::ROUNDING;
 use crate::rewrite::proof::Line;
 use crate::rewrite::rational::OPS;
@@ -371,6 +371,11 @@ impl Terms for Classes<'_, '_> {
 
     fn uniform(&self, term: Term) -> Option<f64> {
         self.facts(term)?.uniform
+    }
+
+    fn elements(&self, term: Term) -> Option<Tensor> {
+        let world = &self.0.analysis;
+        self.facts(term)?.values.iter().find_map(|&v| elements(world.body, v))
     }
 
     fn used_once(&self, term: Term) -> bool {

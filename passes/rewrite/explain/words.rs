@@ -37,7 +37,9 @@ pub fn side(of: Side) -> &'static str {
     match of {
         Side::Left => "the error of the left side",
         Side::Right => "the error of the right side",
-        Side::Difference => "the difference of the sides over the reals, by the rounding of constants on the left",
+        Side::Difference => {
+            "the difference of the sides over the reals, by the rounding of constants on the left"
+        }
     }
 }
 

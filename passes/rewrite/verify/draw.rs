@@ -4,7 +4,8 @@ use ngc_ir::op_def::{AttrKind, ValueKind};
 use ngc_ir::{Attr, Context, Ident, Type};
 use ngc_numerics::{DType, Format, Random, Tensor};
 
-use crate::rewrite::rule::{Expr, Pattern};
+use super::probe::number;
+use crate::rewrite::rule::{Expr, Infix, Pattern};
 
 /// What an instance is drawn for.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +53,12 @@ pub enum Points {
     Large,
     /// All elements alike.
     Equal,
-    /// Some elements -inf, as masks have them.
+    /// Zeros and ones of either sign alone, which many functions map to each other.
+    Units,
+    /// Some elements -inf, as masks have them, and some 0.
     Masked,
+    /// Infinities of either sign among them.
+    Infinite,
 }
 
 /// Where a variable is held.
@@ -133,6 +138,7 @@ impl Draw<'_> {
                 shape[n - 1] = self.random.pick(&[1, 2, 3]);
             }
             5 => shape.clear(),
+            7 if shape.len() < 4 && self.random.chance(50) => shape.insert(0, self.random.pick(&[1, 2])),
             6 => shape = base.last().map_or_else(Vec::new, |&n| vec![n, 1]),
             _ => {}
         }
@@ -152,6 +158,24 @@ impl Draw<'_> {
             None => self.points(format, count),
         };
         Tensor::floats(format, shape, values).ok()
+    }
+
+    /// A kernel whose channels are a column times a row of small whole numbers, most often.
+    pub fn kernel(&mut self, format: Format, shape: &[usize]) -> Option<Tensor> {
+        let [.., rows, columns] = *shape else { return None };
+        let channels = shape[..shape.len() - 2].iter().product::<usize>();
+        let mut values = Vec::new();
+        for _ in 0..channels {
+            let mut some = |n: usize| -> Vec<f64> {
+                (0..n).map(|_| self.random.pick(&[1.0, 2.0, -1.0, 0.0, 4.0, 1.0, 3.0])).collect()
+            };
+            let (column, row) = (some(rows), some(columns));
+            values.extend(column.iter().flat_map(|a| row.iter().map(move |b| a * b)));
+        }
+        if self.random.chance(10) && !values.is_empty() {
+            values[0] += 1.0;
+        }
+        Tensor::floats(format, shape.to_vec(), values).ok()
     }
 
     /// Elements at an edge: the first one on it, the rest beyond or some on it too.
@@ -202,21 +226,38 @@ impl Draw<'_> {
                 let value = r.uniform(-4.0, 4.0);
                 vec![value; count]
             }
+            Points::Units => (0..count).map(|_| r.pick(&[0.0, 1.0, -1.0, 1.0])).collect(),
             Points::Masked => (0..count)
-                .map(|_| if r.chance(30) { f64::NEG_INFINITY } else { r.uniform(-4.0, 4.0) })
+                .map(|_| match r.below(10) {
+                    0..3 => f64::NEG_INFINITY,
+                    3 | 4 => 0.0,
+                    _ => r.uniform(-4.0, 4.0),
+                })
+                .collect(),
+            Points::Infinite => (0..count)
+                .map(|_| match r.below(10) {
+                    0..2 => f64::INFINITY,
+                    2 => f64::NEG_INFINITY,
+                    _ => r.uniform(-4.0, 4.0),
+                })
                 .collect(),
         }
     }
 
     /// A constant that conditions may ask for: a number of elements, one less, one, a power of two, zero, a number
     /// without a short binary expansion.
-    pub fn constant(&mut self, name: Ident, base: &[usize]) -> f64 {
+    pub fn constant(&mut self, name: Ident, base: &[usize], conditions: &[Expr]) -> f64 {
+        let asked: Vec<f64> = conditions.iter().filter_map(|c| asked_for(c, name)).collect();
+        if self.aim.held.is_none() && !asked.is_empty() && self.random.chance(60) {
+            return self.random.pick(&asked);
+        }
         let count: usize = base.iter().filter(|_| self.random.chance(50)).product();
         let (count, format) = (count as f64, self.aim.format);
         match self.aim.held {
             Some((of, Held::Constant(c, n))) if of == name => step(format, c, n),
             Some((of, Held::Count(plus))) if of == name => format.round(count + plus),
-            _ => format.round(match self.random.below(12) {
+            _ => format.round(match self.random.below(13) {
+                12 => 1.0 / count.max(1.0),
                 0 | 1 => count,
                 2 => count - 1.0,
                 3 => self.random.uniform(-3.0, 3.0),
@@ -241,8 +282,11 @@ impl Draw<'_> {
             _ if name == "permutation" => {
                 let mut order: Vec<i64> = (0..rank as i64).collect();
                 if rank >= 2 {
-                    let (i, j) = if r.below(4) > 0 { (rank - 1, rank - 2) } else { (0, rank - 1) };
-                    order.swap(i, j);
+                    match r.below(8) {
+                        0 => order.swap(0, rank - 1),
+                        1 => {}
+                        _ => order.swap(rank - 1, rank - 2),
+                    }
                 }
                 order.into()
             }
@@ -263,6 +307,27 @@ impl Draw<'_> {
             }
         }
     }
+}
+
+/// The number that a condition `value(?c) == n` asks for.
+fn asked_for(condition: &Expr, name: Ident) -> Option<f64> {
+    let Expr::Binary(Infix::Eq, a, b) = condition else { return None };
+    match &**a {
+        Expr::Call(f, args, _) if f.as_str() == "value" => {
+            number(b).filter(|_| matches!(args.first(), Some(Expr::Var(v, _)) if *v == name))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a condition asks that a term be a constant kernel of rank one.
+pub fn wants_rank_one(conditions: &[Expr], name: Ident) -> bool {
+    conditions.iter().any(|c| match c {
+        Expr::Call(f, args, _) => {
+            f.as_str() == "rank_one" && matches!(args.first(), Some(Expr::Var(v, _)) if *v == name)
+        }
+        _ => false,
+    })
 }
 
 /// What must be chosen for an instance.

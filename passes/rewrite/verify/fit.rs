@@ -8,7 +8,7 @@ use ngc_numerics::DType;
 
 use super::draw::{Draw, Extents};
 use crate::rewrite::conditions::{self, Val};
-use crate::rewrite::rule::{Expr, OpPattern, Pattern};
+use crate::rewrite::rule::{Expr, OpPattern, Pattern, Rule};
 
 /// What is chosen for a left side, in the order in which it was.
 #[derive(Default)]
@@ -29,10 +29,17 @@ struct Wanted {
 }
 
 /// Chooses for a left side; nothing if what was chosen does not fit.
-pub fn choose(context: &Context, draw: &mut Draw<'_>, base: &[usize], left: &Pattern) -> Option<Choice> {
-    let mut fit =
-        Fit { context, draw, base, choice: Choice::default(), bound: Vec::new(), seen: vec![base.to_vec()] };
-    fit.term(left, None, ValueKind::Float)?;
+pub fn choose(context: &Context, draw: &mut Draw<'_>, base: &[usize], rule: &Rule) -> Option<Choice> {
+    let mut fit = Fit {
+        context,
+        draw,
+        base,
+        rule,
+        choice: Choice::default(),
+        bound: Vec::new(),
+        seen: vec![base.to_vec()],
+    };
+    fit.term(&rule.left, None, ValueKind::Float)?;
     Some(fit.choice)
 }
 
@@ -40,6 +47,7 @@ struct Fit<'f, 'r> {
     context: &'f Context,
     draw: &'f mut Draw<'r>,
     base: &'f [usize],
+    rule: &'f Rule,
     choice: Choice,
     bound: Vec<(Ident, Type)>,
     /// Shapes of what there is so far, for reshapes to go back to.
@@ -57,7 +65,10 @@ impl Fit<'_, '_> {
                     ValueKind::Bool => DType::BOOL,
                     _ => DType::Float(self.draw.aim.format),
                 };
-                let shape = self.place(wanted);
+                let shape = match self.per_channel(*name) {
+                    Some(shape) if self.draw.random.below(8) > 0 => shape,
+                    _ => self.place(wanted),
+                };
                 self.choice.terms.push((*name, dtype, shape.clone()));
                 Some(self.bind(*name, &shape, dtype))
             }),
@@ -86,6 +97,24 @@ impl Fit<'_, '_> {
         ty
     }
 
+    /// The shape that a condition `per_channel(?v, ?x)` asks for.
+    fn per_channel(&mut self, name: Ident) -> Option<Vec<usize>> {
+        let of = self.rule.conditions.iter().find_map(|c| match c {
+            Expr::Call(f, args, _) if f.as_str() == "per_channel" => match &args[..] {
+                [Expr::Var(v, _), Expr::Var(x, _)] if *v == name => Some(*x),
+                _ => None,
+            },
+            _ => None,
+        })?;
+        let of = shape(self.known(of))?;
+        let mut shape = vec![1; of.len().checked_sub(1)?];
+        *shape.first_mut()? = *of.get(1)?;
+        if self.draw.random.chance(40) {
+            shape.insert(0, 1);
+        }
+        Some(shape)
+    }
+
     fn place(&mut self, wanted: Option<Wanted>) -> Vec<usize> {
         match (wanted, self.draw.aim.extents) {
             (Some(w), Extents::Ones) => vec![1; w.shape.len()],
@@ -106,8 +135,9 @@ impl Fit<'_, '_> {
         for i in order {
             let wanted = self.wanted(def.short_name(), i, &types, attrs.as_ref(), wanted.as_ref());
             let kind = def.operands.get(i).or(def.operands.last()).map_or(ValueKind::Float, |o| o.kind);
-            // A mask may be of truth values.
+            // A mask may be of truth values, and what is converted a number of places.
             let kind = match kind {
+                _ if def.short_name() == "convert" && self.draw.random.chance(60) => ValueKind::Int,
                 ValueKind::Any if def.short_name() == "attention" && self.draw.random.chance(50) => {
                     ValueKind::Bool
                 }
@@ -183,17 +213,21 @@ impl Fit<'_, '_> {
         let absent = optional && self.draw.random.chance(40);
         let value = (!absent).then(|| {
             let short = op.op.as_str().trim_start_matches("ng.");
-            self.fitting(short, name, of).unwrap_or_else(|| self.draw.attribute(kind, name, of))
+            self.fitting(short, (kind, name), of).unwrap_or_else(|| self.draw.attribute(kind, name, of))
         });
         self.choice.attrs.push((variable, value.clone()));
         value
     }
 
     /// An attribute that follows from the shape of the first operand.
-    fn fitting(&mut self, op: &str, name: &str, of: &[usize]) -> Option<Attr> {
+    fn fitting(&mut self, op: &str, (kind, name): (AttrKind, &str), of: &[usize]) -> Option<Attr> {
         let spatial = of.len().saturating_sub(2);
         let r = &mut *self.draw.random;
         let ints = |v: Vec<usize>| Attr::ints(v.into_iter().map(|n| n as i64));
+        // An item of a list.
+        if let (AttrKind::Int, "strides" | "dilations" | "pads") = (kind, name) {
+            return Some(Attr::int(r.below(2) as i64 + i64::from(name != "pads")));
+        }
         Some(match (op, name) {
             (_, "strides" | "dilations") => ints((0..spatial).map(|_| r.pick(&[1, 1, 2])).collect()),
             (_, "pads") => {
@@ -202,7 +236,8 @@ impl Fit<'_, '_> {
             }
             (_, "groups" | "num_groups") => {
                 let channels = of.get(1).copied().unwrap_or(1);
-                let divisors: Vec<usize> = (1..=channels.max(1)).filter(|n| channels.is_multiple_of(*n)).collect();
+                let divisors: Vec<usize> =
+                    (1..=channels.max(1)).filter(|n| channels.is_multiple_of(*n)).collect();
                 Attr::int(divisors[r.below(divisors.len())] as i64)
             }
             ("unsqueeze", "axes") => ints(vec![r.below(of.len() + 1)]),
@@ -298,7 +333,11 @@ impl Fit<'_, '_> {
                     _ => (flag("transpose_x"), flag("transpose_w")),
                 };
                 if n < 2 {
-                    return firm(if i == 0 { vec![r.pick(&[2, 3]), *shape.first()?] } else { vec![*shape.first()?, 2] });
+                    return firm(if i == 0 {
+                        vec![r.pick(&[2, 3]), *shape.first()?]
+                    } else {
+                        vec![*shape.first()?, 2]
+                    });
                 }
                 // The contracted dimension is the last of the first operand and the one before the last of the second.
                 let inner = shape[if (i == 1) ^ swap_other { n - 1 } else { n - 2 }];
@@ -347,9 +386,9 @@ impl Fit<'_, '_> {
             }
             ("attention", 3) => {
                 let (mut q, k) = (beside(0)?, beside(1)?);
-                let n = q.len();
-                q[n - 1] = *k.get(n - 2)?;
-                firm(if r.chance(50) { q.split_off(n - 2) } else { q })
+                let matrix = q.len().checked_sub(2)?;
+                q[matrix + 1] = *k.get(matrix)?;
+                firm(if r.chance(50) { q.split_off(matrix) } else { q })
             }
             ("transpose", 0) => {
                 let mut shape = result?.shape.clone();
@@ -360,7 +399,11 @@ impl Fit<'_, '_> {
                 Some(Wanted { shape, firm: false })
             }
             _ if op.starts_with("reduce_") => None,
-            ("variance" | "norm" | "logsumexp" | "reshape" | "broadcast_to" | "unsqueeze" | "squeeze" | "gather" | "gather_elements", _) => None,
+            (
+                "variance" | "norm" | "logsumexp" | "reshape" | "broadcast_to" | "unsqueeze" | "squeeze"
+                | "gather" | "gather_elements",
+                _,
+            ) => None,
             // What broadcasts is like what stands beside it, or like the result.
             _ => {
                 let beside = types.iter().flatten().filter_map(|&ty| shape(Some(ty))).find(|s| !s.is_empty());

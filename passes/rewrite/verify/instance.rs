@@ -10,7 +10,7 @@ use ngc_numerics::{DType, Data, Enclosure, Evaluator, Format, Interval, Mode, Te
 use rug::Float;
 
 use super::super::egraph::derive::derive;
-use super::draw::{Aim, Draw, Variables};
+use super::draw::{Aim, Draw, Variables, wants_rank_one};
 use super::fit::{self, Choice};
 use crate::analysis::range::Ranges;
 use crate::rewrite::apply::{Refusal, Replacement, instantiate};
@@ -92,9 +92,18 @@ impl Instance {
         let block = body.add_block(root);
         let mut m = Match::default();
         let (mut arguments, mut inputs, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
-        let Choice { terms, constants, attrs } = fit::choose(context, &mut draw, &base, &rule.rule.left)?;
-        let names = terms.iter().map(|(name, ..)| *name).collect();
+        let Choice { terms, constants, attrs } = fit::choose(context, &mut draw, &base, &rule.rule)?;
+        let mut names = Vec::new();
         for (name, dtype, shape) in terms {
+            if wants_rank_one(&rule.rule.conditions, name) {
+                let kernel = draw.kernel(aim.format, &shape)?;
+                chosen.push((name, format!("{:?} : {shape:?}", kernel.to_f64s())));
+                let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);
+                let value = b.constant(tensor_to_attr(&kernel)).ok()?;
+                m.bindings.bind(name, Bound::Term(Term::Value(value)));
+                continue;
+            }
+            names.push(name);
             let input = draw.tensor(name, dtype, shape)?;
             let value = body.add_argument(block, tensor_type(&input), Loc::Unknown);
             m.bindings.bind(name, Bound::Term(Term::Value(value)));
@@ -102,7 +111,7 @@ impl Instance {
             inputs.push(input);
         }
         for (name, shape) in constants {
-            let value = draw.constant(name, &base);
+            let value = draw.constant(name, &base, &rule.rule.conditions);
             chosen.push((name, format!("{value:?}")));
             let value = Tensor::scalar(aim.format, value).broadcast_to(&shape).ok()?;
             let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);

@@ -27,11 +27,13 @@ pub fn probes(context: &Context, rule: &Rule) -> Vec<Probe> {
     add("no elements along an axis".into(), Aim { extents: Extents::Empty, ..any });
     add("extents of 1".into(), Aim { extents: Extents::Ones, ..any });
     for (at, points) in [
-        ("inputs of 0 and ±1", Points::Special),
+        ("inputs of 0, ±1/2, ±1 and 2", Points::Special),
         ("tiny inputs", Points::Tiny),
         ("large inputs", Points::Large),
         ("equal inputs", Points::Equal),
-        ("-inf among the inputs", Points::Masked),
+        ("inputs of 0, 1 and -1 alone", Points::Units),
+        ("-inf and 0 among the inputs", Points::Masked),
+        ("infinities among the inputs", Points::Infinite),
     ] {
         add(at.into(), Aim { points, ..any });
     }
@@ -43,6 +45,7 @@ pub fn probes(context: &Context, rule: &Rule) -> Vec<Probe> {
         for value in [0.0, 1.0, -1.0, 2.0, 0.5, -2.0] {
             held(format!("= {value}"), Held::Constant(value, 0));
         }
+        held("the least positive number".into(), Held::Constant(0.0, 1));
         held("= a number of elements".into(), Held::Count(0.0));
         held("= a number of elements - 1".into(), Held::Count(-1.0));
     }
@@ -161,7 +164,7 @@ fn figure(e: &Expr) -> Option<(Figure, Ident)> {
 }
 
 /// The value of an expression without variables.
-fn number(e: &Expr) -> Option<f64> {
+pub fn number(e: &Expr) -> Option<f64> {
     Some(match e {
         Expr::Number(n) => *n,
         Expr::Neg(e) => -number(e)?,

@@ -20,7 +20,8 @@ pub fn check(context: &Context, instance: &Instance, rule: &Rule) -> Result<usiz
         return Ok(0);
     }
     let sides = instance.sides().ok_or("the rule was not applied")?;
-    let format = instance.body.ty(sides[0]).format().ok_or("a bound is stated of floating-point values alone")?;
+    let format =
+        instance.body.ty(sides[0]).format().ok_or("a bound is stated of floating-point values alone")?;
     let module = module(context, instance.returning(context, &sides)?, &instance.types())?;
     let run =
         |mode| Interpreter::new(context, &module, Evaluator { mode }).call("instance", &instance.inputs);
@@ -40,7 +41,13 @@ pub fn check(context: &Context, instance: &Instance, rule: &Rule) -> Result<usiz
             if !left.is_finite() || !right.is_finite() || Float::with_val(bits, right.abs_ref()) > most {
                 continue;
             }
-            let at = Element { env: &env, instance, format, exact: [left.to_f64(), right.to_f64()], index: i };
+            let at = Element {
+                env: &env,
+                instance,
+                format,
+                exact: [left, right].map(|x| Float::with_val(64, x)),
+                index: i,
+            };
             for bound in &rule.bounds {
                 let error = match bound.of {
                     Side::Left => Float::with_val(bits, &computed[0][i] - left).abs(),
@@ -49,8 +56,8 @@ pub fn check(context: &Context, instance: &Instance, rule: &Rule) -> Result<usiz
                 };
                 let Some(allowed) = at.value(&bound.at_most)? else { continue };
                 values += 1;
-                // The bound itself is evaluated in f64.
-                let allowed = Float::with_val(64, allowed) * (1.0 + 1e-9);
+                // The bound itself is evaluated to 64 bits.
+                let allowed = allowed * (1.0 + 1e-12);
                 if error.is_nan() || error > allowed {
                     violation = Some(violated(bound, &error, &allowed, &at));
                 }
@@ -80,29 +87,30 @@ struct Element<'a> {
     instance: &'a Instance,
     format: Format,
     /// Exact values of both sides.
-    exact: [f64; 2],
+    exact: [Float; 2],
     index: usize,
 }
 
 impl Element<'_> {
     /// The value of a bound here; nothing where an input in it is not finite.
-    fn value(&self, e: &Expr) -> Result<Option<f64>, String> {
-        let size = |x: f64| x.abs().max(self.format.min_normal()).copysign(x);
+    fn value(&self, e: &Expr) -> Result<Option<Float>, String> {
+        let real = |x: f64| Float::with_val(64, x);
+        let size = |x: &Float| match x.clone().abs() < self.format.min_normal() {
+            true => real(self.format.min_normal()).copysign(x),
+            false => x.clone(),
+        };
         Ok(Some(match e {
-            Expr::Number(n) => *n,
+            Expr::Number(n) => real(*n),
             Expr::Word(w) => match w.as_str() {
-                "u" => self.format.unit_roundoff(),
-                "left" => size(self.exact[0]),
-                _ => size(self.exact[1]),
+                "u" => real(self.format.unit_roundoff()),
+                "left" => size(&self.exact[0]),
+                _ => size(&self.exact[1]),
             },
             Expr::Var(name, _) => match self.input(*name)? {
-                x if x.is_finite() => x,
+                x if x.is_finite() => real(x),
                 _ => return Ok(None),
             },
-            Expr::Neg(e) => match self.value(e)? {
-                Some(x) => -x,
-                None => return Ok(None),
-            },
+            Expr::Neg(e) => return Ok(self.value(e)?.map(|x| -x)),
             Expr::Binary(op, a, b) => match (self.value(a)?, self.value(b)?) {
                 (Some(a), Some(b)) => match op {
                     Infix::Add => a + b,
@@ -113,14 +121,11 @@ impl Element<'_> {
                 _ => return Ok(None),
             },
             Expr::Call(name, args, _) if matches!(name.as_str(), "abs" | "sqrt") => {
-                match self.value(args.first().ok_or("an argument is missing")?)? {
-                    Some(x) if name.as_str() == "abs" => x.abs(),
-                    Some(x) => x.sqrt(),
-                    None => return Ok(None),
-                }
+                let x = self.value(args.first().ok_or("an argument is missing")?)?;
+                return Ok(x.map(|x| if name.as_str() == "abs" { x.abs() } else { x.sqrt() }));
             }
             e => match self.env.eval(e)? {
-                Val::Number(n) => n,
+                Val::Number(n) => real(n),
                 other => return Err(format!("'{e}' is {other}, not a number")),
             },
         }))
