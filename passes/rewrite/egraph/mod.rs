@@ -141,7 +141,8 @@ struct Region<'a> {
 
 impl<'a> Region<'a> {
     fn build(scope: &Scope<'a>, ops: &[Op]) -> Region<'a> {
-        let world = World::new(scope.context, &scope.function.body, scope.cut.uses.clone(), scope.proven.is_some());
+        let world =
+            World::new(scope.context, &scope.function.body, scope.cut.uses.clone(), scope.proven.is_some());
         let egraph: Egraph<'a> = EGraph::new(world).with_explanations_enabled();
         let mut region =
             Region { scope: *scope, egraph, ids: FxHashMap::default(), first: FxHashMap::default() };

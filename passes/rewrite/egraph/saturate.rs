@@ -374,7 +374,7 @@ impl Terms for Classes<'_, '_> {
     }
 
     fn elements(&self, term: Term) -> Option<Tensor> {
-        let world = &self.0.analysis;
+        let world = &self.egraph.analysis;
         self.facts(term)?.values.iter().find_map(|&v| elements(world.body, v))
     }
 
