@@ -79,7 +79,7 @@ impl Fit<'_, '_> {
                 Some(self.bind(*name, &shape, DType::Float(self.draw.aim.format)))
             }),
             Pattern::Op(op) => self.op(op, wanted),
-            Pattern::Computed(..) => None,
+            Pattern::Computed(..) | Pattern::Rational(..) => None,
         }
     }
 
