@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ngc_formats::onnx::{ImportOptions, import_shared};
-use ngc_formats::{FormatError, fpcore};
+use ngc_formats::{FormatError, fpcore, stablehlo};
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostic, Diagnostics, Loc, Module, Sources};
 use ngc_numerics::Tensor;
@@ -67,6 +67,12 @@ impl From<FormatError> for Failure {
 impl From<fpcore::ImportError> for Failure {
     fn from(e: fpcore::ImportError) -> Failure {
         Failure::Located(Diagnostics(vec![e.diagnostic]), if e.unsupported { 3 } else { 1 })
+    }
+}
+
+impl From<stablehlo::ImportError> for Failure {
+    fn from(e: stablehlo::ImportError) -> Failure {
+        Failure::Located(e.diagnostics, if e.unsupported { 3 } else { 1 })
     }
 }
 

@@ -57,6 +57,7 @@ pub const BUNDLED: &[(&str, &str)] = bundle![
     "linear",
     "fusion",
     "image",
+    "decomposed",
     "cancellation",
     "power",
     "trigonometry",

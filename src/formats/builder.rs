@@ -210,12 +210,14 @@ impl<'a> FunctionBuilder<'a> {
         let Some(def) = self.context.op("func.func") else {
             return invalid("the dialect 'func' is not registered");
         };
-        let dictionaries = |attrs: Vec<AttrDict>| Attr::Array(attrs.into_iter().map(Attr::Dict).collect());
         let mut attrs = AttrDict::EMPTY;
         attrs.set("sym_name", "main");
         attrs.set("function_type", Type::function(&inputs, &outputs));
-        attrs.set("arg_attrs", dictionaries(arguments));
-        attrs.set("res_attrs", dictionaries(result_attrs));
+        for (name, dicts) in [("arg_attrs", arguments), ("res_attrs", result_attrs)] {
+            if dicts.iter().any(|dict| !dict.is_empty()) {
+                attrs.set(name, Attr::Array(dicts.into_iter().map(Attr::Dict).collect()));
+            }
+        }
 
         let mut module = Module::new();
         let Some(top) = module.body.entry() else { return invalid("a module has no block") };

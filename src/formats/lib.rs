@@ -15,6 +15,7 @@ pub mod pt2;
 pub mod pytorch;
 pub mod resources;
 pub mod safetensors;
+pub mod stablehlo;
 mod step;
 
 pub use builder::Weights;

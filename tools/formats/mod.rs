@@ -111,8 +111,8 @@ pub static FORMATS: &[Row] = &[
         name: "stablehlo",
         what: "StableHLO text",
         extensions: &["stablehlo", "stablehlo.mlir"],
-        reader: None,
-        writer: None,
+        reader: Some(Reader::Text(readers::stablehlo)),
+        writer: Some(Writer::Text(writers::stablehlo)),
     },
     Row {
         format: Format::FpCore,

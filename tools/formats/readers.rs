@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Cursor};
 
 use ngc_formats::onnx::{ImportOptions, import_shared};
-use ngc_formats::{fpcore, pt2};
+use ngc_formats::{fpcore, pt2, stablehlo as hlo};
 use ngc_ir::text::{ParseOptions, parse_module};
 use ngc_ir::{Context, Diagnostics, Module, Sources};
 
@@ -47,4 +47,15 @@ pub(super) fn pt2(context: &Context, file: &Binary<'_>, _: &mut Diagnostics) -> 
     let source =
         File::open(path).map_err(|e| Failure::new(format!("cannot read '{}': {e}", path.display())))?;
     Ok(pt2::import(context, BufReader::new(source), &options)?)
+}
+
+pub(super) fn stablehlo(
+    _: &Context,
+    sources: &Sources,
+    file: u16,
+    remarks: &mut Diagnostics,
+) -> Result<Module, Failure> {
+    let imported = hlo::import(sources, file)?;
+    remarks.0.extend(imported.remarks.0);
+    Ok(imported.module)
 }

@@ -69,3 +69,15 @@ pub(super) fn pytorch(output: &mut Output<'_>) -> Result<String, Failure> {
     }
     Ok(exported.text)
 }
+
+pub(super) fn stablehlo(output: &mut Output<'_>) -> Result<String, Failure> {
+    let exported = ngc_formats::stablehlo::export(output.module, output.print.sources)?;
+    if !exported.stepwise.is_empty() {
+        let ops = exported.stepwise.join(", ");
+        output.remarks.push(format!("written by their formulas, which round at each step: {ops}"));
+    }
+    if exported.sums {
+        output.remarks.push("the order and the compensation of sums are left to what runs the model".into());
+    }
+    Ok(exported.text)
+}

@@ -19,7 +19,7 @@ fn context() -> Context {
 fn parse(text: &str, parallel: bool) -> (Module, Sources) {
     let mut sources = Sources::new();
     let file = sources.add("f.ngir", text, 1);
-    match parse_module(&context(), &sources, file, &ParseOptions { parallel }) {
+    match parse_module(&context(), &sources, file, &ParseOptions { parallel, forms: None }) {
         Ok(module) => (module, sources),
         Err(errors) => panic!("{errors:?}\n{text}"),
     }

@@ -104,11 +104,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
             Some(op) => {
                 let data = self.body.op_mut(op);
                 (data.loc, data.attrs) = (loc, attrs);
-                let mut forward = Vec::new();
-                let values = self.operands(&operands, &inputs, &mut forward)?;
-                self.body.set_operands(op, &values);
-                self.body.set_results(op, &outputs);
-                self.place(block, op, &names, forward)?;
+                self.finish_regions(block, op, &names, &operands, &inputs, &outputs)?;
                 op
             }
         };

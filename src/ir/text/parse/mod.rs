@@ -5,6 +5,7 @@ mod attr;
 mod custom;
 mod dense;
 mod fast;
+mod forms;
 mod function;
 mod generic;
 mod grammar;
@@ -19,6 +20,7 @@ mod scope;
 mod string;
 mod types;
 
+pub use forms::{CustomForms, OpParser};
 pub use module::{ParseOptions, parse_module};
 
 use crate::attributes::Attr;

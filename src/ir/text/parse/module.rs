@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::Read;
 use super::alias;
+use super::forms::CustomForms;
 use super::op::ensure_block;
 use super::reader::{Reader, Unit};
 use super::region::{BodyReader, Job, Level};
@@ -21,11 +22,13 @@ use crate::op_def::Syntax;
 pub struct ParseOptions {
     /// Whether functions are read by several threads of the current rayon pool. The result is the same.
     pub parallel: bool,
+    /// Custom forms of dialects that are not registered.
+    pub forms: Option<&'static CustomForms>,
 }
 
 impl Default for ParseOptions {
     fn default() -> ParseOptions {
-        ParseOptions { parallel: true }
+        ParseOptions { parallel: true, forms: None }
     }
 }
 
@@ -41,7 +44,8 @@ pub fn parse_module(
     options: &ParseOptions,
 ) -> Result<Module, Diagnostics> {
     let stop = |error| Diagnostics(vec![error]);
-    let unit = Unit::new(ctx, sources, file).map_err(stop)?;
+    let mut unit = Unit::new(ctx, sources, file).map_err(stop)?;
+    unit.forms = options.forms;
     alias::read_all(&unit).map_err(stop)?;
     let mut reader = Reader::new(&unit);
     let mut body = Body::new();

@@ -34,19 +34,17 @@ pub(super) struct Operation<'a> {
 impl<'r, 'a> BodyReader<'r, 'a> {
     /// Reads one operation and appends it to a block.
     pub fn statement(&mut self, block: Block) -> Read<()> {
+        if let Some(forms) = self.reader.unit.forms
+            && self.foreign_statement(block, forms)?
+        {
+            return Ok(());
+        }
         let mut inner = self.reader.take(Rule::statement)?.into_inner();
         let mut pair = grammar::next(&mut inner)?;
         let mut names = ResultNames::new();
         if pair.as_rule() == Rule::results {
             for name in pair.into_inner() {
-                let at = self.reader.offset(&name);
-                let mut parts = name.into_inner();
-                let id = grammar::next(&mut parts)?.as_str();
-                let count = parts.next().map_or(Ok(1), |n| self.reader.small(n.as_str()))?;
-                if count == 0 {
-                    return Err(self.reader.error_at(at, format!("{id} names no value")));
-                }
-                names.push((id, count));
+                names.push(self.result_name(name)?);
             }
             pair = grammar::next(&mut inner)?;
         }

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::Read;
 use super::alias::Aliases;
+use super::forms::CustomForms;
 use super::grammar::{self, Rule};
 use crate::attributes::AttrDict;
 use crate::context::Context;
@@ -22,6 +23,8 @@ pub(super) struct Unit<'a> {
     pub text: &'a str,
     pub outline: Outline,
     pub aliases: Aliases<'a>,
+    /// Custom forms of dialects that are not registered.
+    pub forms: Option<&'static CustomForms>,
 }
 
 impl<'a> Unit<'a> {
@@ -33,7 +36,7 @@ impl<'a> Unit<'a> {
         let text: &'a str = &source.text;
         let outline = scanner::scan(text, file)?;
         let aliases = Aliases::new(text, &outline);
-        Ok(Unit { ctx, file, text, outline, aliases })
+        Ok(Unit { ctx, file, text, outline, aliases, forms: None })
     }
 }
 

@@ -1,0 +1,137 @@
+//! Reductions: sums, products, extrema, truth values, and the positions of extrema.
+
+use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::DType;
+
+use super::graph::Table;
+use super::node::{Node, axes};
+use super::pattern::{combination, terms};
+use crate::error::{Result, invalid, unsupported};
+
+pub(super) const OPS: Table = &[("stablehlo.reduce", reduce)];
+
+fn reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let declared = n.declared(0)?;
+    let Some(shape) = declared.shape() else { return invalid("it reduces tensors") };
+    let mut over = axes(&n.ints("dimensions")?, shape.len())?;
+    over.sort_unstable();
+    match n.operands.len() {
+        2 => Ok(vec![one(n, &over)?]),
+        4 => extremum(n, &over),
+        _ => unsupported("a reduction of more than two tensors at once"),
+    }
+}
+
+fn one(n: &mut Node<'_, '_>, over: &[usize]) -> Result<Value> {
+    let x = n.exact(0)?;
+    let Some(how) = combination(n) else {
+        return unsupported("a reduction whose region is none of add, multiply, maximum, minimum, and, or");
+    };
+    let attrs: AttrDict = [("axes", Attr::ints(over.iter().map(|&a| a as i64)))].into();
+    if n.elem(x)? == DType::BOOL {
+        // Truth values are counted as 0 and 1.
+        let name = match how {
+            "and" | "minimum" | "multiply" => "ng.reduce_min",
+            _ => "ng.reduce_max",
+        };
+        let wide = n.convert(x, DType::Int(8))?;
+        let reduced = n.emit(name, &[wide], attrs)?;
+        let reduced = n.convert(reduced, DType::BOOL)?;
+        let join = if name == "ng.reduce_min" { "ng.and" } else { "ng.or" };
+        return start(n, reduced, join, if name == "ng.reduce_min" { 1.0 } else { 0.0 });
+    }
+    let (name, join) = match how {
+        "add" => ("ng.reduce_sum", "ng.add"),
+        "multiply" => ("ng.reduce_prod", "ng.mul"),
+        "maximum" => ("ng.reduce_max", "ng.max"),
+        "minimum" => ("ng.reduce_min", "ng.min"),
+        _ => return unsupported("ngc has logical operations on i1 only, not on the bits of integers"),
+    };
+    let reduced = match how {
+        "add" | "multiply" => n.emit_sum(name, &[x], attrs)?,
+        _ => n.emit(name, &[x], attrs)?,
+    };
+    let neutral = neutral(how, n.elem(x)?);
+    start(n, reduced, join, neutral)
+}
+
+/// The value that changes nothing.
+pub(super) fn neutral(how: &str, dtype: DType) -> f64 {
+    let bits = match dtype {
+        DType::Int(bits) => i32::from(bits) - 1,
+        _ => 63,
+    };
+    let (least, greatest) = match dtype {
+        DType::Float(_) => (f64::NEG_INFINITY, f64::INFINITY),
+        _ => (-(2f64.powi(bits)), 2f64.powi(bits) - 1.0),
+    };
+    match how {
+        "add" => 0.0,
+        "multiply" => 1.0,
+        "maximum" => least,
+        _ => greatest,
+    }
+}
+
+/// Whether a tensor is one element that changes nothing.
+pub(super) fn is_neutral(n: &mut Node<'_, '_>, operand: usize, neutral: f64) -> bool {
+    n.constant(operand).is_some_and(|t| t.to_f64s().first().is_some_and(|&x| x == neutral))
+}
+
+/// Joins the initial value, unless it changes nothing.
+fn start(n: &mut Node<'_, '_>, reduced: Value, join: &str, neutral: f64) -> Result<Value> {
+    if is_neutral(n, 1, neutral) {
+        return Ok(reduced);
+    }
+    let init = n.loose(1)?;
+    n.emit(join, &[init, reduced], AttrDict::EMPTY)
+}
+
+/// The regions that JAX writes for `argmax` and `argmin`, with `GT` and `LT`.
+fn position_terms(order: &str) -> [String; 2] {
+    let first = format!("or({order}(a0,a2),NE(a0,a0))");
+    [format!("select({first},a0,a2)"), format!("select(or({first},and(EQ(a0,a2),LT(a1,a3))),a1,a3)")]
+}
+
+/// An extremum and its position.
+fn extremum(n: &mut Node<'_, '_>, over: &[usize]) -> Result<Vec<Value>> {
+    let found = terms(n.body, n.region(0)?).unwrap_or_default();
+    let kind = [("GT", "max"), ("LT", "min")].into_iter().find(|(order, _)| found == position_terms(order));
+    let (Some((_, kind)), &[axis]) = (kind, over) else {
+        return unsupported(
+            "a reduction of two tensors that is neither argmax nor argmin along one dimension",
+        );
+    };
+    let (x, positions) = (n.exact(0)?, n.loose(1)?);
+    if !counts_along(n, positions, axis)? {
+        return unsupported("a reduction of positions that do not count along the dimension");
+    }
+    let initial = neutral(if kind == "max" { "maximum" } else { "minimum" }, n.elem(x)?);
+    if !is_neutral(n, 2, initial) || !is_neutral(n, 3, 0.0) {
+        return unsupported("an argmax or argmin that starts with other values than the neutral one and 0");
+    }
+    let to = n.elem(positions)?;
+    let along = |name: &'static str, value: Attr| -> AttrDict { [(name, value)].into() };
+    let value = n.emit(&format!("ng.reduce_{kind}"), &[x], along("axes", Attr::ints([axis as i64])))?;
+    let position = n.emit(&format!("ng.arg{kind}"), &[x], along("axis", Attr::int(axis as i64)))?;
+    Ok(vec![value, n.convert(position, to)?])
+}
+
+/// Whether a value is the coordinate along a dimension of its declared type (operand 1).
+fn counts_along(n: &Node<'_, '_>, value: Value, axis: usize) -> Result<bool> {
+    let body = &n.graph.emitted.body;
+    let rank = n.declared(1)?.shape().map_or(0, <[_]>::len);
+    // As `iota` is imported: a line, put at its place.
+    let after = rank - 1 - axis;
+    let mut op = body.defining_op(value);
+    if after > 0
+        && let Some(unsqueeze) = op.filter(|&op| body.name(op) == "ng.unsqueeze")
+    {
+        let wanted: Vec<i64> = (1..=after as i64).collect();
+        if body.attr(unsqueeze, "axes").and_then(Attr::as_ints) != Some(wanted) {
+            return Ok(false);
+        }
+        op = body.operands(unsqueeze).first().and_then(|&v| body.defining_op(v));
+    }
+    Ok(op.is_some_and(|op| body.name(op) == "ng.iota") && n.rank(value) == after + 1)
+}

@@ -1,0 +1,114 @@
+//! Reductions over sliding windows: pooling, running sums and products.
+
+use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::DType;
+
+use super::graph::Table;
+use super::node::Node;
+use super::pattern::combination;
+use super::reduce::{is_neutral, neutral};
+use crate::error::{Result, invalid, unsupported};
+
+pub(super) const OPS: Table = &[("stablehlo.reduce_window", reduce_window)];
+
+fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    if n.operands.len() != 2 {
+        return unsupported("windows of more than one tensor at once");
+    }
+    let x = n.exact(0)?;
+    let Some(how) = combination(n).filter(|how| !matches!(*how, "and" | "or")) else {
+        return unsupported("windows whose region is none of add, multiply, maximum, minimum");
+    };
+    let (rank, dtype) = (n.rank(x), n.elem(x)?);
+    // Padding, too, holds the initial value.
+    if !is_neutral(n, 1, neutral(how, dtype)) {
+        return unsupported("windows with another initial value than the neutral one");
+    }
+    let numbers = |n: &Node<'_, '_>, name: &str, default: i64, count: usize| -> Result<Vec<i64>> {
+        let found = n.opt_ints(name)?.unwrap_or_else(|| vec![default; count]);
+        // A splat stands for all entries.
+        match found[..] {
+            [one] if count > 1 => Ok(vec![one; count]),
+            _ if found.len() == count => Ok(found),
+            _ => invalid(format!("{name} {found:?} does not have {count} entries")),
+        }
+    };
+    let windows = numbers(n, "window_dimensions", 1, rank)?;
+    let strides = numbers(n, "window_strides", 1, rank)?;
+    let dilations = numbers(n, "window_dilations", 1, rank)?;
+    let pads = numbers(n, "padding", 0, 2 * rank)?;
+    if numbers(n, "base_dilations", 1, rank)?.iter().any(|&d| d != 1) {
+        return unsupported("base_dilations");
+    }
+    let trivial =
+        |i: &usize| windows[*i] == 1 && strides[*i] == 1 && pads[2 * i] == 0 && pads[2 * i + 1] == 0;
+    let moving: Vec<usize> = (0..rank).filter(|i| !trivial(i)).collect();
+    if moving.is_empty() {
+        return Ok(vec![x]);
+    }
+    if let ([axis], "add" | "multiply") = (&moving[..], how) {
+        let extent = n.dims(x)[*axis].known().map(|e| e as i64);
+        let whole = extent == Some(windows[*axis]) && strides[*axis] == 1 && dilations[*axis] == 1;
+        let (before, after) = (pads[2 * axis], pads[2 * axis + 1]);
+        if whole && before + after == windows[*axis] - 1 && (before == 0 || after == 0) {
+            let mut attrs: AttrDict = [("axis", Attr::int(*axis as i64))].into();
+            if before == 0 && windows[*axis] > 1 {
+                attrs.set("reverse", true);
+            }
+            let name = if how == "add" { "ng.cumsum" } else { "ng.cumprod" };
+            return Ok(vec![n.emit_sum(name, &[x], attrs)?]);
+        }
+    }
+    if how == "multiply" {
+        return unsupported("products of windows that are not running products");
+    }
+    // Pooling works on the last dimensions.
+    let fixed: Vec<usize> = (0..rank).filter(|i| !moving.contains(i)).collect();
+    let order = [&fixed[..], &moving].concat();
+    let mut back = vec![0; rank];
+    order.iter().enumerate().for_each(|(i, &o)| back[o] = i);
+    let mut moved = n.transpose(x, &order)?;
+    let of = |all: &[i64]| moving.iter().map(|&i| all[i]).collect::<Vec<i64>>();
+    let mut attrs = AttrDict::EMPTY;
+    for (name, values) in [("strides", of(&strides)), ("dilations", of(&dilations))] {
+        if values.iter().any(|&v| v != 1) {
+            attrs.set(name, values);
+        }
+    }
+    if moving.iter().any(|&i| pads[2 * i] != 0 || pads[2 * i + 1] != 0) {
+        let pairs = moving.iter().map(|&i| Attr::ints([pads[2 * i], pads[2 * i + 1]]));
+        attrs.set("pads", Attr::Array(pairs.collect()));
+    }
+    let kernel = of(&windows);
+    let pooled = match how {
+        "add" => sum(n, moved, fixed.len(), &kernel, attrs)?,
+        how => {
+            attrs.set("kernel", kernel);
+            if how == "minimum" {
+                moved = n.emit("ng.neg", &[moved], AttrDict::EMPTY)?;
+            }
+            let pooled = n.emit("ng.max_pool", &[moved], attrs)?;
+            if how == "minimum" { n.emit("ng.neg", &[pooled], AttrDict::EMPTY)? } else { pooled }
+        }
+    };
+    Ok(vec![n.transpose(pooled, &back)?])
+}
+
+/// Sums of windows over the dimensions from `fixed` on: a convolution with ones, which rounds as the sum does.
+fn sum(n: &mut Node<'_, '_>, x: Value, fixed: usize, kernel: &[i64], attrs: AttrDict) -> Result<Value> {
+    let dtype = n.elem(x)?;
+    if !matches!(dtype, DType::Float(_)) {
+        return unsupported(format!("sums of windows of {dtype}"));
+    }
+    let extents = n.extents(x)?;
+    let (planes, spatial) = extents.split_at(fixed);
+    let Some(count) = planes.iter().try_fold(1i64, |a, &b| a.checked_mul(b)) else {
+        return invalid("the operand is too large");
+    };
+    let known = |v: &[i64]| v.iter().map(|&e| ngc_ir::Dim::Static(e as usize)).collect::<Vec<_>>();
+    let flat = n.reshape(x, &known(&[&[count, 1], spatial].concat()))?;
+    let ones = n.splat(1.0, &[&[1, 1], kernel].concat(), dtype)?;
+    let sums = n.emit_sum("ng.conv", &[flat, ones], attrs)?;
+    let after = n.extents(sums)?;
+    n.reshape(sums, &known(&[planes, &after[2..]].concat()))
+}
