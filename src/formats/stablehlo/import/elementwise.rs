@@ -58,7 +58,7 @@ pub(super) const OPS: Table = &[
         };
         let value = match value {
             Attr::Resource(key, _) => match n.graph.source.resources.get(key.as_str()) {
-                Some(blob) => n.graph.emitted.weight(key.as_str(), ty, blob.bytes[..].into()),
+                Some(blob) => n.graph.emitted.weight(key.as_str(), ty, blob.bytes.clone()),
                 None => {
                     return invalid(format!(
                         "the elements of '{key}' were left out when the text was printed"
@@ -66,7 +66,7 @@ pub(super) const OPS: Table = &[
                 }
             },
             Attr::Dense(dense) if !dense.splat => {
-                n.graph.emitted.weight("constant", ty, dense.bytes[..].into())
+                n.graph.emitted.weight("constant", ty, dense.bytes.iter().copied().collect())
             }
             other => other.clone(),
         };
