@@ -1,0 +1,83 @@
+//! What the tests of the passes share: reading modules, searching their functions, evaluating them.
+#![allow(dead_code, reason = "no test needs all of it")]
+
+pub mod page;
+pub mod values;
+
+use ngc_interp::Interpreter;
+use ngc_ir::pass::Function;
+use ngc_ir::text::{ParseOptions, parse_module};
+use ngc_ir::{Body, Context, Module, Op, Sources};
+use ngc_numerics::{Evaluator, Mode, Tensor};
+use ngc_passes::analysis::error::Errors;
+use ngc_passes::rewrite::compile::RuleSet;
+use ngc_passes::rewrite::drive::{Options, stabilize};
+use ngc_passes::rewrite::report::Report;
+use ngc_passes::rewrite::verify::{Effort, verify_rule};
+use ngc_passes::rewrite::{bundled, verify};
+
+/// A valid module.
+pub fn parse(text: &str) -> Module {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ngir", text, 1);
+    let context = ngc_dialects::context();
+    let module = parse_module(&context, &sources, file, &ParseOptions::default())
+        .unwrap_or_else(|e| panic!("{text}\n{e:?}"));
+    ngc_ir::verifier::verify(&context, &module).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
+    module
+}
+
+/// The rules that `stabilize` uses when nothing is said.
+pub fn default_rules() -> RuleSet {
+    let all = bundled().expect("bundled rules are well formed");
+    all.select(&["stability", "precision", "cancellation"])
+}
+
+/// Searches a function of a module.
+pub fn search(context: &Context, module: &mut Module, op: Op, rules: &RuleSet, options: &Options) -> Report {
+    let mut function = Function::take(module, op).expect("it has a body");
+    let report = stabilize(context, &mut function, rules, options);
+    function.put_back(module);
+    report
+}
+
+/// The functions of a module that have a body.
+pub fn functions(module: &Module) -> Vec<Op> {
+    let top = module.body.entry().expect("a module has a block");
+    module.body.ops(top).filter(|&op| module.body.body(op).is_some()).collect()
+}
+
+/// The function `@f`: its op and its body.
+pub fn function(module: &Module) -> (Op, &Body) {
+    let op = module.symbol("f").expect("the function is there");
+    (op, module.body.body(op).expect("it has a body"))
+}
+
+/// Bounds of the function `@f` in its stated ranges.
+pub fn errors(module: &Module) -> Errors {
+    let (op, body) = function(module);
+    Errors::of_function(body, module.body.op(op).attrs.get("arg_attrs"), &module.resources, 1)
+}
+
+/// The first result of `@f`.
+pub fn evaluate(context: &Context, module: &Module, inputs: &[Tensor], mode: Mode) -> Tensor {
+    let found = Interpreter::new(context, module, Evaluator { mode }).call("f", inputs);
+    found.unwrap_or_else(|e| panic!("{}", e.message)).swap_remove(0)
+}
+
+/// The report on the last rule of a text, which stands alone or beside the bundled ones.
+pub fn verified(text: &str, beside: bool) -> verify::Report {
+    let context = ngc_dialects::context();
+    let mut sources = Sources::new();
+    let rules = if beside {
+        ngc_passes::rewrite::load(&context, &[("test.ngr", text)], &mut sources)
+    } else {
+        let file = sources.add("test.ngr", text, 1);
+        let rules = ngc_passes::rewrite::parse::parse(text, file).expect("the rule is well formed");
+        RuleSet::compile(&context, rules)
+    };
+    let rules = rules.expect("the rule is well formed");
+    let rule = rules.rules().last().expect("there is a rule");
+    let effort = Effort { points: 100, shapes: 2, trials: 20_000, ..Effort::default() };
+    verify_rule(&context, &rules, rule, effort)
+}

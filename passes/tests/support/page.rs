@@ -1,0 +1,55 @@
+//! Pages of docs/ whose sections are written by tests.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+/// A page: what it says first, and its sections in order.
+pub struct Page {
+    pub file: &'static str,
+    pub introduction: &'static str,
+    pub sections: &'static [&'static str],
+    /// What renews it.
+    pub command: &'static str,
+}
+
+static WRITING: Mutex<()> = Mutex::new(());
+
+impl Page {
+    /// Under `NGC_BLESS=1` puts a section into the page, else holds the page to it.
+    pub fn state(&self, section: &str, text: &str) {
+        assert!(self.sections.contains(&section), "'{section}' is no section of {}", self.file);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(self.file);
+        let _alone = WRITING.lock().unwrap_or_else(|e| e.into_inner());
+        let old = std::fs::read_to_string(&path).unwrap_or_default();
+        let found = |title: &str| {
+            let rest = old.split_once(&format!("\n## {title}\n\n"))?.1;
+            Some(rest.split("\n## ").next().unwrap_or(rest).trim_end().to_string())
+        };
+        let text = text.trim_end();
+        if std::env::var_os("NGC_BLESS").is_none() {
+            let (file, command) = (self.file, self.command);
+            assert!(
+                found(section).as_deref() == Some(text) && old.starts_with(self.introduction),
+                "docs/{file} is out of date in '{section}'; `{command}` renews it. Today it is\n{text}"
+            );
+            return;
+        }
+        let mut page = self.introduction.to_string();
+        for &title in self.sections {
+            let body = if title == section { Some(text.to_string()) } else { found(title) };
+            page.push_str(&body.map_or(String::new(), |body| format!("\n## {title}\n\n{body}\n")));
+        }
+        std::fs::write(&path, page).expect("the page can be written");
+    }
+}
+
+/// A figure in a table: three digits, or that it is not finite.
+pub fn figure(x: f64) -> String {
+    match x {
+        0.0 => "0".into(),
+        x if x.is_nan() => "NaN".into(),
+        x if x.is_infinite() => "inf".into(),
+        x if (0.01..1000.0).contains(&x.abs()) => format!("{}", (x * 100.0).round() / 100.0),
+        x => format!("{x:.1e}"),
+    }
+}
