@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod layers;
 mod patterns;
 
 use support::page::Page;
