@@ -146,11 +146,15 @@ impl RuleSet {
 
     /// The rules of these categories (`all` is every one); normal forms stay.
     pub fn select(&self, categories: &[&str]) -> RuleSet {
-        let chosen = |c: &&CompiledRule| {
+        self.filter(|c| {
             c.is_view() || categories.contains(&"all") || c.rule.sets().any(|set| categories.contains(&set))
-        };
-        let mut set =
-            RuleSet { rules: self.rules.iter().filter(chosen).cloned().collect(), ..RuleSet::default() };
+        })
+    }
+
+    /// The rules that are to stay.
+    pub fn filter(&self, keep: impl Fn(&CompiledRule) -> bool) -> RuleSet {
+        let rules = self.rules.iter().filter(|c| keep(c)).cloned().collect();
+        let mut set = RuleSet { rules, ..RuleSet::default() };
         set.index();
         set
     }

@@ -4,49 +4,20 @@
 //! By default 2 000 samples check that no error is above its bound, and that the page states today's bounds;
 //! `NGC_GRAPH_SAMPLES=100000 NGC_BLESS=1` writes the page. Errors are those against evaluation in f64.
 
+mod support;
+
 use std::fmt::Write;
 use std::path::Path;
 
 use ngc_interp::Interpreter;
-use ngc_ir::{Attr, AttrDict, Block, Body, Builder, Context, Loc, Module, OpState, Type, Value};
-use ngc_numerics::{DType, Enclosure, Evaluator, Format, Mode, Random, Tensor};
+use ngc_ir::{Attr, AttrDict, Context, Value};
+use ngc_numerics::{Enclosure, Evaluator, Format, Mode, Tensor};
 use ngc_passes::analysis::error::Errors;
+use support::networks::Net;
 
 /// Samples that are evaluated together.
 const BATCH: usize = 500;
 const SAMPLES: usize = 2_000;
-
-struct Net<'a> {
-    context: &'a Context,
-    body: Body,
-    block: Block,
-    format: Format,
-    r: Random,
-}
-
-impl Net<'_> {
-    fn op(&mut self, name: &str, operands: &[Value], attrs: impl Into<AttrDict>) -> Value {
-        let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
-        b.emit(name, operands, attrs).unwrap_or_else(|e| panic!("{name}: {e}"))
-    }
-
-    /// A constant of numbers of a magnitude.
-    fn weights(&mut self, shape: &[usize], size: f64) -> Value {
-        let count = shape.iter().product();
-        let data = (0..count).map(|_| self.format.round(self.r.uniform(-size, size))).collect();
-        let tensor = Tensor::floats(self.format, shape.to_vec(), data).expect("fits");
-        let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
-        b.constant(ngc_dialects::ng::constant::tensor_to_attr(&tensor)).expect("a constant")
-    }
-
-    /// `x W + b`, weights by Glorot's rule.
-    fn linear(&mut self, x: Value, from: usize, to: usize) -> Value {
-        let w = self.weights(&[from, to], (6.0 / (from + to) as f64).sqrt());
-        let b = self.weights(&[to], 0.1);
-        let product = self.op("ng.matmul", &[x, w], AttrDict::EMPTY);
-        self.op("ng.add", &[product, b], AttrDict::EMPTY)
-    }
-}
 
 fn perceptron(net: &mut Net<'_>, x: Value) -> Value {
     let mut x = x;
@@ -106,17 +77,11 @@ fn measure(context: &Context, samples: usize) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, shape, (lo, hi), make) in GRAPHS {
         for format in [Format::F32, Format::F16] {
-            let mut body = Body::new();
-            let root = body.root();
-            let block = body.add_block(root);
-            let ty = Type::tensor(shape.iter().map(|&n| n.into()), DType::Float(format));
-            let x = body.add_argument(block, ty, Loc::Unknown);
-            let mut net = Net { context, body, block, format, r: Random::new(3003) };
+            let (mut net, x) = Net::new(context, format, 3003, shape);
             let y = make(&mut net, x);
-            net.op_return(y);
-            let Net { body, mut r, .. } = net;
-            let bound = Errors::of_body(&body, &[Enclosure::new(lo, hi)], 0).absolute(y);
-            let module = module(context, &body, ty, body.ty(y));
+            let mut r = net.r.clone();
+            let bound = Errors::of_body(&net.body, &[Enclosure::new(lo, hi)], 0).absolute(y);
+            let module = net.module(y, (lo, hi));
             let mut observed = 0.0f64;
             for batch in 0..samples.div_ceil(BATCH) {
                 let count = shape.iter().product();
@@ -140,25 +105,6 @@ fn measure(context: &Context, samples: usize) -> Vec<Row> {
         }
     }
     rows
-}
-
-impl Net<'_> {
-    fn op_return(&mut self, y: Value) {
-        let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
-        b.op("func.return", &[y], AttrDict::EMPTY).expect("a return");
-    }
-}
-
-fn module(context: &Context, body: &Body, from: Type, to: Type) -> Module {
-    let mut state = OpState::new(context.op("func.func").expect("func"), Loc::Unknown);
-    state.attrs.set("sym_name", "f");
-    state.attrs.set("function_type", Attr::Type(Type::function(&[from], &[to])));
-    let mut module = Module::new();
-    let op = module.body.create(state);
-    module.body.set_body(op, body.clone());
-    let top = module.body.entry().expect("a block");
-    module.body.append(top, op);
-    module
 }
 
 const TITLE: &str = "\n## Whole graphs\n";

@@ -134,7 +134,8 @@ fn hostile_inputs_lose_a_hundredfold_and_harmless_ones_nothing() {
                 }
                 let (ratio, old, new) = (figure(old / new), figure(old), figure(new));
                 let inputs = if kind == "hostile" { format!("{offset} + {scale} u") } else { "u".into() };
-                let _ = writeln!(table, "| {name} | {} | {inputs} | {old} | {new} | {ratio} |", format.name());
+                let _ =
+                    writeln!(table, "| {name} | {} | {inputs} | {old} | {new} | {ratio} |", format.name());
             }
         }
     }

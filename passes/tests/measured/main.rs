@@ -4,8 +4,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod correlation;
 mod layers;
+mod networks;
 mod patterns;
+mod rules;
 
 use support::page::Page;
 

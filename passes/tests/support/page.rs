@@ -1,6 +1,6 @@
 //! Pages of docs/ whose sections are written by tests.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// A page: what it says first, and its sections in order.
@@ -15,16 +15,22 @@ pub struct Page {
 static WRITING: Mutex<()> = Mutex::new(());
 
 impl Page {
+    fn path(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(self.file)
+    }
+
+    /// What the page says in a section.
+    pub fn section(&self, title: &str) -> String {
+        stated(&std::fs::read_to_string(self.path()).unwrap_or_default(), title).unwrap_or_default()
+    }
+
     /// Under `NGC_BLESS=1` puts a section into the page, else holds the page to it.
     pub fn state(&self, section: &str, text: &str) {
         assert!(self.sections.contains(&section), "'{section}' is no section of {}", self.file);
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(self.file);
+        let path = self.path();
         let _alone = WRITING.lock().unwrap_or_else(|e| e.into_inner());
         let old = std::fs::read_to_string(&path).unwrap_or_default();
-        let found = |title: &str| {
-            let rest = old.split_once(&format!("\n## {title}\n\n"))?.1;
-            Some(rest.split("\n## ").next().unwrap_or(rest).trim_end().to_string())
-        };
+        let found = |title: &str| stated(&old, title);
         let text = text.trim_end();
         if std::env::var_os("NGC_BLESS").is_none() {
             let (file, command) = (self.file, self.command);
@@ -41,6 +47,12 @@ impl Page {
         }
         std::fs::write(&path, page).expect("the page can be written");
     }
+}
+
+/// A section of a page.
+fn stated(page: &str, title: &str) -> Option<String> {
+    let rest = page.split_once(&format!("\n## {title}\n\n"))?.1;
+    Some(rest.split("\n## ").next().unwrap_or(rest).trim_end().to_string())
 }
 
 /// A figure in a table: three digits, or that it is not finite.
