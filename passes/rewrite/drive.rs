@@ -42,7 +42,7 @@ pub enum Search {
 }
 
 /// How to search.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options<'s> {
     /// Which search.
     pub search: Search,
@@ -159,7 +159,7 @@ fn search(
             let seen: Option<&Seen> = seen.as_ref();
             let scope = Scope { context, function: &*function, ranges, proven, seen, cut: &cut, group };
             let ops = &cut.regions[group.members[n]];
-            let weights = (options.egraph.weights, options.egraph.proofs);
+            let weights = (&options.egraph.weights, options.egraph.proofs);
             match options.search {
                 Search::Greedy => {
                     terms::solve(&scope, rules, ops, weights, &mut |t, s| options.greedy.search(t, s))
@@ -284,7 +284,8 @@ fn prove(
     Proof { function: title.0.clone(), round: title.1, value: name(root), loc: loc(root), steps }
 }
 
-/// The remarks of the rules that led to a better term; those that only show other spellings say nothing.
+/// The remarks of the rules that led to a better term. Those that only show other spellings say nothing; those that round
+/// nothing otherwise than before are named by the last of the others.
 fn describe(
     better: &Better,
     rename: impl Fn(Value) -> Value,
@@ -293,11 +294,12 @@ fn describe(
     ranges: &Ranges,
 ) -> Vec<Step> {
     let own = body.defining_op(rename(better.value));
-    let steps = better.steps.iter().filter_map(|step| {
-        let rule = &rules.rules()[step.rule];
-        if rule.is_view() {
-            return None;
-        }
+    let all = better.steps.iter().map(|step| (&rules.rules()[step.rule], step));
+    let all: Vec<_> = all.filter(|(rule, _)| !rule.is_view()).collect();
+    let carries = all.iter().any(|(rule, _)| !rule.rule.is_neutral());
+    let (neutral, carrying): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(rule, step)| carries && rule.rule.is_neutral() && !step.assumed);
+    let steps = carrying.into_iter().filter_map(|(rule, step)| {
         let ops: Vec<Op> = step.values.iter().filter_map(|&v| body.defining_op(rename(v))).collect();
         let at = ops.first().copied().or(own)?;
         let mut text = message(rule, &ops, body, ranges);
@@ -306,5 +308,11 @@ fn describe(
         }
         Some(Step::new(&rule.rule, body.op(at).loc.clone(), text))
     });
-    steps.collect()
+    let mut steps: Vec<Step> = steps.collect();
+    let mut names: Vec<String> = neutral.iter().map(|(rule, _)| format!("[{}]", rule.rule.name)).collect();
+    names.dedup();
+    if let Some(last) = steps.last_mut().filter(|_| !names.is_empty()) {
+        last.message.push_str(&format!("; with {}", names.join(", ")));
+    }
+    steps
 }

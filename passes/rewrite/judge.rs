@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::cost::{Key, Weights, key};
+use super::region::Cut;
 
 /// The body. Equal ops on equal operands are one value, so a value stands for a term with its sharing.
 pub struct Judge<'a> {
@@ -15,7 +16,9 @@ pub struct Judge<'a> {
     body: Body,
     block: Block,
     flow: Flow,
-    weights: Weights,
+    weights: &'a Weights,
+    /// By how much an op lies nearer to the results than its operands.
+    step: f64,
     written: FxHashMap<(Ident, SmallVec<[Value; 4]>, AttrDict), Option<Value>>,
     /// Of every value, by its index.
     terms: Vec<Term>,
@@ -30,23 +33,27 @@ struct Term {
     parts: Box<[u32]>,
     /// The sum of their costs.
     cost: f64,
+    /// How far it lies from the arguments of the function, in parts of the way to the results.
+    depth: f64,
 }
 
 impl<'a> Judge<'a> {
     /// An empty body; constants may lie in the resources of the function's module.
-    pub fn new(context: &'a Context, function: &Function, weights: Weights) -> Judge<'a> {
+    pub fn new(context: &'a Context, function: &Function, cut: &Cut, weights: &'a Weights) -> Judge<'a> {
         let mut body = Body::new();
         let root = body.root();
         let block = body.add_block(root);
         let flow = Flow::of_function(&body, None, &function.resources);
-        Judge { context, body, block, flow, weights, written: FxHashMap::default(), terms: Vec::new() }
+        let step = cut.step();
+        Judge { context, body, block, flow, weights, step, written: FxHashMap::default(), terms: Vec::new() }
     }
 
-    /// A value from outside that lies in a range.
-    pub fn argument(&mut self, ty: Type, range: Interval) -> Value {
+    /// A value from outside that lies in a range, so far from the arguments of the function.
+    pub fn argument(&mut self, ty: Type, range: Interval, depth: f64) -> Value {
         let value = self.body.add_argument(self.block, ty, Loc::Unknown);
         self.flow.set(value, Range::both(range), 0.0);
         self.terms.resize(self.body.num_values(), Term::default());
+        self.terms[value.index()].depth = depth;
         value
     }
 
@@ -56,24 +63,26 @@ impl<'a> Judge<'a> {
         if let Some(&known) = self.written.get(&key) {
             return known;
         }
-        let found = self.emit(name, operands, key.2.clone());
+        let depth = operands.iter().map(|v| self.terms[v.index()].depth).fold(0.0, f64::max);
+        let depth = (depth + self.step).min(1.0);
+        let found = self.emit(name, operands, key.2.clone(), depth);
         self.terms.resize(self.body.num_values(), Term::default());
         let found = found.map(|(value, own)| {
-            self.terms[value.index()] = self.term(value, operands, own);
+            self.terms[value.index()] = Term { depth, ..self.term(value, operands, own) };
             value
         });
         self.written.insert(key, found);
         found
     }
 
-    fn emit(&mut self, name: Ident, operands: &[Value], attrs: AttrDict) -> Option<(Value, f64)> {
+    fn emit(&mut self, name: Ident, operands: &[Value], attrs: AttrDict, depth: f64) -> Option<(Value, f64)> {
         let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
         let value = b.emit(name.as_str(), operands, attrs).ok()?;
         let op = self.body.defining_op(value)?;
         let figures = self.flow.step(&self.body, op)?;
         let types: SmallVec<[Type; 4]> = operands.iter().map(|&v| self.body.ty(v)).collect();
         let def = self.body.op(op).def?;
-        Some((value, self.weights.of(def, &types, self.body.ty(value), figures.first()?)))
+        Some((value, self.weights.of(def, &types, self.body.ty(value), figures.first()?, depth)))
     }
 
     fn term(&self, value: Value, operands: &[Value], own: f64) -> Term {
@@ -83,7 +92,16 @@ impl<'a> Judge<'a> {
         parts.dedup();
         let cost = own + parts.iter().map(|&n| self.terms[n as usize].own).sum::<f64>();
         parts.push(value.index() as u32);
-        Term { own, parts: parts.into(), cost }
+        Term { own, parts: parts.into(), cost, depth: 0.0 }
+    }
+
+    /// What terms cost together beside their errors; what they share is paid once.
+    pub fn cost(&self, values: &[Value]) -> f64 {
+        let mut parts: Vec<u32> =
+            values.iter().flat_map(|v| self.terms[v.index()].parts.iter().copied()).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        parts.into_iter().map(|n| self.terms[n as usize].own).sum()
     }
 
     /// Encloses the value over the reals.

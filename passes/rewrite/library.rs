@@ -1,8 +1,10 @@
 //! Rule sets that a driver read for passes: passes do no IO.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::compile::RuleSet;
+use super::target::Target;
 use super::{Context, Diagnostics, Sources};
 
 /// The names of rule files in the option `rules` of `stabilize`.
@@ -10,10 +12,13 @@ pub fn files(option: &str) -> impl Iterator<Item = &str> {
     option.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
-/// The bundled rules together with those of users' files, by what the option `rules` says. A driver supplies it to the
-/// pass manager.
+/// The bundled rules together with those of users' files, by what the option `rules` says, and target files by their names.
+/// A driver supplies it to the pass manager.
 #[derive(Debug, Default)]
-pub struct Library(BTreeMap<String, RuleSet>);
+pub struct Library {
+    rules: BTreeMap<String, RuleSet>,
+    targets: BTreeMap<String, Arc<Target>>,
+}
 
 impl Library {
     /// Reads the files that an option names, once. `text` gives the text of a file.
@@ -27,20 +32,44 @@ impl Library {
         sources: &mut Sources,
         text: impl Fn(&str) -> Result<String, String>,
     ) -> Result<&RuleSet, Diagnostics> {
-        if !self.0.contains_key(option) {
+        if !self.rules.contains_key(option) {
             let mut texts = Vec::new();
             for name in files(option) {
                 texts.push((name, text(name).map_err(failed)?));
             }
             let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
-            self.0.insert(option.into(), super::load(context, &files, sources)?);
+            self.rules.insert(option.into(), super::load(context, &files, sources)?);
         }
         self.get(option).ok_or_else(|| failed(format!("no rules were read for '{option}'")))
     }
 
     /// The rules for an option.
     pub fn get(&self, option: &str) -> Option<&RuleSet> {
-        self.0.get(option)
+        self.rules.get(option)
+    }
+
+    /// Reads a target file, once.
+    ///
+    /// # Errors
+    /// What is wrong with it, located in `sources`, which gets the file; or what `text` says.
+    pub fn add_target(
+        &mut self,
+        context: &Context,
+        name: &str,
+        sources: &mut Sources,
+        text: impl Fn(&str) -> Result<String, String>,
+    ) -> Result<(), Diagnostics> {
+        if !self.targets.contains_key(name) {
+            let text = text(name).map_err(failed)?;
+            let file = sources.add(name, text.as_str(), 1);
+            self.targets.insert(name.into(), Arc::new(Target::parse(context, &text, file)?));
+        }
+        Ok(())
+    }
+
+    /// A target that was read.
+    pub fn target(&self, name: &str) -> Option<Arc<Target>> {
+        self.targets.get(name).cloned()
     }
 }
 

@@ -168,9 +168,9 @@ impl Change {
         add(self.absolute.0, self.absolute.1)
     }
 
-    /// The constant C in `|G - G'| ≤ C u`, u the unit roundoff of the value's format.
+    /// The constant C in `|G - G'| ≤ C u`, u the unit roundoff of the value's format; none where a bound is infinite.
     pub fn constant(&self) -> Option<f64> {
-        self.format.map(|f| self.distance() / f.unit_roundoff())
+        self.format.map(|f| self.distance() / f.unit_roundoff()).filter(|c| c.is_finite())
     }
 
     /// Names and values, for programs.
@@ -218,6 +218,8 @@ impl fmt::Display for Change {
         if let (Some(c), Some(format)) = (self.constant(), self.format) {
             let exponent = format.unit_roundoff().log2();
             write!(f, ", |G - G'| <= C u with C = {}, u = 2^{exponent}", number(c))?;
+        } else if self.absolute.0.is_infinite() {
+            write!(f, ", |G - G'| unbounded as G was")?;
         }
         if let Some(side) = self.nominal {
             write!(f, ", nominal {}", spelled(side))?;
@@ -333,15 +335,25 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// α = cost(G*) / cost(G): the ratio of the relative bounds, or of the absolute ones where no relative one is finite;
-    /// not known where none is.
+    /// α = cost(G*) / cost(G): the ratio of the relative bounds, or of the absolute ones where no relative one was finite.
+    /// None where there was no finite bound: no number says how much better a bound is than none.
     pub fn alpha(&self) -> Option<f64> {
         let ratio = |(before, after): Pair| match (before, after) {
             _ if before == after && before.is_finite() => Some(1.0),
-            (b, a) if a.is_finite() && b > 0.0 => Some(a / b),
+            (b, a) if a.is_finite() && b.is_finite() && b > 0.0 => Some(a / b),
             _ => None,
         };
         ratio(self.relative).or_else(|| ratio(self.absolute))
+    }
+
+    /// α as it reads: a number, or what became of no bound.
+    fn gain(&self) -> String {
+        let (before, after) = self.absolute;
+        match self.alpha() {
+            Some(alpha) => number(alpha),
+            None if before.is_infinite() && after.is_finite() => "inf -> finite".into(),
+            None => "not known".into(),
+        }
     }
 
     /// Names and values, for programs.
@@ -353,7 +365,7 @@ impl Outcome {
             Some(("relative-error-before", number(self.relative.0))),
             Some(("relative-error-after", number(self.relative.1))),
             Some(("distance", number(add(self.absolute.0, self.absolute.1)))),
-            self.alpha().map(|a| ("alpha", number(a))),
+            Some(("alpha", self.gain())),
             self.nominal.map(|side| ("nominal", spelled(side))),
         ];
         figures.into_iter().flatten().collect()
@@ -362,7 +374,7 @@ impl Outcome {
     /// One line.
     pub fn text(&self, n: usize) -> String {
         let distance = number(add(self.absolute.0, self.absolute.1));
-        let alpha = self.alpha().map_or("not known".to_string(), number);
+        let alpha = self.gain();
         let side = self.nominal.map_or(String::new(), |side| format!(", nominal {}", spelled(side)));
         format!(
             "result {n}: |G - G'| <= Φ_G + Φ_G' = {distance}, error bound {} (relative {}), α = {alpha}{side}",

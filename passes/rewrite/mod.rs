@@ -30,6 +30,7 @@ pub mod rule;
 pub mod sample;
 pub mod saved;
 pub mod stabilize;
+pub mod target;
 pub mod terms;
 pub mod verify;
 

@@ -28,6 +28,9 @@ pub struct Cut {
     places: Vec<usize>,
     /// Values used outside of their region, by their index.
     outside: Vec<bool>,
+    /// Ops on the longest way from an argument or a constant, by value; and the most of all.
+    heights: Vec<u32>,
+    highest: u32,
 }
 
 /// Regions that differ in nothing but their ranges and their constants of several values.
@@ -74,12 +77,19 @@ impl Cut {
             home: vec![u32::MAX; count],
             places: vec![0; count],
             outside: vec![false; count],
+            heights: vec![0; count],
+            highest: 1,
         };
         let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
         let mut eligible = Vec::new();
         for (place, &op) in ops.iter().enumerate() {
+            let constant = body.op(op).def.is_some_and(|d| d.traits.constant);
+            let below = body.operands(op).iter().map(|v| cut.heights[v.index()]).max().unwrap_or(0);
+            let height = if constant { 0 } else { below.saturating_add(1) };
+            cut.highest = cut.highest.max(height);
             for v in body.results(op) {
                 cut.places[v.index()] = place + 1;
+                cut.heights[v.index()] = height;
             }
             if body.num_results(op) == 1 && body.op(op).def.is_some_and(|d| d.traits.pure) {
                 eligible.push(op);
@@ -110,6 +120,16 @@ impl Cut {
     /// Place of the op that defines the value; 0 for arguments.
     pub fn place(&self, value: Value) -> usize {
         self.places[value.index()]
+    }
+
+    /// How far the value lies from the arguments, in parts of the longest way to a result.
+    pub fn depth(&self, value: Value) -> f64 {
+        f64::from(self.heights[value.index()]) / f64::from(self.highest)
+    }
+
+    /// The part of the longest way that one op is.
+    pub fn step(&self) -> f64 {
+        1.0 / f64::from(self.highest)
     }
 
     fn alike(&self, body: &Body, ranges: &Ranges) -> Vec<Group> {

@@ -50,6 +50,35 @@ impl Rule {
     }
 }
 
+impl Rule {
+    /// Whether both sides round alike: they differ in signs, in zeros that are added and in ones that are factors.
+    pub fn is_neutral(&self) -> bool {
+        bare(&self.left) == bare(&self.right)
+    }
+}
+
+/// A term without what rounds nothing and moves no digit; differences are sums here, and sums and products have no order.
+fn bare(pattern: &Pattern) -> String {
+    let Pattern::Op(op) = pattern else { return pattern.to_string() };
+    let is = |n: usize, number: f64| matches!(op.args.get(n), Some(Pattern::Number(x, _)) if *x == number);
+    let name = op.op.as_str().trim_start_matches("ng.");
+    match name {
+        "neg" | "abs" => return op.args.first().map_or(String::new(), bare),
+        "add" | "sub" if is(1, 0.0) => return bare(&op.args[0]),
+        "add" if is(0, 0.0) => return op.args.get(1).map_or(String::new(), bare),
+        "mul" | "div" if is(1, 1.0) => return bare(&op.args[0]),
+        "mul" if is(0, 1.0) => return op.args.get(1).map_or(String::new(), bare),
+        _ => {}
+    }
+    let mut args: Vec<String> = op.args.iter().map(bare).collect();
+    if matches!(name, "add" | "sub" | "mul") {
+        args.sort();
+    }
+    let attrs: Vec<String> = op.attrs.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+    let name = if name == "sub" { "add" } else { name };
+    format!("{name}({}; {})", args.join(", "), attrs.join(", "))
+}
+
 /// How much of a rule's equality holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Label {

@@ -46,10 +46,12 @@ pub fn saved(context: &Context, before: &Snapshot, after: &Snapshot) -> Saved {
 
 impl fmt::Display for Saved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ratio = |(before, after): (f64, f64)| {
-            if before == after { "1.0".to_string() } else { format!("{:.1}", before / after) }
+        let ratio = |(before, after): (f64, f64)| match after {
+            _ if before == after => "1.0x".to_string(),
+            0.0 => format!("{} -> 0", whole(before)),
+            _ => format!("{:.1}x", before / after),
         };
-        write!(f, "peak memory {}x, flops {}x", ratio(self.memory), ratio(self.flops))?;
+        write!(f, "peak memory {}, flops {}", ratio(self.memory), ratio(self.flops))?;
         let word = |known: Option<bool>| known.map_or("n/a", |yes| if yes { "yes" } else { "no" });
         for (n, (format, before, after)) in self.finite.iter().enumerate() {
             let lead = if n == 0 { ", finite in" } else { "," };
@@ -62,7 +64,6 @@ impl fmt::Display for Saved {
 impl Saved {
     /// Names and values, for programs.
     pub fn args(&self) -> Vec<(&'static str, String)> {
-        let whole = |x: f64| if x < 1e15 { format!("{x:.0}") } else { number(x) };
         vec![
             ("memory-before", whole(self.memory.0)),
             ("memory-after", whole(self.memory.1)),
@@ -70,6 +71,10 @@ impl Saved {
             ("flops-after", whole(self.flops.1)),
         ]
     }
+}
+
+fn whole(x: f64) -> String {
+    if x < 1e15 { format!("{x:.0}") } else { number(x) }
 }
 
 fn ops(body: &Body) -> impl Iterator<Item = Op> {

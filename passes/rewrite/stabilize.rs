@@ -128,7 +128,19 @@ impl Pass for Stabilize {
             OptionDef {
                 name: "w-work",
                 kind: OptionKind::Float(1e-3),
-                doc: "weight of the work, a simple operation on one element, where errors do not decide",
+                doc: "weight of the work, a simple operation on one element or a cycle of the target, where errors do not \
+                      decide",
+            },
+            OptionDef {
+                name: "w-late",
+                kind: OptionKind::Float(1.0),
+                doc: "by how much more an op weighs at the results of the function than at its arguments, but for its work",
+            },
+            OptionDef {
+                name: "target",
+                kind: OptionKind::Str(""),
+                doc: "file that says which ops and formats the machine has and how many cycles they take; rules that bring in \
+                      others are left out",
             },
         ]
     }
@@ -157,9 +169,17 @@ impl Pass for Stabilize {
         };
         let sets = text("rule-set");
         let categories = library::categories(&sets, rules).map_err(library::failed)?;
-        let rules = rules.select(&categories);
+        let target = match text("target").as_str() {
+            "" => None,
+            file => Some(cx.supply::<Library>().and_then(|all| all.target(file)).ok_or_else(|| {
+                library::failed(format!("the target '{file}' was not read: the driver supplies it"))
+            })?),
+        };
+        let chosen = rules.select(&categories);
+        let rules = chosen.filter(|rule| target.as_ref().is_none_or(|t| t.allows(rule)));
         let exchange = cx.supply::<Exchange>();
         let mut options = settings(cx.options);
+        options.egraph.weights.target = target;
         options.figures = exchange.is_some_and(|e| e.figures);
         options.assume = exchange.is_some_and(|e| e.assume_calibrated);
         options.samples = cx.supply::<crate::analysis::report::Exchange>().and_then(|e| e.samples.as_ref());
@@ -218,6 +238,8 @@ fn settings(options: &ngc_ir::pass::Options) -> Options<'static> {
         condition: options.float("w-condition"),
         curvature: options.float("w-curvature"),
         work: options.float("w-work"),
+        late: options.float("w-late"),
+        target: None,
     };
     Options {
         search: match options.string("search").as_str() {

@@ -53,7 +53,7 @@ pub struct Terrain<'a> {
     best: FxHashMap<Value, Term>,
     /// The stated ranges, then nominal ones.
     sides: Vec<Sided<'a>>,
-    weights: Weights,
+    weights: &'a Weights,
     /// Encloses the value under search on each side; errors are relative to it.
     exact: Vec<Interval>,
     moves: FxHashMap<Term, Rc<[Move]>>,
@@ -70,7 +70,7 @@ pub fn solve<'a>(
     scope: &Scope<'a>,
     rules: &'a RuleSet,
     ops: &[Op],
-    (weights, proofs): (Weights, bool),
+    (weights, proofs): (&'a Weights, bool),
     search: &mut Search<'_>,
 ) -> Solution {
     let mut terrain = Terrain::new(scope, rules, ops, weights);
@@ -106,7 +106,7 @@ pub fn solve<'a>(
 }
 
 impl<'a> Terrain<'a> {
-    fn new(scope: &Scope<'a>, rules: &'a RuleSet, ops: &[Op], weights: Weights) -> Terrain<'a> {
+    fn new(scope: &Scope<'a>, rules: &'a RuleSet, ops: &[Op], weights: &'a Weights) -> Terrain<'a> {
         let values: Vec<Value> = ops.iter().map(|&op| scope.function.body.result(op, 0)).collect();
         let mut terrain = Terrain {
             scope: *scope,
@@ -135,7 +135,7 @@ impl<'a> Terrain<'a> {
     }
 
     fn on(&mut self, side: Side) {
-        let judge = Judge::new(self.scope.context, self.scope.function, self.weights);
+        let judge = Judge::new(self.scope.context, self.scope.function, self.scope.cut, self.weights);
         self.sides.push(Sided { side, judge, known: FxHashMap::default() });
     }
 
@@ -351,7 +351,8 @@ impl<'a> Terrain<'a> {
         let (ty, exact) = (body.ty(value), ranges.of(value).exact);
         let side = self.sides[n].side.filter(|_| nominal::is_open(body, ranges, value, &exact));
         let range = side.map_or(exact, |side| nominal::within(side, ty, &exact));
-        Some(self.sides[n].judge.argument(ty, range))
+        let depth = self.scope.cut.depth(value);
+        Some(self.sides[n].judge.argument(ty, range, depth))
     }
 }
 

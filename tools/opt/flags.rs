@@ -155,6 +155,11 @@ pub struct Flags {
     #[arg(long, value_name = "VALUE", help_heading = "Rewrite rules")]
     pub masked_rows: Option<MaskedRows>,
 
+    /// Rewrite for the machine that this file describes: which formats and ops it has, and how many cycles they take
+    /// (testdata/targets has examples)
+    #[arg(long, value_name = "FILE", help_heading = "Rewrite rules")]
+    pub target: Option<String>,
+
     /// List rules with set, label and what they are for, and exit
     #[arg(long, help_heading = "Rewrite rules")]
     pub list_rules: bool,

@@ -36,6 +36,7 @@ pub fn set_options(flags: &Flags, pipeline: &mut Pipeline) -> Result<(), String>
         ("rules", (!flags.rules.is_empty()).then(|| flags.rules.join(","))),
         ("rule-set", (!flags.rule_set.is_empty()).then(|| flags.rule_set.join(","))),
         ("masked-rows", masked.map(str::to_string)),
+        ("target", flags.target.clone()),
     ];
     for (name, text) in given {
         let Some(text) = text else { continue };
@@ -73,13 +74,21 @@ pub fn library(context: &Context, pipeline: &Pipeline) -> Result<Library, (Diagn
             library::categories(&text("rule-set"), rules).map_err(library::failed)?;
             Ok(())
         });
+        let checked = checked.and_then(|()| match text("target").as_str() {
+            "" => Ok(()),
+            name => library.add_target(context, name, &mut sources, |path| read_as("target file", path)),
+        });
         checked.map_err(|diagnostics| (diagnostics, sources))?;
     }
     Ok(library)
 }
 
 fn read(path: &str) -> Result<String, String> {
-    let bytes = fs::read(path).map_err(|e| format!("cannot read the rule file '{path}': {e}"))?;
+    read_as("rule file", path)
+}
+
+fn read_as(what: &str, path: &str) -> Result<String, String> {
+    let bytes = fs::read(path).map_err(|e| format!("cannot read the {what} '{path}': {e}"))?;
     decode_source(path, bytes).map_err(|d| d.message)
 }
 

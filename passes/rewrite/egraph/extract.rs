@@ -7,12 +7,12 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use egg::{Id, Language};
-use ngc_ir::pass::Function;
-use ngc_ir::{Body, Context, Op, Value};
+use ngc_ir::{Body, Op, Value};
 use ngc_numerics::Interval;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::Scope;
 use super::language::{Data, Egraph, Node, Parts, common, facts, parts};
 use crate::rewrite::cost::{Key, Weights};
 use crate::rewrite::judge::Judge;
@@ -52,20 +52,20 @@ pub struct Scratch<'a> {
 }
 
 impl<'a> Scratch<'a> {
-    /// With leaves of the given ranges; if `constants` is set, those that are constants of `function` stay constants.
+    /// With leaves of the given ranges; if `constants` is set, those that are constants of the function stay constants.
     pub fn new(
-        context: &'a Context,
-        function: &Function,
+        scope: &Scope<'a>,
         leaves: &[(Value, Interval)],
         constants: bool,
-        weights: Weights,
+        weights: &'a Weights,
     ) -> Scratch<'a> {
-        let mut judge = Judge::new(context, function, weights);
+        let function = scope.function;
+        let mut judge = Judge::new(scope.context, function, scope.cut, weights);
         let leaf = |&(value, range): &(Value, Interval)| {
             let op = function.body.defining_op(value).map(|op| function.body.op(op));
             let constant = op.filter(|op| constants && op.def.is_some_and(|d| d.traits.constant));
             let made = constant.and_then(|op| judge.write(op.name, &[], op.attrs.clone()));
-            made.unwrap_or_else(|| judge.argument(function.body.ty(value), range))
+            made.unwrap_or_else(|| judge.argument(function.body.ty(value), range, scope.cut.depth(value)))
         };
         let leaves = leaves.iter().map(leaf).collect();
         Scratch { judge, leaves, exact: FxHashMap::default() }
@@ -184,7 +184,53 @@ impl<'a> Scratch<'a> {
     }
 }
 
+/// Terms of a class, beside the chosen one, that are tried for what they cost.
+const MOST_TRIED: usize = 4;
+
 impl Scratch<'_> {
+    /// Lowers what the terms of some classes cost together, with what they share paid once: of each class that they consist of
+    /// the cheapest terms of equal errors are tried in place of the chosen one, and kept if no error of those asked for gets
+    /// worse. Goes down, so it ends; the least is not claimed.
+    pub fn improve(&mut self, egraph: &Egraph<'_>, roots: &[Id], choices: &mut Choices) {
+        let Some((mut cost, mut keys)) = self.together(egraph, roots, choices) else { return };
+        for class in below(egraph, roots, choices) {
+            let Some(old) = choices.get(&class).cloned() else { continue };
+            let own = self.key(class, old.value);
+            let mut others: Vec<(f64, Choice)> = Vec::new();
+            for node in egraph[class].nodes.iter().filter(|n| **n != old.node) {
+                let Some(found) = self.evaluate(egraph, node, choices) else { continue };
+                let key = self.key(class, found.value);
+                if key.same_errors(&own) && !reaches(egraph, node, class, choices) {
+                    others.push((key.additive, found));
+                }
+            }
+            others.sort_by(|a, b| a.0.total_cmp(&b.0));
+            for (_, found) in others.into_iter().take(MOST_TRIED) {
+                let before = choices.insert(class, found);
+                let new = self.together(egraph, roots, choices);
+                let better = new.filter(|(new, now)| {
+                    let mut pairs = now.iter().zip(&keys);
+                    *new < cost && pairs.all(|(now, then)| now.same_errors(then) || now.betters(then))
+                });
+                match (better, before) {
+                    (Some(better), _) => (cost, keys) = better,
+                    (None, Some(before)) => drop(choices.insert(class, before)),
+                    (None, None) => {}
+                }
+            }
+        }
+    }
+
+    /// What the chosen terms of some classes cost together, and the key of each.
+    fn together(&mut self, egraph: &Egraph<'_>, roots: &[Id], choices: &Choices) -> Option<(f64, Vec<Key>)> {
+        let mut settled = Choices::default();
+        let keys = roots.iter().map(|&id| self.settle(egraph, id, choices, &mut settled));
+        let keys = keys.collect::<Option<Vec<Key>>>()?;
+        let values: Option<Vec<Value>> =
+            roots.iter().map(|id| Some(settled.get(&egraph.find(*id))?.value)).collect();
+        Some((self.judge.cost(&values?), keys))
+    }
+
     /// The chosen term of a class with all that it consists of, judged again: parts may have changed since they were
     /// looked at.
     pub fn settle(
@@ -210,6 +256,23 @@ impl Scratch<'_> {
         settled.insert(class, found);
         Some(key)
     }
+}
+
+/// The classes that the chosen terms of some classes consist of, operands first.
+fn below(egraph: &Egraph<'_>, roots: &[Id], choices: &Choices) -> Vec<Id> {
+    let (mut out, mut seen) = (Vec::new(), FxHashSet::default());
+    let mut stack: Vec<(Id, bool)> = roots.iter().rev().map(|&id| (egraph.find(id), false)).collect();
+    while let Some((id, done)) = stack.pop() {
+        if done {
+            out.push(id);
+        } else if seen.insert(id)
+            && let Some(choice) = choices.get(&id)
+        {
+            stack.push((id, true));
+            stack.extend(choice.node.children().iter().map(|&child| (egraph.find(child), false)));
+        }
+    }
+    out
 }
 
 /// Whether the chosen terms of a node's operands contain the class: then the node cannot be chosen for it.

@@ -38,7 +38,7 @@ use crate::analysis::calibrate::Seen;
 use crate::analysis::range::Ranges;
 
 /// How to search.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Ops of a region.
     pub region: usize,
@@ -117,7 +117,7 @@ pub struct Scope<'a> {
 }
 
 /// Searches the first region of a group. What is found holds for all of them.
-pub fn solve(scope: &Scope<'_>, rules: &RuleSet, options: &Options) -> Solution {
+pub fn solve<'a>(scope: &Scope<'a>, rules: &RuleSet, options: &'a Options) -> Solution {
     let ops = &scope.cut.regions[scope.group.members[0]];
     let mut region = Region::build(scope, ops);
     let begun = Growth { lines: options.proofs, ..Growth::default() };
@@ -223,10 +223,10 @@ impl<'a> Region<'a> {
         self.egraph.analysis.leaves.iter().map(|(v, facts)| (*v, side(*v, facts))).collect()
     }
 
-    fn scratch(&self, leaves: &[(Value, Interval)], options: &Options) -> Scratch<'a> {
+    fn scratch(&self, leaves: &[(Value, Interval)], options: &'a Options) -> Scratch<'a> {
         // Constants of several values differ from copy to copy.
         let constants = self.scope.group.members.len() == 1;
-        Scratch::new(self.scope.context, self.scope.function, leaves, constants, options.weights)
+        Scratch::new(&self.scope, leaves, constants, &options.weights)
     }
 
     /// The original terms, judged as they stand.
@@ -246,7 +246,7 @@ impl<'a> Region<'a> {
         outputs: &[Value],
         ops: &[Op],
         growth: &Growth,
-        options: &Options,
+        options: &'a Options,
     ) -> (Vec<Better>, Vec<Value>) {
         let mut out: Vec<Better> = Vec::new();
         let mut reported: FxHashSet<usize> = FxHashSet::default();
@@ -257,7 +257,9 @@ impl<'a> Region<'a> {
         while let Some(side) = sides.pop_front() {
             let leaves = self.leaves(side);
             let mut scratch = self.scratch(&leaves, options);
-            let choices = scratch.extract(&self.egraph);
+            let mut choices = scratch.extract(&self.egraph);
+            let roots: Vec<Id> = left.iter().map(|v| self.egraph.find(self.ids[v])).collect();
+            scratch.improve(&self.egraph, &roots, &mut choices);
             let before = self.original(&mut scratch, ops, &leaves);
             let decided = |v: &Value| before.get(v).is_some_and(|verdict| verdict.decided);
             let results = ops.iter().map(|&op| self.scope.function.body.result(op, 0));
@@ -312,7 +314,7 @@ impl<'a> Region<'a> {
     }
 
     /// Nominal ranges, the first of them one on which an original term fails if there is one.
-    fn nominal(&self, outputs: &[Value], ops: &[Op], options: &Options) -> Vec<(f64, f64)> {
+    fn nominal(&self, outputs: &[Value], ops: &[Op], options: &'a Options) -> Vec<(f64, f64)> {
         nominal::sides(|&side| {
             let leaves = self.leaves(Some(side));
             let found = self.original(&mut self.scratch(&leaves, options), ops, &leaves);
