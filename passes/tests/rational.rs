@@ -1,7 +1,7 @@
 //! The rational normal form is equal to the term at every rational point where the term is defined, and smaller.
 
 use ngc_ir::{AttrDict, Context, Ident, Loc, OpDef, Type};
-use ngc_numerics::{Enclosure, Format, Random};
+use ngc_numerics::{Enclosure, Format, Random, Tensor};
 use ngc_passes::analysis::range::Range;
 use ngc_passes::rewrite::apply::Refusal;
 use ngc_passes::rewrite::conditions::{Bindings, Bound};
@@ -144,6 +144,9 @@ impl Terms for Arena {
             Node::Number(n) => Some(*n),
             _ => None,
         }
+    }
+    fn elements(&self, _: Term) -> Option<Tensor> {
+        None
     }
     fn used_once(&self, _: Term) -> bool {
         false
