@@ -5,8 +5,10 @@ use ngc_ir::{Ident, Loc};
 
 use super::super::schema::Node;
 
-/// Frames of these folders belong to libraries, not to the model.
-const LIBRARY: &str = "site-packages/torch/";
+/// Whether a frame is torch's own, and not the model's.
+fn is_library(file: &str) -> bool {
+    file.contains("site-packages/torch/") || file.starts_with("torch/")
+}
 
 /// `loc("encoder.layer.0.attention/softmax_1"("model.py":12:1))`: the path of the module in the model, the node's name,
 /// and the innermost line of its stack that is not torch's own.
@@ -35,7 +37,7 @@ fn line(trace: &str) -> Loc {
     let (mut own, mut any) = (None, None);
     for frame in frames {
         any = Some(frame);
-        if !frame.0.contains(LIBRARY) {
+        if !is_library(frame.0) {
             own = Some(frame);
         }
     }

@@ -28,6 +28,8 @@ enum Known {
     /// the value itself: what joins dimensions before such a product is taken apart again after it.
     Reshaped(Value, Loc),
     Extent(Extent),
+    /// A result that the importer does not give, of this operator.
+    Absent(&'static str),
 }
 
 /// The program while it is imported.
@@ -271,7 +273,7 @@ impl<'a> Program<'a> {
             return Ok(());
         }
         let operator = target.strip_prefix("aten.").map(|t| t.split_once('.').map_or(t, |(name, _)| name));
-        let Some(import) = operator.and_then(|name| OPERATORS.get(name)) else {
+        let Some((&operator, import)) = operator.and_then(|name| OPERATORS.get_key_value(name)) else {
             let in_place =
                 operator.is_some_and(|o| o.ends_with('_') && OPERATORS.contains_key(o.trim_end_matches('_')));
             return unsupported(match in_place {
@@ -286,6 +288,9 @@ impl<'a> Program<'a> {
         let reshaped = node.reshaped;
         let loc = node.loc.clone();
         // Results that the importer does not give are missed only where something asks for them.
+        for name in defined.iter().skip(results.len()) {
+            self.define(name, Known::Absent(operator))?;
+        }
         for (name, value) in defined.iter().zip(results) {
             let known = match &reshaped {
                 Some(extents) => {
@@ -363,6 +368,9 @@ impl<'a> Program<'a> {
             }
             Some(Known::Extent(_)) => {
                 return unsupported(format!("the extent '{}' as a tensor", name.escape_debug()));
+            }
+            Some(Known::Absent(operator)) => {
+                return unsupported(format!("the result '{}' of aten.{operator}", name.escape_debug()));
             }
             None => {
                 return invalid(format!(

@@ -212,7 +212,7 @@ fn expand(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 /// The identity, as in inference.
 fn dropout(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     n.ignore(&["p"]);
-    if n.flag("train", false)? {
+    if n.flag("train", true)? {
         return unsupported("dropout in training mode; export the model in eval mode");
     }
     Ok(vec![n.tensor("input")?])
