@@ -58,6 +58,11 @@ impl Target {
                 None
             }
         };
+        // The reader goes by the names of keys, people by lines.
+        reader.errors.0.sort_by_key(|d| match d.loc {
+            Loc::Source { offset, .. } => offset,
+            _ => 0,
+        });
         match found.filter(|_| !reader.errors.has_errors()) {
             Some(target) => Ok(target),
             None => Err(reader.errors),
