@@ -10,6 +10,9 @@ use smallvec::SmallVec;
 use super::cost::{Key, Weights, key};
 use super::region::Cut;
 
+/// An op: name, operands, attributes.
+type Written = (Ident, SmallVec<[Value; 4]>, AttrDict);
+
 /// The body. Equal ops on equal operands are one value, so a value stands for a term with its sharing.
 pub struct Judge<'a> {
     context: &'a Context,
@@ -19,7 +22,7 @@ pub struct Judge<'a> {
     weights: &'a Weights,
     /// By how much an op lies nearer to the results than its operands.
     step: f64,
-    written: FxHashMap<(Ident, SmallVec<[Value; 4]>, AttrDict), Option<Value>>,
+    written: FxHashMap<Written, Option<Value>>,
     /// Of every value, by its index.
     terms: Vec<Term>,
 }
