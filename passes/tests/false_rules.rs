@@ -31,7 +31,7 @@ fn identities_need_their_conditions() {
         ("sqrt(square(?x)) => ?x", "lo(?x) >= 0"),
         ("sqrt(mul(?a, ?b)) => mul(sqrt(?a), sqrt(?b))", "lo(?a) >= 0, lo(?b) >= 0"),
         ("sqrt(mul(square(?a), ?b)) => mul(?a, sqrt(?b))", "lo(?a) >= 0, lo(?b) >= 0"),
-        ("pow(pow(?x, ?a), ?b) => pow(?x, mul(?a, ?b))", "lo(?x) > 0"),
+        ("pow(pow(?x, ?a), ?b) => pow(?x, mul(?a, ?b))", "lo(?x) > 0, real(?a), real(?b)"),
         ("sub(pow(?x, ?a), 1) => expm1(mul(?a, log(?x)))", "lo(?x) > 0"),
         (
             "sub(atan(?a), atan(?b)) => atan(div(sub(?a, ?b), add(1, mul(?a, ?b))))",
