@@ -139,6 +139,9 @@ impl Draw<'_> {
             }
             5 => shape.clear(),
             7 if shape.len() < 4 && self.random.chance(50) => shape.insert(0, self.random.pick(&[1, 2])),
+            8 if self.aim.extents == Extents::Any && self.random.chance(50) => {
+                shape.iter_mut().filter(|n| **n == 1).for_each(|n| *n = self.random.pick(&[1, 2, 3]));
+            }
             6 => shape = base.last().map_or_else(Vec::new, |&n| vec![n, 1]),
             _ => {}
         }

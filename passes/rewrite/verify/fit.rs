@@ -225,6 +225,12 @@ impl Fit<'_, '_> {
         let r = &mut *self.draw.random;
         let ints = |v: Vec<usize>| Attr::ints(v.into_iter().map(|n| n as i64));
         // An item of a list.
+        if let ("unsqueeze", AttrKind::Int, "axes") = (op, kind, name) {
+            return Some(Attr::int(r.below(of.len() + 1) as i64));
+        }
+        if let (AttrKind::Int, "axes" | "shape") = (kind, name) {
+            return None;
+        }
         if let (AttrKind::Int, "strides" | "dilations" | "pads") = (kind, name) {
             return Some(Attr::int(r.below(2) as i64 + i64::from(name != "pads")));
         }
