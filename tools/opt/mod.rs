@@ -222,9 +222,10 @@ impl Driver<'_> {
         }
         self.reports.phase("verify", start.elapsed());
 
-        let calibrates = !self.flags.calibrate.is_empty();
-        let values = calibrates || self.pipeline.steps.iter().any(|s| s.pass.name() == "explain-nonfinite");
-        let attaches = values || self.target.takes_weights();
+        // Passes for which a constant that is not at hand could be anything, NaN among it.
+        let values = ["analyze", "explain-nonfinite", "stabilize"];
+        let reads = self.pipeline.steps.iter().any(|s| values.contains(&s.pass.name()));
+        let attaches = reads || self.target.takes_weights();
         let weights = if attaches { input.attach_weights(&mut module)? } else { Vec::new() };
         self.target.relocate(&mut module, input)?;
         // Of another format than ours, a reproducer shows the module that was read, not the text.
@@ -258,7 +259,7 @@ impl Driver<'_> {
             found.0.extend(failure.diagnostics.0);
             let pass = self.pipeline.steps.get(failure.step).map(|step| step.pass.name());
             // A reproducer holds no samples.
-            let sampled = calibrates && pass == Some("analyze");
+            let sampled = !self.flags.calibrate.is_empty() && pass == Some("analyze");
             let path = if self.flags.verify_diagnostics || sampled {
                 None
             } else {
