@@ -40,9 +40,10 @@ pub struct Proof {
 impl Proof {
     /// The proof as text: a line for the value, and one for each step.
     pub fn text(&self, sources: &Sources) -> String {
-        let place = |loc: &Loc| match sources.resolve(loc) {
-            Some((file, at)) => format!(" at {file}:{}:{}", at.line, at.column),
-            None => String::new(),
+        let place = |loc: &Loc| match (sources.resolve(loc), loc.name_in()) {
+            (Some((file, at)), _) => format!(" at {file}:{}:{}", at.line, at.column),
+            (None, Some(name)) => format!(" at \"{name}\""),
+            (None, None) => String::new(),
         };
         let mut out =
             format!("@{}, round {}: {}{}\n", self.function, self.round, self.value, place(&self.loc));

@@ -164,6 +164,13 @@ impl Sources {
             },
         }
     }
+
+    /// What a line about a location begins with, as far as it is known: `model.py:12:1: "encoder/linear": `.
+    pub fn prefix(&self, loc: &Loc) -> String {
+        let place = self.resolve(loc).map(|(file, at)| format!("{file}:{}:{}: ", at.line, at.column));
+        let name = loc.name_in().map(|name| format!("\"{name}\": "));
+        place.unwrap_or_default() + &name.unwrap_or_default()
+    }
 }
 
 /// A name or number of the input as messages quote it: cut after 80 characters.

@@ -66,28 +66,7 @@ fn notes(diagnostic: &Diagnostic) -> Vec<(Loc, String)> {
 
 fn plain(out: &mut String, severity: Severity, loc: &Loc, message: &str, sources: &Sources) {
     // Writing to a string does not fail.
-    let _ = match sources.resolve(loc) {
-        Some((file, at)) => writeln!(out, "{file}:{}:{}: {}: {message}", at.line, at.column, severity.name()),
-        None => match name(loc) {
-            Some(name) => writeln!(out, "\"{name}\": {}: {message}", severity.name()),
-            None => writeln!(out, "{}: {message}", severity.name()),
-        },
-    };
-}
-
-/// The name of a location that has nothing better.
-fn name(loc: &Loc) -> Option<&str> {
-    let Loc::Explicit(kind) = loc else { return None };
-    match &**kind {
-        LocKind::Name(name, _) => Some(name),
-        LocKind::CallSite(callee, _) => name_of(callee),
-        LocKind::Fused(_, parts) => parts.iter().find_map(name_of),
-        LocKind::FileLineCol { .. } => None,
-    }
-}
-
-fn name_of(loc: &Loc) -> Option<&str> {
-    name(loc)
+    let _ = writeln!(out, "{}{}: {message}", sources.prefix(loc), severity.name());
 }
 
 /// A place in a loaded source.

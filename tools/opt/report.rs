@@ -157,5 +157,8 @@ fn remark_json(remark: &Remark, sources: &Sources) -> Value {
         object["line"] = at.line.into();
         object["column"] = at.column.into();
     }
+    if let Some(name) = remark.loc.name_in() {
+        object["name"] = name.into();
+    }
     object
 }

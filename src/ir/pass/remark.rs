@@ -57,10 +57,7 @@ impl Remark {
 
     /// One line: `model.ngir:14:8: remark: [rule] message`.
     pub fn line(&self, sources: &Sources) -> String {
-        match sources.resolve(&self.loc) {
-            Some((file, at)) => format!("{file}:{}:{}: remark: {}", at.line, at.column, self.text()),
-            None => format!("remark: {}", self.text()),
-        }
+        format!("{}remark: {}", sources.prefix(&self.loc), self.text())
     }
 
     /// The remark as a diagnostic.
