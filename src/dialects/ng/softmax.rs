@@ -490,11 +490,9 @@ fn bounded_softmax(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Opt
     let extent = along(s, x).of_some();
     let n = finite(extent)?;
     let format = results[0].format()?;
-    let nan = |x: &Interval| {
-        x.may_be_nan
-            || x.hi == f64::INFINITY
-            || (x.lo == f64::NEG_INFINITY && s.string("masked_rows") != Some("zero"))
-    };
+    // As the decomposition has it, which has no rows to zero in a format without infinities.
+    let zeroes = s.string("masked_rows") == Some("zero") && s.accumulate(format).has_infinity();
+    let nan = |x: &Interval| x.may_be_nan || x.hi == f64::INFINITY || (x.lo == f64::NEG_INFINITY && !zeroes);
     // Least where all others are greatest, and the reverse.
     let image = |x: &Interval| {
         let exp = |d: f64| enclosure::apply(&Binary64, Prim::Exp, &[&Enclosure::point(d)]);
