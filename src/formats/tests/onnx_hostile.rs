@@ -242,3 +242,18 @@ fn no_mutation_of_a_model_makes_the_reader_panic() {
     // Both happen often, or the test would not reach what it is for.
     assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
 }
+
+#[test]
+fn what_made_the_reader_panic_once_is_refused() {
+    let context = ngc_dialects::context();
+    let mut count = 0;
+    for entry in std::fs::read_dir(testdata().join("hostile")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "onnx") {
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(import(&context, &bytes, &ImportOptions::default()).is_err(), "{}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 0);
+}

@@ -29,6 +29,9 @@ fn attention(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     } else {
         n.ignore(&["q_num_heads", "kv_num_heads"]);
     }
+    if let Some(&odd) = [q, k, v].iter().find(|&&x| n.rank(x) != 4) {
+        return invalid(format!("queries, keys and values of rank 3 or 4 are needed, not {}", n.ty(odd)));
+    }
     let mut before = Some(0);
     if let (Some(keys), Some(values)) = past {
         before = n.shape(keys).get(2).and_then(|d| d.known());

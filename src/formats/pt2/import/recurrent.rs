@@ -35,7 +35,9 @@ fn rnn_cell(n: &mut Node<'_, '_>, activation: &str) -> Result<Vec<Value>> {
 /// The gates r, z, n in this order; h' = n + z (h - n).
 fn gru_cell(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, h, state) = gates(n)?;
-    let Some(width) = n.shape(state)[1].known() else { return unsupported("a state of unknown width") };
+    let Some(width) = n.shape(state).get(1).and_then(|d| d.known()) else {
+        return unsupported("a state of unknown width");
+    };
     let mut parts = |v: Value| {
         let mut attrs = AttrDict::EMPTY;
         attrs.set("axis", 1i64);
