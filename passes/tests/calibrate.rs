@@ -1,21 +1,13 @@
 //! Calibration: what samples show is right, lies within the bounds, and does not depend on threads.
 
 use ngc_ir::pass::{PassManager, Pipeline};
-use ngc_ir::text::{ParseOptions, parse_module};
-use ngc_ir::verifier::verify;
 use ngc_ir::{Module, Sources};
 use ngc_numerics::{Format, Random, Tensor};
 use ngc_passes::analysis::calibrate::{Calibration, Parameter, Sampled, Samples};
 use ngc_passes::analysis::report::{Exchange, Report};
+use support::parse;
 
-fn parse(text: &str) -> Module {
-    let mut sources = Sources::new();
-    let file = sources.add("test.ngir", text, 1);
-    let context = ngc_dialects::context();
-    let module = parse_module(&context, &sources, file, &ParseOptions::default()).expect("the text parses");
-    verify(&context, &module).expect("the module is valid");
-    module
-}
+mod support;
 
 fn parameters(module: &Module, function: &str) -> Vec<Parameter> {
     let body = module.symbol(function).and_then(|f| module.body.body(f)).expect("a body");

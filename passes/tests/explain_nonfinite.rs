@@ -1,26 +1,17 @@
 //! `explain-nonfinite`: what it proves holds, what it finds is there, and its witnesses bear witness.
 
-mod random_graphs;
-
 use ngc_interp::Interpreter;
 use ngc_ir::pass::{PassManager, Pipeline, Run};
-use ngc_ir::text::{ParseOptions, parse_module};
-use ngc_ir::verifier::verify;
 use ngc_ir::{Attr, Module, Severity, Sources};
 use ngc_numerics::{Enclosure, Evaluator, Format, Interval, Mode, Random, Tensor};
 use ngc_passes::analysis::cause::Kind;
 use ngc_passes::analysis::nonfinite::Nonfinite;
 use ngc_passes::analysis::witness::{self, Effect, Target};
 use random_graphs::Graph;
+use support::parse;
 
-fn parse(text: &str) -> Module {
-    let mut sources = Sources::new();
-    let file = sources.add("test.ngir", text, 1);
-    let context = ngc_dialects::context();
-    let module = parse_module(&context, &sources, file, &ParseOptions::default()).expect("the text parses");
-    verify(&context, &module).expect("the module is valid");
-    module
-}
+mod random_graphs;
+mod support;
 
 fn run(text: &str, options: &str) -> Run {
     let mut sources = Sources::new();

@@ -1,21 +1,12 @@
 //! Rules of networks: functions of conditions, and conditions without which a rule would be false.
 
-use ngc_ir::Sources;
-use ngc_passes::rewrite;
-use ngc_passes::rewrite::verify::{Effort, Report, verify_rule};
+use ngc_passes::rewrite::verify::Report;
 
-/// The report on the one rule of a text.
+mod support;
+
+/// The report on the one rule of a text, beside the bundled ones.
 fn verify(text: &str) -> Report {
-    let context = ngc_dialects::context();
-    let rules =
-        rewrite::load(&context, &[("test.ngr", text)], &mut Sources::new()).expect("the rule is well formed");
-    let rule = rules.rules().last().expect("there is a rule");
-    verify_rule(
-        &context,
-        &rules,
-        rule,
-        Effort { points: 100, shapes: 2, trials: 20_000, ..Effort::default() },
-    )
+    support::verified(text, true)
 }
 
 #[test]

@@ -3,11 +3,13 @@
 //! A rule is tried on random instances: shapes, formats, attributes, constants and points ([`draw`]), and on instances
 //! aimed at the edges of its conditions and of the formats ([`probe`]). The left side is built as a function, and the
 //! rule is applied to it by the very matcher, conditions and builder that the searches use ([`instance`]). Where it
-//! applies, both sides are evaluated at [`BITS`] bits and must agree; and what each side computes in the format of the
+//! applies, both sides are evaluated at [`BITS`] bits and must agree, and no term of the right side may lack a value where
+//! all of the left have one ([`defined`]); and what each side computes in the format of the
 //! instance must lie within the error bound that the analysis gives for it ([`bounds`]), and within the one that the rule
 //! states, if it does ([`stated`]).
 
 mod bounds;
+mod defined;
 pub(super) mod draw;
 mod fit;
 pub(super) mod instance;
@@ -291,6 +293,9 @@ impl<'a> Check<'a> {
         if points == 0 {
             return Ok(0);
         }
+        let defined = defined::check(self.context, &instance);
+        self.report.refuted |= defined.is_err();
+        defined?;
         if std::mem::take(&mut self.effort.derive) && instance.is_derived(self.context) {
             self.report.established = Established::Derivation;
         }

@@ -1,0 +1,86 @@
+//! Whether every term of the right side has a value where every term of the left side has one.
+//!
+//! That the two sides agree is not enough. A search by equality holds terms that are equal for every input at which they
+//! are defined, and lets rules meet inside of both: where a term such as c/0 has no value, every law that it obeys
+//! elsewhere makes it equal to something else, and so these to each other. As long as no rule brings such a term in, there
+//! is none at any input at which all terms of the given function are defined.
+
+use std::collections::{HashMap, HashSet};
+
+use ngc_interp::Interpreter;
+use ngc_ir::{Body, Context, Value};
+use ngc_numerics::{Evaluator, Mode};
+use rug::Float;
+
+use super::instance::{Instance, module, reals};
+
+/// Ops whose infinite results are limits, which the reals with infinities have: the logarithm at 0, masks of -inf.
+const LIMITS: [&str; 6] = ["ng.constant", "ng.where", "ng.log", "ng.log2", "ng.log10", "ng.log1p"];
+
+/// The message names an op of the right side without a value.
+pub fn check(context: &Context, instance: &Instance) -> Result<(), String> {
+    // Where too few bits leave nothing of a difference, a quotient by it seems to have no value.
+    let mut outcome = Ok(());
+    for bits in super::instance::REFERENCES {
+        outcome = check_at(context, instance, bits);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn check_at(context: &Context, instance: &Instance, bits: u32) -> Result<(), String> {
+    let (Some([left, right]), body) = (instance.sides(), &instance.body) else { return Ok(()) };
+    let mut seen = HashSet::new();
+    let (mut given, mut brought) = (Vec::new(), Vec::new());
+    terms(body, left, false, &mut seen, &mut given);
+    terms(body, right, true, &mut seen, &mut brought);
+    let results: Vec<Value> = given.iter().chain(&brought).copied().collect();
+    let module = module(context, instance.returning(context, &results)?, &instance.types())?;
+    let evaluator = Evaluator { mode: Mode::Real { bits } };
+    let Ok(outputs) = Interpreter::new(context, &module, evaluator).call("instance", &instance.inputs) else {
+        return Ok(());
+    };
+    let outputs: HashMap<Value, Vec<Float>> = results
+        .iter()
+        .zip(&outputs)
+        .filter(|(_, t)| t.dtype.is_float())
+        .map(|(v, t)| (*v, reals(t, bits)))
+        .collect();
+    let all_finite = |v: &Value| outputs.get(v).is_none_or(|t| t.iter().all(Float::is_finite));
+    let inputs_finite = instance.inputs.iter().all(|t| t.to_f64s().iter().all(|x| x.is_finite()));
+    if !inputs_finite || !given.iter().all(all_finite) {
+        return Ok(());
+    }
+    let mut limits: HashSet<Value> = HashSet::new();
+    for value in brought.into_iter().filter(|v| !all_finite(v)) {
+        let Some(op) = body.defining_op(value) else { continue };
+        let is_limit =
+            LIMITS.contains(&body.name(op)) || body.operands(op).iter().any(|v| limits.contains(v));
+        if !is_limit || outputs[&value].iter().any(Float::is_nan) {
+            return Err(format!(
+                "{} of the right side has no value where every term of the left side has one, at {}",
+                body.name(op),
+                instance.describe()
+            ));
+        }
+        limits.insert(value);
+    }
+    Ok(())
+}
+
+/// Adds results of ops that a value is computed from and that were not seen, each after its operands. With `chosen` those
+/// stay out that stand under a branch of a choice alone: what a choice does not take need not have a value.
+fn terms(body: &Body, value: Value, chosen: bool, seen: &mut HashSet<Value>, found: &mut Vec<Value>) {
+    let Some(op) = body.defining_op(value) else { return };
+    if !seen.insert(value) {
+        return;
+    }
+    let operands = body.operands(op);
+    let operands = if chosen && body.name(op) == "ng.where" { &operands[..1] } else { operands };
+    for &operand in operands {
+        terms(body, operand, chosen, seen, found);
+    }
+    found.push(value);
+}
