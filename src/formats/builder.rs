@@ -160,10 +160,8 @@ impl<'a> FunctionBuilder<'a> {
     }
 
     /// The constant attribute of a tensor, whose elements lie little endian in `bytes`; those of a large one become a
-    /// resource under a key made from `name`.
-    /// The memory of the bytes is kept, not copied.
-    pub fn weight(&mut self, name: &str, ty: Type, bytes: Bytes) -> Attr {
-        let mut bytes = bytes;
+    /// resource under a key made from `name`. The memory of the bytes is kept, not copied.
+    pub fn weight(&mut self, name: &str, ty: Type, mut bytes: Bytes) -> Attr {
         if ty.elem() == Some(DType::BOOL) && bytes.iter().any(|&b| b > 1) {
             bytes = bytes.iter().map(|&b| u8::from(b != 0)).collect();
         }

@@ -6,6 +6,7 @@
 mod builder;
 mod conv_transpose;
 pub mod dot;
+mod emit;
 pub mod error;
 pub mod fpcore;
 pub mod npy;
@@ -17,6 +18,7 @@ pub mod resources;
 pub mod safetensors;
 pub mod stablehlo;
 mod step;
+mod zip;
 
 pub use builder::Weights;
 pub use error::FormatError;

@@ -1,13 +1,13 @@
 //! NumPy's `.npz` files: a zip archive of `.npy` arrays, stored or deflated.
 
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 
 use ngc_numerics::{DType, Tensor};
 use zip::ZipArchive;
-use zip::result::ZipError;
 
 use crate::error::{FormatError, Result, invalid, unsupported};
 use crate::npy::{self, Preamble};
+use crate::zip::{error, finish, unfold};
 
 /// The greatest size of all arrays of an archive together in memory, at eight bytes an element: a small archive can
 /// unfold to terabytes.
@@ -39,17 +39,11 @@ pub fn read(bytes: &[u8], void_as: Option<DType>) -> Result<Vec<(String, Tensor)
         }
         // The header says what the data will take, before they are unfolded.
         let mut data = Vec::new();
-        let mut unfold = |data: &mut Vec<u8>, length: u64| {
-            let missing = length.min(declared).saturating_sub(data.len() as u64);
-            (&mut entry)
-                .take(missing)
-                .read_to_end(data)
-                .map_err(|e| FormatError::Invalid(format!("{place}: {e}")))
-        };
-        unfold(&mut data, npy::PREFIX as u64)?;
-        let start = npy::data_start(&data).map_err(|e| e.within(&place))?;
-        unfold(&mut data, start as u64)?;
-        let preamble = Preamble::read(&data, void_as).map_err(|e| e.within(&place))?;
+        let at = |e: FormatError| e.within(&place);
+        unfold(&mut entry, &mut data, declared.min(npy::PREFIX as u64)).map_err(at)?;
+        let start = npy::data_start(&data).map_err(at)?;
+        unfold(&mut entry, &mut data, declared.min(start as u64)).map_err(at)?;
+        let preamble = Preamble::read(&data, void_as).map_err(at)?;
         if preamble.file_length() != Some(declared) {
             return invalid(format!(
                 "{place}: {declared} bytes were declared, but its header announces {} elements",
@@ -69,16 +63,8 @@ pub fn read(bytes: &[u8], void_as: Option<DType>) -> Result<Vec<(String, Tensor)
         if usize::try_from(rest).is_err() || data.try_reserve_exact(rest as usize).is_err() {
             return unsupported(format!("{place}: {declared} bytes do not fit in memory"));
         }
-        unfold(&mut data, declared)?;
-        // Whether more comes than was declared.
-        let more = entry.read(&mut [0]).map_err(|e| FormatError::Invalid(format!("{place}: {e}")))?;
-        if more > 0 || data.len() as u64 != declared {
-            return invalid(format!(
-                "{place}: {declared} bytes were declared, but {} were found",
-                if more > 0 { "more".to_string() } else { data.len().to_string() }
-            ));
-        }
-        let array = npy::read(&data, void_as).map_err(|e| e.within(&place))?;
+        finish(&mut entry, &mut data, declared).map_err(at)?;
+        let array = npy::read(&data, void_as).map_err(at)?;
         let name = name.strip_suffix(".npy").unwrap_or(&name).to_string();
         if arrays.iter().any(|(known, _)| *known == name) {
             return invalid(format!("{place}: the name occurs twice"));
@@ -86,14 +72,4 @@ pub fn read(bytes: &[u8], void_as: Option<DType>) -> Result<Vec<(String, Tensor)
         arrays.push((name, array));
     }
     Ok(arrays)
-}
-
-fn error(e: ZipError) -> FormatError {
-    match e {
-        ZipError::UnsupportedArchive(what) => FormatError::Unsupported(format!("zip archive: {what}")),
-        ZipError::CompressionMethodNotSupported(method) => {
-            FormatError::Unsupported(format!("zip archive: compression method {method}"))
-        }
-        e => FormatError::Invalid(format!("zip archive: {e}")),
-    }
 }

@@ -18,11 +18,15 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// The op; nothing if it is not registered.
-    pub fn of(body: &Body, op: Op) -> Option<Step> {
+    /// The op.
+    ///
+    /// # Errors
+    /// It is not registered.
+    pub fn of(body: &Body, op: Op) -> FormatResult<Step> {
         let data = body.op(op);
-        Some(Step {
-            def: data.def?,
+        let Some(def) = data.def else { return unsupported(format!("op {}", body.name(op))) };
+        Ok(Step {
+            def,
             operands: body.operands(op).to_vec(),
             types: body.operand_types(op).to_vec(),
             attrs: data.attrs.clone(),

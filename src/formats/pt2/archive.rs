@@ -3,10 +3,10 @@
 use std::io::{Read, Seek};
 
 use zip::read::{ArchiveOffset, Config};
-use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::zip::{error, finish};
 
 /// The greatest JSON file that is read.
 const MAX_JSON: u64 = 256 << 20;
@@ -173,22 +173,7 @@ impl<'a> Archive<'a> {
             }
         }
         let mut bytes = Vec::new();
-        let io = |e: std::io::Error| place(FormatError::Invalid(e.to_string()));
-        (&mut entry).take(size).read_to_end(&mut bytes).map_err(io)?;
-        let more = entry.read(&mut [0]).map_err(io)?;
-        if more > 0 || bytes.len() as u64 != size {
-            return invalid(format!("{size} bytes were declared, but others were found")).map_err(place);
-        }
+        finish(&mut entry, &mut bytes, size).map_err(place)?;
         Ok(bytes)
-    }
-}
-
-fn error(e: ZipError) -> FormatError {
-    match e {
-        ZipError::UnsupportedArchive(what) => FormatError::Unsupported(format!("zip archive: {what}")),
-        ZipError::CompressionMethodNotSupported(method) => {
-            FormatError::Unsupported(format!("zip archive: compression method {method}"))
-        }
-        e => FormatError::Invalid(format!("zip archive: {e}")),
     }
 }

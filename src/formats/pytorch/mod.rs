@@ -154,9 +154,7 @@ impl Python<'_> {
     }
 
     fn op(&mut self, op: Op) -> Result<()> {
-        let Some(step) = Step::of(&self.body, op) else {
-            return unsupported(format!("op {}", self.body.name(op)));
-        };
+        let step = Step::of(&self.body, op)?;
         match step.def.name {
             "ng.constant" => Ok(()),
             "func.return" => {

@@ -129,9 +129,7 @@ impl<'a> Graph<'a> {
     }
 
     fn op(&mut self, op: Op) -> Result<()> {
-        let Some(step) = Step::of(&self.body, op) else {
-            return unsupported(format!("op {}", self.body.name(op)));
-        };
+        let step = Step::of(&self.body, op)?;
         match step.def.name {
             "func.return" | "ng.constant" => return Ok(()),
             "func.call" => return self.call(&step),
@@ -216,15 +214,20 @@ impl<'a> Graph<'a> {
         written?;
         for (&result, &value) in step.results.iter().zip(&values) {
             let found = self.input(value)?;
-            match self.names.get(&result).cloned() {
-                Some(name) if name != found => self.push("Identity", vec![found], vec![name], Vec::new()),
-                Some(_) => {}
-                None => {
-                    self.names.insert(result, found);
-                }
-            }
+            self.name(result, found);
         }
         Ok(())
+    }
+
+    /// Lets a result have the name of the value that it is equal to, or passes that on where it has one already.
+    fn name(&mut self, result: Value, found: String) {
+        match self.names.get(&result).cloned() {
+            Some(name) if name != found => self.push("Identity", vec![found], vec![name], Vec::new()),
+            Some(_) => {}
+            None => {
+                self.names.insert(result, found);
+            }
+        }
     }
 
     /// Writes a call by the body of the function.
@@ -258,13 +261,7 @@ impl<'a> Graph<'a> {
         self.body = caller;
         self.names = outer;
         for (found, &result) in found?.into_iter().zip(&step.results) {
-            match self.names.get(&result).cloned() {
-                Some(name) if name != found => self.push("Identity", vec![found], vec![name], Vec::new()),
-                Some(_) => {}
-                None => {
-                    self.names.insert(result, found);
-                }
-            }
+            self.name(result, found);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use ngc_ir::{Attr, AttrDict, Dim, Type, Value};
 use super::Table;
 use super::arithmetic::unary;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[

@@ -6,6 +6,7 @@ use ngc_numerics::{DType, Format};
 use super::super::tensor;
 use super::Table;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[

@@ -6,6 +6,7 @@ use ngc_numerics::DType;
 use super::Table;
 use super::activation::compare;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("Attention", attention), ("RotaryEmbedding", rotary_embedding)];

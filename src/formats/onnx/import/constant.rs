@@ -5,6 +5,7 @@ use ngc_numerics::{DType, Format, Tensor};
 
 use super::Table;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 pub(super) const OPS: Table =

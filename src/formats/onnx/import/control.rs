@@ -12,6 +12,7 @@ use super::Table;
 use super::graph::Graph;
 use super::node::Node;
 use super::scope::{Known, Scope, find};
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("If", branch), ("Loop", repeat), ("Scan", scan)];

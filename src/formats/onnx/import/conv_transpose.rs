@@ -5,6 +5,7 @@ use ngc_ir::{Dim, Value};
 use super::Table;
 use super::node::Node;
 use crate::conv_transpose::{ConvTranspose, conv_transpose as emit};
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("ConvTranspose", conv_transpose)];

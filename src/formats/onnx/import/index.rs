@@ -8,6 +8,7 @@ use super::Table;
 use super::activation::compare;
 use super::arithmetic::convert;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[

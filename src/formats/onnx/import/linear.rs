@@ -5,6 +5,7 @@ use ngc_ir::{AttrDict, Value};
 use super::Table;
 use super::node::Node;
 use super::pool::windows;
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("Conv", conv), ("Gemm", gemm), ("MatMul", matmul)];

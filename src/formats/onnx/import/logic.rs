@@ -6,6 +6,7 @@ use super::Table;
 use super::activation::compare;
 use super::arithmetic::{operands, unary};
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::Result;
 
 pub(super) const OPS: Table = &[

@@ -31,7 +31,7 @@ mod softmax;
 mod types;
 mod weights;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -69,7 +69,7 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 /// An op group: operators of the domain `ai.onnx` by name.
 type Table = &'static [(&'static str, Import)];
 
-static OPERATORS: LazyLock<HashMap<&'static str, Import>> = LazyLock::new(|| {
+static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
     let groups: [Table; 18] = [
         activation::OPS,
         arithmetic::OPS,
@@ -95,9 +95,7 @@ static OPERATORS: LazyLock<HashMap<&'static str, Import>> = LazyLock::new(|| {
 
 /// The operators of `ai.onnx` that are read, by name.
 pub fn operators() -> Vec<&'static str> {
-    let mut names: Vec<&str> = OPERATORS.keys().copied().collect();
-    names.sort_unstable();
-    names
+    OPERATORS.keys().copied().collect()
 }
 
 /// Reads a model: its graph becomes the function `@main`, initializers become constants, names of nodes and values

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use ngc_ir::{Attr, AttrDict, Dim, Loc, Type, Value};
-use ngc_numerics::{DType, Format, Tensor};
+use ngc_ir::{Attr, AttrDict, Body, Dim, Loc, Type, Value};
+use ngc_numerics::{DType, Tensor};
 
 use super::super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 use super::extents::{Extent, extents};
 use super::graph::Graph;
 use crate::builder::{FunctionBuilder, dense};
-use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::emit::Emit;
+use crate::error::{Result, invalid, unsupported};
 
 /// A node while it is imported. It remembers what has been read of it.
 pub(super) struct Node<'g, 'a> {
@@ -281,25 +282,6 @@ impl<'g, 'a> Node<'g, 'a> {
 
     // Values.
 
-    pub(super) fn ty(&self, value: Value) -> Type {
-        self.graph.function.body.ty(value)
-    }
-
-    pub(super) fn shape(&self, value: Value) -> &'static [Dim] {
-        self.ty(value).shape().unwrap_or(&[])
-    }
-
-    pub(super) fn rank(&self, value: Value) -> usize {
-        self.shape(value).len()
-    }
-
-    /// The element type. Every value of a graph is a tensor.
-    pub(super) fn elem(&self, value: Value) -> Result<DType> {
-        self.ty(value)
-            .elem()
-            .ok_or_else(|| FormatError::Invalid(format!("a value of type {}", self.ty(value))))
-    }
-
     /// An axis counted from the front.
     pub(super) fn axis(&self, axis: i64, rank: usize) -> Result<usize> {
         let from_front = if axis < 0 { axis + rank as i64 } else { axis };
@@ -314,45 +296,6 @@ impl<'g, 'a> Node<'g, 'a> {
     /// The function, and the node's place in the model.
     pub(super) fn parts(&mut self) -> (&mut FunctionBuilder<'a>, Loc) {
         (&mut self.graph.function, self.loc.clone())
-    }
-
-    /// Emits an op with one result.
-    pub(super) fn emit(
-        &mut self,
-        name: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-    ) -> Result<Value> {
-        match self.emit_many(name, operands, attrs)?[..] {
-            [value] => Ok(value),
-            _ => invalid(format!("'{name}' has not one result")),
-        }
-    }
-
-    /// Emits an op.
-    pub(super) fn emit_many(
-        &mut self,
-        name: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-    ) -> Result<Vec<Value>> {
-        self.graph.emit(name, operands, attrs.into(), &self.loc)
-    }
-
-    /// Emits a sum of some kind over elements of `like`: those narrower than f32 accumulate in f32, as in the ONNX
-    /// runtimes.
-    pub(super) fn emit_sum(
-        &mut self,
-        name: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-        like: Value,
-    ) -> Result<Value> {
-        let mut attrs = attrs.into();
-        if let Some(Format::F16 | Format::Bf16 | Format::F8E4M3FN | Format::F8E5M2) = self.ty(like).format() {
-            attrs.set("accumulate", Type::float(Format::F32));
-        }
-        self.emit(name, operands, attrs)
     }
 
     /// Emits a constant tensor, of rank 0 too.
@@ -382,5 +325,20 @@ impl<'g, 'a> Node<'g, 'a> {
     pub(super) fn weight(&mut self, tensor: &'a TensorProto) -> Result<Attr> {
         let name = self.proto.output.first().map_or("", |o| o.as_str());
         self.graph.weight(name, tensor)
+    }
+}
+
+impl Emit for Node<'_, '_> {
+    fn body(&self) -> &Body {
+        &self.graph.function.body
+    }
+
+    fn emit_many(
+        &mut self,
+        name: &str,
+        operands: &[Value],
+        attrs: impl Into<AttrDict>,
+    ) -> Result<Vec<Value>> {
+        self.graph.emit(name, operands, attrs.into(), &self.loc)
     }
 }

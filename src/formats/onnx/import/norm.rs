@@ -7,6 +7,7 @@ use super::super::tensor;
 use super::Table;
 use super::arithmetic::convert;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[

@@ -6,6 +6,7 @@ use ngc_numerics::DType;
 use super::Table;
 use super::arithmetic::convert;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{Result, invalid};
 
 pub(super) const OPS: Table = &[

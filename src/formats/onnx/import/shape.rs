@@ -6,6 +6,7 @@ use ngc_numerics::{DType, Tensor};
 use super::Table;
 use super::arithmetic::convert;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[

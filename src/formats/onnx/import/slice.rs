@@ -4,6 +4,7 @@ use ngc_ir::{Attr, AttrDict, Value};
 
 use super::Table;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table =

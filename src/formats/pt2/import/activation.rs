@@ -6,6 +6,7 @@ use super::Table;
 use super::arithmetic::{numbers, unary};
 use super::node::Node;
 use super::number::{Number, Operand};
+use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[

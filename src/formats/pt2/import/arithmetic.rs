@@ -6,6 +6,7 @@ use ngc_numerics::DType;
 use super::Table;
 use super::node::Node;
 use super::number::{Number, Operand, common, floating};
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[

@@ -7,6 +7,7 @@ use super::Table;
 use super::arithmetic::operands;
 use super::node::Node;
 use super::number::{Number, Operand};
+use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[

@@ -7,6 +7,7 @@ use super::Table;
 use super::node::Node;
 use super::pool::{positive, repeated};
 use crate::conv_transpose::{ConvTranspose, conv_transpose};
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[

@@ -22,7 +22,7 @@ mod shape;
 mod slice;
 mod softmax;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use std::sync::LazyLock;
 
@@ -50,7 +50,7 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 /// An op group: operators of the namespace `aten` by name, without the overload.
 type Table = &'static [(&'static str, Import)];
 
-static OPERATORS: LazyLock<HashMap<&'static str, Import>> = LazyLock::new(|| {
+static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
     let groups: [Table; 13] = [
         activation::OPS,
         arithmetic::OPS,
@@ -71,9 +71,7 @@ static OPERATORS: LazyLock<HashMap<&'static str, Import>> = LazyLock::new(|| {
 
 /// The operators of ATen that are read, by name.
 pub fn operators() -> Vec<&'static str> {
-    let mut names: Vec<&str> = OPERATORS.keys().copied().collect();
-    names.sort_unstable();
-    names
+    OPERATORS.keys().copied().collect()
 }
 
 /// Reads an archive: its program becomes the function `@main`, parameters and buffers become constants, module paths and

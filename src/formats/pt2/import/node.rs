@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use ngc_ir::{Attr, AttrDict, Dim, Loc, Type, Value};
-use ngc_numerics::{DType, Format, Tensor};
+use ngc_ir::{Attr, AttrDict, Body, Dim, Loc, Type, Value};
+use ngc_numerics::{DType, Tensor};
 
 use super::super::extent::Extent;
 use super::super::schema::{Argument, Node as Proto, OptionalTensor, SymIntArgument};
 use super::super::weights::dtype;
-use super::number::{Number, Operand, is_narrow};
+use super::number::{Number, Operand};
 use super::program::Program;
 use crate::builder::{FunctionBuilder, dense};
+use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 /// A node while it is imported. It remembers what has been read of it.
@@ -327,27 +328,8 @@ impl<'g, 'a> Node<'g, 'a> {
         &mut self.program.function
     }
 
-    pub(super) fn ty(&self, value: Value) -> Type {
-        self.program.function.body.ty(value)
-    }
-
-    pub(super) fn shape(&self, value: Value) -> &'static [Dim] {
-        self.ty(value).shape().unwrap_or(&[])
-    }
-
-    pub(super) fn rank(&self, value: Value) -> usize {
-        self.shape(value).len()
-    }
-
     pub(super) fn extents(&self, value: Value) -> Vec<Extent> {
         self.program.extents(value)
-    }
-
-    /// The element type. Every value of a graph is a tensor.
-    pub(super) fn elem(&self, value: Value) -> Result<DType> {
-        self.ty(value)
-            .elem()
-            .ok_or_else(|| FormatError::Invalid(format!("a value of type {}", self.ty(value))))
     }
 
     /// The op that defines a value, if it is `op`: its first operand.
@@ -375,39 +357,9 @@ impl<'g, 'a> Node<'g, 'a> {
 
     // Ops.
 
-    /// Emits an op with one result.
-    pub(super) fn emit(&mut self, op: &str, operands: &[Value], attrs: impl Into<AttrDict>) -> Result<Value> {
-        self.program.one(op, operands, attrs.into(), &self.loc)
-    }
-
-    /// Emits an op.
-    pub(super) fn emit_many(
-        &mut self,
-        op: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-    ) -> Result<Vec<Value>> {
-        self.program.function.emit(op, operands, attrs.into(), &self.loc)
-    }
-
     /// Emits an op without attributes.
     pub(super) fn op(&mut self, op: &str, operands: &[Value]) -> Result<Value> {
         self.emit(op, operands, AttrDict::EMPTY)
-    }
-
-    /// Emits a sum of some kind over elements of `like`: those narrower than f32 accumulate in f32, as in torch.
-    pub(super) fn emit_sum(
-        &mut self,
-        op: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-        like: Value,
-    ) -> Result<Value> {
-        let mut attrs = attrs.into();
-        if self.ty(like).elem().is_some_and(is_narrow) {
-            attrs.set("accumulate", Type::float(Format::F32));
-        }
-        self.emit(op, operands, attrs)
     }
 
     /// Emits a constant tensor, of rank 0 too.
@@ -528,5 +480,20 @@ impl<'g, 'a> Node<'g, 'a> {
         attrs.set("axis", 0i64);
         attrs.set("exclusive", true);
         self.emit("ng.cumsum", &[ones], attrs)
+    }
+}
+
+impl Emit for Node<'_, '_> {
+    fn body(&self) -> &Body {
+        &self.program.function.body
+    }
+
+    fn emit_many(
+        &mut self,
+        name: &str,
+        operands: &[Value],
+        attrs: impl Into<AttrDict>,
+    ) -> Result<Vec<Value>> {
+        self.program.function.emit(name, operands, attrs.into(), &self.loc)
     }
 }

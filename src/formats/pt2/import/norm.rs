@@ -5,6 +5,7 @@ use ngc_ir::{Attr, AttrDict, Value};
 use super::Table;
 use super::node::Node;
 use super::number::Number;
+use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[

@@ -4,6 +4,7 @@ use ngc_ir::Value;
 use ngc_numerics::{DType, Format};
 
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::Result;
 
 /// A number among the arguments.
@@ -95,9 +96,4 @@ pub(super) fn common(n: &Node<'_, '_>, operands: &[Operand]) -> Result<DType> {
 /// The type of results that have fractions: integers become f32.
 pub(super) fn floating(dtype: DType) -> DType {
     if dtype.is_float() { dtype } else { DType::Float(Format::F32) }
-}
-
-/// Whether sums accumulate in a wider format.
-pub(super) fn is_narrow(dtype: DType) -> bool {
-    matches!(dtype, DType::Float(Format::F16 | Format::Bf16 | Format::F8E4M3FN | Format::F8E5M2))
 }

@@ -7,6 +7,7 @@ use super::Table;
 use super::arithmetic::floats;
 use super::node::Node;
 use super::number::floating;
+use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[

@@ -5,6 +5,7 @@ use ngc_ir::{AttrDict, Body, Op, Value};
 use super::graph::{Graph, Values};
 use super::node::Node;
 use super::{ImportError, Imports};
+use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 /// Unrolls a loop: its condition is constant each time.

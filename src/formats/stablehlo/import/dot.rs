@@ -6,6 +6,7 @@ use ngc_numerics::DType;
 use super::graph::Table;
 use super::node::{Node, axes};
 use super::shape::spread;
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table =
@@ -16,7 +17,7 @@ fn dot(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if !(1..=2).contains(&n.rank(lhs)) || !(1..=2).contains(&n.rank(rhs)) {
         return invalid("its operands are vectors or matrices");
     }
-    Ok(vec![n.emit_sum("ng.matmul", &[lhs, rhs], AttrDict::EMPTY)?])
+    Ok(vec![n.emit_sum("ng.matmul", &[lhs, rhs], AttrDict::EMPTY, lhs)?])
 }
 
 /// Both operands in the element type of the result. Products of narrower formats are exact in wider ones, so a product
@@ -74,7 +75,7 @@ fn dot_general(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let r_groups = if batch == 0 && r_free.is_empty() { vec![] } else { vec![r_free.len()] };
     let lhs = merge(n, lhs, batch, &[&l_groups[..], &[l_sum.len()]].concat())?;
     let rhs = merge(n, rhs, batch, &[&[r_sum.len()], &r_groups[..]].concat())?;
-    let product = n.emit_sum("ng.matmul", &[lhs, rhs], AttrDict::EMPTY)?;
+    let product = n.emit_sum("ng.matmul", &[lhs, rhs], AttrDict::EMPTY, lhs)?;
     let Some(to) = n.result(0)?.shape() else { return invalid("its result is no tensor") };
     Ok(vec![n.reshape(product, to)?])
 }
@@ -84,7 +85,7 @@ fn merge(n: &mut Node<'_, '_>, value: Value, keep: usize, groups: &[usize]) -> R
     if groups.iter().all(|&g| g == 1) {
         return Ok(value);
     }
-    let dims = n.dims(value);
+    let dims = n.shape(value);
     let mut to = dims[..keep].to_vec();
     let mut at = keep;
     for &group in groups {
@@ -186,7 +187,7 @@ fn convolution(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if groups != 1 {
         attrs.set("groups", groups);
     }
-    let y = n.emit_sum("ng.conv", &[x, w], attrs)?;
+    let y = n.emit_sum("ng.conv", &[x, w], attrs, x)?;
     let mut back = vec![0; rank];
     output.iter().enumerate().for_each(|(i, &o)| back[o] = i);
     Ok(vec![n.transpose(y, &back)?])

@@ -5,6 +5,7 @@ use ngc_numerics::{DType, Format};
 
 use super::graph::Table;
 use super::node::Node;
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 /// The `ng` op that is the same function of its operands, in their order.

@@ -14,6 +14,7 @@ use super::{
     ImportError, Imports, control, dot, elementwise, index, reduce, remark, scatter, shape, sort, window,
 };
 use crate::builder::{FunctionBuilder, Weights};
+use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 /// StableHLO ops that are read in all, those of unrolled loops and inlined calls counted each time.
@@ -24,9 +25,9 @@ const MAX_CONSTANT: usize = 1024;
 const MAX_DEPTH: usize = 100;
 
 /// What emits an op: from its node, its results.
-pub(super) type Emit = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
+pub(super) type Reader = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 /// Ops by name.
-pub(super) type Table = &'static [(&'static str, Emit)];
+pub(super) type Table = &'static [(&'static str, Reader)];
 
 const TABLES: &[Table] =
     &[elementwise::OPS, shape::OPS, dot::OPS, reduce::OPS, window::OPS, index::OPS, scatter::OPS, sort::OPS];
@@ -46,7 +47,7 @@ pub(super) fn is_known(name: &str) -> bool {
     NESTED.contains(&name) || elementwise::same(name).is_some() || find(name).is_some()
 }
 
-fn find(name: &str) -> Option<Emit> {
+fn find(name: &str) -> Option<Reader> {
     TABLES.iter().flat_map(|table| table.iter()).find(|(n, _)| *n == name).map(|(_, emit)| *emit)
 }
 

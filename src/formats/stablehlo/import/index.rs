@@ -4,6 +4,7 @@ use ngc_ir::{Attr, AttrDict, Dim, Value};
 
 use super::graph::Table;
 use super::node::{Node, axes};
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[

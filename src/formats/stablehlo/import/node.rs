@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use ngc_dialects::ng::constant::{attr_to_tensor, tensor_to_attr};
 use ngc_ir::{Attr, AttrDict, Body, Dense, Dim, Loc, Op, Region, Type, Value};
-use ngc_numerics::{DType, Format, Tensor};
+use ngc_numerics::{DType, Tensor};
 
 use super::graph::Graph;
+use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
 /// An op while it is imported.
@@ -145,66 +146,12 @@ impl<'n, 'a> Node<'n, 'a> {
 
     // Values.
 
-    pub(super) fn ty(&self, value: Value) -> Type {
-        self.graph.emitted.body.ty(value)
-    }
-
-    pub(super) fn dims(&self, value: Value) -> &'static [Dim] {
-        self.ty(value).shape().unwrap_or(&[])
-    }
-
-    pub(super) fn rank(&self, value: Value) -> usize {
-        self.dims(value).len()
-    }
-
     /// The extents, all of which must be known.
     pub(super) fn extents(&self, value: Value) -> Result<Vec<i64>> {
         extents(self.ty(value))
     }
 
-    pub(super) fn elem(&self, value: Value) -> Result<DType> {
-        self.ty(value)
-            .elem()
-            .ok_or_else(|| FormatError::Invalid(format!("a value of type {}", self.ty(value))))
-    }
-
     // Ops.
-
-    pub(super) fn emit(
-        &mut self,
-        name: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-    ) -> Result<Value> {
-        match self.emit_many(name, operands, attrs)?[..] {
-            [value] => Ok(value),
-            _ => invalid(format!("'{name}' has not one result")),
-        }
-    }
-
-    pub(super) fn emit_many(
-        &mut self,
-        name: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-    ) -> Result<Vec<Value>> {
-        self.graph.emitted.emit(name, operands, attrs.into(), self.loc)
-    }
-
-    /// Emits a sum of some kind; one of elements narrower than f32 accumulates in f32, as in XLA.
-    pub(super) fn emit_sum(
-        &mut self,
-        name: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-    ) -> Result<Value> {
-        let mut attrs = attrs.into();
-        let narrow = [Format::F16, Format::Bf16, Format::F8E4M3FN, Format::F8E5M2];
-        if operands.first().and_then(|&v| self.ty(v).format()).is_some_and(|f| narrow.contains(&f)) {
-            attrs.set("accumulate", Type::float(Format::F32));
-        }
-        self.emit(name, operands, attrs)
-    }
 
     pub(super) fn tensor(&mut self, tensor: &Tensor) -> Result<Value> {
         self.emit("ng.constant", &[], [("value", tensor_to_attr(tensor))])
@@ -235,7 +182,7 @@ impl<'n, 'a> Node<'n, 'a> {
 
     /// The value in another shape, of which at most one extent may be unknown.
     pub(super) fn reshape(&mut self, value: Value, dims: &[Dim]) -> Result<Value> {
-        if self.dims(value) == dims {
+        if self.shape(value) == dims {
             return Ok(value);
         }
         if dims.iter().filter(|d| **d == Dim::Dynamic).count() > 1 {
@@ -256,7 +203,7 @@ impl<'n, 'a> Node<'n, 'a> {
     /// Elements `start`, `start + step`, ... before `limit` of some dimensions.
     pub(super) fn slice(&mut self, value: Value, ranges: &[(usize, i64, i64, i64)]) -> Result<Value> {
         let whole = |r: &&(usize, i64, i64, i64)| {
-            let extent = self.dims(value).get(r.0).and_then(|d| d.known());
+            let extent = self.shape(value).get(r.0).and_then(|d| d.known());
             !(r.1 == 0 && r.3 == 1 && extent == Some(r.2 as usize))
         };
         let ranges: Vec<_> = ranges.iter().filter(whole).collect();
@@ -295,6 +242,21 @@ impl<'n, 'a> Node<'n, 'a> {
             return Ok(iota);
         }
         self.emit("ng.unsqueeze", &[iota], [("axes", Attr::ints(1..=after as i64))])
+    }
+}
+
+impl Emit for Node<'_, '_> {
+    fn body(&self) -> &Body {
+        &self.graph.emitted.body
+    }
+
+    fn emit_many(
+        &mut self,
+        name: &str,
+        operands: &[Value],
+        attrs: impl Into<AttrDict>,
+    ) -> Result<Vec<Value>> {
+        self.graph.emitted.emit(name, operands, attrs.into(), self.loc)
     }
 }
 

@@ -6,6 +6,7 @@ use ngc_numerics::DType;
 use super::graph::Table;
 use super::node::{Node, axes};
 use super::pattern::{combination, terms};
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("stablehlo.reduce", reduce)];
@@ -48,7 +49,7 @@ fn one(n: &mut Node<'_, '_>, over: &[usize]) -> Result<Value> {
         _ => return unsupported("ngc has logical operations on i1 only, not on the bits of integers"),
     };
     let reduced = match how {
-        "add" | "multiply" => n.emit_sum(name, &[x], attrs)?,
+        "add" | "multiply" => n.emit_sum(name, &[x], attrs, x)?,
         _ => n.emit(name, &[x], attrs)?,
     };
     let neutral = neutral(how, n.elem(x)?);

@@ -6,6 +6,7 @@ use super::graph::Table;
 use super::index::{Fields, Indexing, indexing};
 use super::node::{Node, axes};
 use super::pattern::{combination, terms};
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("stablehlo.scatter", scatter)];

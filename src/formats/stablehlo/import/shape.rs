@@ -5,6 +5,7 @@ use ngc_numerics::DType;
 
 use super::graph::Table;
 use super::node::{Node, axes, extents};
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
@@ -38,7 +39,7 @@ pub(super) const OPS: Table = &[
         let x = n.exact(0)?;
         let (starts, limits) = (n.ints("start_indices")?, n.ints("limit_indices")?);
         let strides = n.opt_ints("strides")?.unwrap_or_else(|| vec![1; starts.len()]);
-        let dims = n.dims(x);
+        let dims = n.shape(x);
         if [&starts, &limits, &strides].iter().any(|v| v.len() != dims.len()) {
             return invalid("it has not one range a dimension");
         }
@@ -59,7 +60,7 @@ pub(super) const OPS: Table = &[
     ("stablehlo.get_dimension_size", |n| {
         let x = n.exact(0)?;
         let axis = axes(&[n.int("dimension")?], n.rank(x))?[0];
-        if let Dim::Static(extent) = n.dims(x)[axis] {
+        if let Dim::Static(extent) = n.shape(x)[axis] {
             return Ok(vec![n.scalar(extent as f64, DType::Int(32))?]);
         }
         let shape = n.emit("ng.shape_of", &[x], AttrDict::EMPTY)?;
@@ -103,7 +104,7 @@ fn broadcast(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn reshape(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = n.exact(0)?;
     let Some(to) = n.result(0)?.shape() else { return invalid("its result is no tensor") };
-    let from = n.dims(x);
+    let from = n.shape(x);
     let one = |d: &&Dim| **d != Dim::Static(1);
     let inserts = to.len() > from.len() && from.iter().filter(one).eq(to.iter().filter(one));
     if inserts && from.iter().all(|d| *d != Dim::Static(1)) {

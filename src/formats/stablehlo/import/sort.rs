@@ -5,6 +5,7 @@ use ngc_ir::{Attr, AttrDict, Value};
 use super::graph::Table;
 use super::node::{Node, axes};
 use super::pattern::terms;
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[

@@ -7,6 +7,7 @@ use super::graph::Table;
 use super::node::Node;
 use super::pattern::combination;
 use super::reduce::{is_neutral, neutral};
+use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("stablehlo.reduce_window", reduce_window)];
@@ -47,7 +48,7 @@ fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         return Ok(vec![x]);
     }
     if let ([axis], "add" | "multiply") = (&moving[..], how) {
-        let extent = n.dims(x)[*axis].known().map(|e| e as i64);
+        let extent = n.shape(x)[*axis].known().map(|e| e as i64);
         let whole = extent == Some(windows[*axis]) && strides[*axis] == 1 && dilations[*axis] == 1;
         let (before, after) = (pads[2 * axis], pads[2 * axis + 1]);
         if whole && before + after == windows[*axis] - 1 && (before == 0 || after == 0) {
@@ -56,7 +57,7 @@ fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
                 attrs.set("reverse", true);
             }
             let name = if how == "add" { "ng.cumsum" } else { "ng.cumprod" };
-            return Ok(vec![n.emit_sum(name, &[x], attrs)?]);
+            return Ok(vec![n.emit_sum(name, &[x], attrs, x)?]);
         }
     }
     if how == "multiply" {
@@ -108,7 +109,7 @@ fn sum(n: &mut Node<'_, '_>, x: Value, fixed: usize, kernel: &[i64], attrs: Attr
     let known = |v: &[i64]| v.iter().map(|&e| ngc_ir::Dim::Static(e as usize)).collect::<Vec<_>>();
     let flat = n.reshape(x, &known(&[&[count, 1], spatial].concat()))?;
     let ones = n.splat(1.0, &[&[1, 1], kernel].concat(), dtype)?;
-    let sums = n.emit_sum("ng.conv", &[flat, ones], attrs)?;
+    let sums = n.emit_sum("ng.conv", &[flat, ones], attrs, flat)?;
     let after = n.extents(sums)?;
     n.reshape(sums, &known(&[planes, &after[2..]].concat()))
 }
