@@ -6,7 +6,7 @@
 
 use ngc_dialects::transfer::{self, Flow};
 use ngc_ir::pass::{Analysis, Function};
-use ngc_ir::{Attr, Body, Context, Op, Resources, Signature, Type, Value, ValueDef};
+use ngc_ir::{Attr, AttrDict, Body, Context, Op, Resources, Signature, Type, Value, ValueDef};
 use ngc_numerics::figures::WHOLE;
 use ngc_numerics::{DType, Enclosure};
 
@@ -16,6 +16,8 @@ pub use ngc_numerics::{Interval, Range};
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     flow: Flow,
+    /// By value: see [`is_real`](Ranges::is_real).
+    real: Vec<bool>,
 }
 
 impl Ranges {
@@ -23,7 +25,7 @@ impl Ranges {
     /// module.
     pub fn of_function(body: &Body, arg_attrs: Option<&Attr>, resources: &Resources) -> Ranges {
         let flow = Flow::of_function(body, arg_attrs, resources);
-        Ranges { flow }.flowing(body, &stated(body, arg_attrs))
+        Ranges { flow, ..Ranges::default() }.flowing(body, &stated(body, arg_attrs))
     }
 
     /// As [`of_function`](Self::of_function), where arguments whose range is not stated lie in that of their samples: an
@@ -41,7 +43,7 @@ impl Ranges {
             }
         }
         let flow = Flow::of_function(body, arg_attrs, resources);
-        Ranges { flow }.flowing(body, &own)
+        Ranges { flow, ..Ranges::default() }.flowing(body, &own)
     }
 
     /// Ranges of a body whose entry block has arguments of the given ranges.
@@ -64,6 +66,22 @@ impl Ranges {
     /// Computes the ranges of an op's results from those of its operands.
     pub fn update(&mut self, body: &Body, op: Op) {
         self.flow.step(body, op);
+        let data = body.op(op);
+        let operands = body.operands(op).iter();
+        let from_reals = data.def.is_some_and(|def| def.traits.pure)
+            && keeps_reals(&data.attrs, operands.map(|&v| self.is_real(v)));
+        for value in body.results(op) {
+            if self.real.len() <= value.index() {
+                self.real.resize(value.index() + 1, false);
+            }
+            self.real[value.index()] = from_reals;
+        }
+    }
+
+    /// Whether a value is finite over the reals wherever it is defined: its range is bounded, or it is computed from such
+    /// values alone. A bound that is lost on the way leaves it a number all the same.
+    pub fn is_real(&self, value: Value) -> bool {
+        is_bounded(&self.of(value).exact) || self.real.get(value.index()).is_some_and(|&real| real)
     }
 
     /// The ranges of a value.
@@ -75,6 +93,17 @@ impl Ranges {
     pub fn is_unknown(&self, body: &Body, value: Value) -> bool {
         matches!(body.def(value), ValueDef::Argument(..)) && self.of(value).exact == finite(body.ty(value))
     }
+}
+
+/// Whether both ends are finite.
+pub(crate) fn is_bounded(x: &Interval) -> bool {
+    x.lo.is_finite() && x.hi.is_finite()
+}
+
+/// Whether an op makes of real numbers nothing but real numbers, wherever its result is defined, and has such operands.
+pub(crate) fn keeps_reals(attrs: &AttrDict, mut operands: impl ExactSizeIterator<Item = bool>) -> bool {
+    let finite = |attr: &Attr| !matches!(attr, Attr::Float(x, _) if !x.is_finite());
+    operands.len() > 0 && attrs.iter().all(|(_, attr)| finite(attr)) && operands.all(|real| real)
 }
 
 impl Analysis for Ranges {

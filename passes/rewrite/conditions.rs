@@ -193,10 +193,7 @@ pub const FUNCTIONS: &[Function] = &[
         "real",
         1,
         "finite wherever it is defined: in a bounded range, or computed from finite numbers alone",
-        |e, _| {
-            let r = e.graph.range(e.terms[0]).exact;
-            Ok(Val::Bool(r.lo.is_finite() && r.hi.is_finite() || e.graph.inputs_are_finite()))
-        },
+        |e, _| Ok(Val::Bool(e.graph.is_real(e.terms[0]))),
     ),
     term("overflows", 1, "the exact value may lie beyond the finite range of its format", |e, _| {
         Ok(Val::Bool(e.graph.range(e.terms[0]).may_overflow(e.format()?)))

@@ -11,7 +11,7 @@ use ngc_ir::{Context, Loc, Op, Rewriter, Value};
 
 use super::apply::Refusal;
 use super::compile::RuleSet;
-use super::graph::{Graph, Plan, Term};
+use super::graph::{Emitted, Graph, Plan, Term};
 use super::matcher::{Attempt, Matcher};
 use super::proof::{self, Line, Proof};
 use super::report::{Replaced, Report, Step, message};
@@ -137,7 +137,7 @@ fn replace(
     let loc = Loc::fused(found.ops.iter().map(|&o| rewriter.body().op(o).loc.clone()));
     let value = rewriter.build_before(op, |b| {
         b.loc = loc;
-        found.plan.emit(b, found.term)
+        found.plan.emit(b, found.term, &mut Emitted::default())
     })?;
     for index in first_new..rewriter.body().num_ops() {
         ranges.update(rewriter.body(), Op::from_index(index));

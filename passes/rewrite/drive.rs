@@ -11,7 +11,7 @@ use super::beam::Beam;
 use super::compile::RuleSet;
 use super::directed::directed;
 use super::egraph::{self, Better, Scope, Solution};
-use super::graph::Term;
+use super::graph::{Emitted, Term};
 use super::greedy::Greedy;
 use super::measure::{self, Snapshot};
 use super::proof::{self, Proof};
@@ -188,11 +188,14 @@ fn search(
     let mut dead: Vec<Op> = Vec::new();
     // What earlier regions replaced, for plans speak of the body as it was.
     let mut current: FxHashMap<Value, Value> = FxHashMap::default();
+    // Better terms come in the order of the body, so that later ones can use what earlier ones made.
+    let mut emitted = Emitted::default();
     for found in &found {
         missed(found, rules, &rewriter, report);
         for better in &found.solution.better {
             let steps = describe(better, |v| found.rename(v), rules, rewriter.body(), ranges);
-            let Some(new) = replace(&mut rewriter, better, |v| found.rename(v), &mut current, &mut dead)
+            let Some(new) =
+                replace(&mut rewriter, better, |v| found.rename(v), (&mut current, &mut emitted), &mut dead)
             else {
                 continue;
             };
@@ -236,7 +239,7 @@ fn replace(
     rewriter: &mut Rewriter<'_>,
     better: &Better,
     rename: impl Fn(Value) -> Value,
-    replaced: &mut FxHashMap<Value, Value>,
+    (replaced, emitted): (&mut FxHashMap<Value, Value>, &mut Emitted),
     dead: &mut Vec<Op>,
 ) -> Option<Value> {
     let value = rename(better.value);
@@ -255,7 +258,7 @@ fn replace(
     };
     let made = rewriter.build_before(op, |b| {
         b.loc = loc;
-        plan.emit(b, term)
+        plan.emit(b, term, emitted)
     });
     let made = made.ok()?;
     rewriter.replace_value(value, made);

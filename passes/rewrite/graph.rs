@@ -12,7 +12,7 @@ use ngc_numerics::{Format, Tensor};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
-use crate::analysis::range::{self, Range, Ranges};
+use crate::analysis::range::{self, Range, Ranges, is_bounded, keeps_reals};
 
 /// A value of the body, or a term made while matching.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -39,8 +39,9 @@ pub trait Terms {
     fn used_once(&self, term: Term) -> bool;
     /// The widest format in which an op that computes the term is told to accumulate.
     fn accumulates(&self, term: Term) -> Option<Format>;
-    /// Whether all that terms are computed from is finite: an infinite value then comes from a pole or from rounding.
-    fn inputs_are_finite(&self) -> bool;
+    /// Whether the term is finite over the reals wherever it is defined: its range is bounded, or it is computed from such
+    /// terms alone.
+    fn is_real(&self, term: Term) -> bool;
     /// One name for terms that are known to be the same.
     fn canonical(&self, term: Term) -> Term {
         term
@@ -82,11 +83,9 @@ pub struct Graph<'a> {
     pub body: &'a Body,
     /// Ranges of its values.
     pub ranges: &'a Ranges,
-    made: Vec<(Made, &'static OpDef, Type, Range)>,
+    made: Vec<(Made, &'static OpDef, Type, Range, bool)>,
     /// Number of uses of every value, counted when first asked for.
     uses: OnceCell<Vec<u32>>,
-    /// Whether arguments and constants are finite, found when first asked for.
-    inputs_are_finite: OnceCell<bool>,
     index: HashMap<Made, u32, FxBuildHasher>,
     /// What a normal-form rule, by its place in the set, shows a term as, after so many views.
     pub(super) views: FxHashMap<(usize, Term, usize), Views>,
@@ -103,7 +102,6 @@ impl<'a> Graph<'a> {
             body,
             ranges,
             uses: OnceCell::new(),
-            inputs_are_finite: OnceCell::new(),
             made: Vec::new(),
             index: HashMap::default(),
             views: FxHashMap::default(),
@@ -216,18 +214,11 @@ impl Terms for Graph<'_> {
         }
     }
 
-    fn inputs_are_finite(&self) -> bool {
-        let body = self.body;
-        let constant = |op: &Op| body.op(*op).def.is_some_and(|d| d.traits.constant);
-        let finite = |v: Value| {
-            let exact = self.ranges.of(v).exact;
-            exact.lo.is_finite() && exact.hi.is_finite()
-        };
-        *self.inputs_are_finite.get_or_init(|| {
-            let arguments = body.entry().map_or(&[][..], |b| body.arguments(b)).iter().copied();
-            let constants = body.walk().into_iter().filter(constant).map(|op| body.result(op, 0));
-            arguments.chain(constants).all(finite)
-        })
+    fn is_real(&self, term: Term) -> bool {
+        match term {
+            Term::Value(v) => self.ranges.is_real(v),
+            Term::Made(n) => self.made[n as usize].4,
+        }
     }
 
     fn parts(&self, term: Term) -> Option<(&'static str, SmallVec<[Term; 2]>)> {
@@ -253,7 +244,9 @@ impl Terms for Graph<'_> {
         let range = range::transfer(&signature, &ranges, ty);
         let n = self.made.len() as u32;
         self.index.insert(made.clone(), n);
-        self.made.push((made, def, ty, range));
+        let real =
+            is_bounded(&range.exact) || keeps_reals(&made.attrs, operands.iter().map(|&t| self.is_real(t)));
+        self.made.push((made, def, ty, range, real));
         Ok(Term::Made(n))
     }
 }
@@ -311,14 +304,17 @@ pub(super) fn normalized(s: &Signature<'_>, name: &str) -> Option<Attr> {
 /// Made terms in the order in which they must be emitted.
 pub struct Plan(Vec<Step>);
 
+/// Ops that were emitted, all of them before the place where plans go on.
+pub type Emitted = FxHashMap<(&'static str, SmallVec<[Value; 4]>, AttrDict), Value>;
+
 type Step = (u32, &'static str, SmallVec<[Term; 2]>, AttrDict);
 
 impl Plan {
-    /// Emits the ops and returns the value of the last, which is `term`.
+    /// Emits the ops that are not in `known`, where it notes them, and returns the value of the last, which is `term`.
     ///
     /// # Errors
     /// A sentence of the builder; it cannot fail for terms that a [`Graph`] made.
-    pub fn emit(&self, b: &mut Builder<'_>, term: Term) -> Result<Value, String> {
+    pub fn emit(&self, b: &mut Builder<'_>, term: Term, known: &mut Emitted) -> Result<Value, String> {
         let mut done: FxHashMap<u32, Value> = FxHashMap::default();
         let value = |t: Term, done: &FxHashMap<u32, Value>| match t {
             Term::Value(v) => Ok(v),
@@ -329,7 +325,12 @@ impl Plan {
         for (n, op, operands, attrs) in &self.0 {
             let operands =
                 operands.iter().map(|&t| value(t, &done)).collect::<Result<SmallVec<[Value; 4]>, _>>()?;
-            let made = b.emit(op, &operands, attrs.clone())?;
+            let key = (*op, operands, attrs.clone());
+            let made = match known.get(&key) {
+                Some(&made) => made,
+                None => b.emit(op, &key.1, attrs.clone())?,
+            };
+            known.insert(key, made);
             done.insert(*n, made);
         }
         value(term, &done)

@@ -4,7 +4,7 @@ use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::Function;
 use ngc_ir::{AttrDict, Block, Body, Builder, Context, Ident, Loc, Type, Value};
 use ngc_numerics::{Interval, Range};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::cost::{Key, Weights, key};
@@ -100,11 +100,19 @@ impl<'a> Judge<'a> {
 
     /// What terms cost together beside their errors; what they share is paid once.
     pub fn cost(&self, values: &[Value]) -> f64 {
-        let mut parts: Vec<u32> =
-            values.iter().flat_map(|v| self.terms[v.index()].parts.iter().copied()).collect();
+        let mut parts: Vec<u32> = self.indices(values).collect();
         parts.sort_unstable();
         parts.dedup();
         parts.into_iter().map(|n| self.terms[n as usize].own).sum()
+    }
+
+    /// The values that terms are made of, themselves among them.
+    pub fn parts(&self, values: &[Value]) -> FxHashSet<usize> {
+        self.indices(values).map(|n| n as usize).collect()
+    }
+
+    fn indices(&self, values: &[Value]) -> impl Iterator<Item = u32> {
+        values.iter().flat_map(|v| self.terms[v.index()].parts.iter().copied())
     }
 
     /// Encloses the value over the reals.

@@ -197,11 +197,7 @@ pub fn normal_form(
     if tree.ops(&ops) >= read {
         return Err(pointless(Beyond));
     }
-    let real = |t: &Term| {
-        let range = terms.range(*t).exact;
-        range.lo.is_finite() && range.hi.is_finite()
-    };
-    if !terms.inputs_are_finite() && !atoms.iter().all(real) {
+    if !atoms.iter().all(|&t| terms.is_real(t)) {
         return Err(Refusal::Unproven("a term that is collected may be infinite".into()));
     }
     let made = match tree {

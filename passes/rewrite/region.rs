@@ -55,6 +55,14 @@ impl Group {
         }
     }
 
+    /// Whether something holds of a value of the first member, and of those that correspond to it.
+    pub fn all(&self, value: Value, holds: impl Fn(Value) -> bool) -> bool {
+        match self.index.get(&value) {
+            Some(&n) => self.values.iter().all(|values| holds(values[n])),
+            None => holds(value),
+        }
+    }
+
     /// The value of a member, by its place in the group, that corresponds to one of the first.
     pub fn corresponding(&self, member: usize, value: Value) -> Value {
         self.index.get(&value).map_or(value, |&n| self.values[member][n])

@@ -154,7 +154,7 @@ impl Terms for Arena {
     fn accumulates(&self, _: Term) -> Option<Format> {
         None
     }
-    fn inputs_are_finite(&self) -> bool {
+    fn is_real(&self, _: Term) -> bool {
         self.range.is_finite()
     }
     fn parts(&self, term: Term) -> Option<(&'static str, SmallVec<[Term; 2]>)> {

@@ -97,3 +97,48 @@ fn a_second_run_changes_nothing() {
         .collect();
     assert!(changed.is_empty(), "a second run changes\n{}", changed.join("\n"));
 }
+
+/// A residual network of layers with different weights, each with attention in its naive spelling.
+fn deep(layers: usize) -> String {
+    let mut text =
+        String::from("func.func @f(%x0: tensor<4x8xf32> {ng.range = [-8.0, 8.0]}) -> tensor<4x8xf32> {\n");
+    for n in 0..layers {
+        let weights = |k: usize| format!("dense<{:?}>", 0.5 + n as f64 / 64.0 + k as f64 / 1024.0);
+        text += &format!(
+            "  %wq{n} = ng.constant {} : tensor<8x8xf32>
+  %wk{n} = ng.constant {} : tensor<8x8xf32>
+  %wv{n} = ng.constant {} : tensor<8x8xf32>
+  %q{n} = ng.matmul %x{n}, %wq{n} : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %k{n} = ng.matmul %x{n}, %wk{n} : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %v{n} = ng.matmul %x{n}, %wv{n} : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %t{n} = ng.transpose %k{n} {{permutation = [1, 0]}} : tensor<4x8xf32> -> tensor<8x4xf32>
+  %s{n} = ng.matmul %q{n}, %t{n} : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf32>
+  %c{n} = ng.constant 0.353553 : f32
+  %m{n} = ng.mul %s{n}, %c{n} : tensor<4x4xf32>, f32 -> tensor<4x4xf32>
+  %e{n} = ng.exp %m{n} : tensor<4x4xf32>
+  %z{n} = ng.reduce_sum %e{n} {{axes = [1], keepdims = true}} : tensor<4x4xf32> -> tensor<4x1xf32>
+  %p{n} = ng.div %e{n}, %z{n} : tensor<4x4xf32>, tensor<4x1xf32> -> tensor<4x4xf32>
+  %o{n} = ng.matmul %p{n}, %v{n} : tensor<4x4xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %x{} = ng.add %x{n}, %o{n} : tensor<4x8xf32>\n",
+            weights(0),
+            weights(1),
+            weights(2),
+            n + 1
+        );
+    }
+    text + &format!("  func.return %x{layers} : tensor<4x8xf32>\n}}")
+}
+
+/// Bounds grow beyond all numbers with the layers; that values are real numbers does not get lost. And values that share ops
+/// before share them after.
+#[test]
+fn deep_networks_are_cured_to_their_end_and_nothing_is_computed_twice() {
+    let context = ngc_dialects::context();
+    let layers = 40;
+    let mut module = parse(&deep(layers));
+    let op = module.symbol("f").expect("the function is there");
+    rewrite(&context, &mut module, op, &default_rules(), &Options::default());
+    let body = module.body.body(op).expect("it has a body");
+    let count = |name: &str| body.walk().into_iter().filter(|&op| body.name(op) == name).count();
+    assert_eq!(["ng.exp", "ng.softmax", "ng.matmul"].map(count), [0, layers, 5 * layers]);
+}

@@ -29,9 +29,11 @@ pub struct Choice {
 /// Choices by canonical class.
 pub type Choices = FxHashMap<Id, Choice>;
 
-/// How good an original term is.
+/// An original term, and how good it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict {
+    /// The term, as it was written down.
+    pub value: Value,
     /// Its key.
     pub key: Key,
     /// Whether it is finite, and its error bounded relative to the value itself, without a floor.
@@ -134,7 +136,7 @@ impl<'a> Scratch<'a> {
         }
         let verdict = |(&value, &found): (&Value, &Value)| {
             let key = self.key(class(value)?, found);
-            Some((value, Verdict { key, decided: self.judge.is_decided(found, &key) }))
+            Some((value, Verdict { value: found, key, decided: self.judge.is_decided(found, &key) }))
         };
         known.iter().filter_map(verdict).collect()
     }
@@ -184,16 +186,23 @@ impl<'a> Scratch<'a> {
     }
 }
 
+/// A class that is asked for, and its original term.
+pub type Root = (Id, Option<Verdict>);
+
 /// Terms of a class, beside the chosen one, that are tried for what they cost.
 const MOST_TRIED: usize = 4;
 
 impl Scratch<'_> {
     /// Lowers what the terms of some classes cost together, with what they share paid once: of each class that they consist of
     /// the cheapest terms of equal errors are tried in place of the chosen one, and kept if no error of those asked for gets
-    /// worse. Goes down, so it ends; the least is not claimed.
-    pub fn improve(&mut self, egraph: &Egraph<'_>, roots: &[Id], choices: &mut Choices) {
+    /// worse. A class whose original term no choice betters will keep that one: what the others share with it is free. Goes
+    /// down, so it ends; the least is not claimed.
+    pub fn improve(&mut self, egraph: &Egraph<'_>, roots: &[Root], choices: &mut Choices) {
         let Some((mut cost, mut keys)) = self.together(egraph, roots, choices) else { return };
-        for class in below(egraph, roots, choices) {
+        let kept: Vec<Value> = roots.iter().filter_map(|(_, old)| Some(old.as_ref()?.value)).collect();
+        let kept = self.judge.parts(&kept);
+        let classes: Vec<Id> = roots.iter().map(|(class, _)| *class).collect();
+        for class in below(egraph, &classes, choices) {
             let Some(old) = choices.get(&class).cloned() else { continue };
             let own = self.key(class, old.value);
             let mut others: Vec<(f64, Choice)> = Vec::new();
@@ -201,7 +210,8 @@ impl Scratch<'_> {
                 let Some(found) = self.evaluate(egraph, node, choices) else { continue };
                 let key = self.key(class, found.value);
                 if key.same_errors(&own) && !reaches(egraph, node, class, choices) {
-                    others.push((key.additive, found));
+                    let additive = if kept.contains(&found.value.index()) { 0.0 } else { key.additive };
+                    others.push((additive, found));
                 }
             }
             others.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -221,14 +231,28 @@ impl Scratch<'_> {
         }
     }
 
-    /// What the chosen terms of some classes cost together, and the key of each.
-    fn together(&mut self, egraph: &Egraph<'_>, roots: &[Id], choices: &Choices) -> Option<(f64, Vec<Key>)> {
+    /// What some classes cost together, each by its chosen term or, where that does not better it, by its original one; and
+    /// the keys of the chosen terms.
+    fn together(
+        &mut self,
+        egraph: &Egraph<'_>,
+        roots: &[Root],
+        choices: &Choices,
+    ) -> Option<(f64, Vec<Key>)> {
         let mut settled = Choices::default();
-        let keys = roots.iter().map(|&id| self.settle(egraph, id, choices, &mut settled));
-        let keys = keys.collect::<Option<Vec<Key>>>()?;
-        let values: Option<Vec<Value>> =
-            roots.iter().map(|id| Some(settled.get(&egraph.find(*id))?.value)).collect();
-        Some((self.judge.cost(&values?), keys))
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for (class, old) in roots {
+            let key = self.settle(egraph, *class, choices, &mut settled)?;
+            let kept = old.as_ref().filter(|old| !key.betters(&old.key));
+            values.push(kept.map_or(settled.get(&egraph.find(*class))?.value, |old| old.value));
+            keys.push(key);
+        }
+        Some((self.judge.cost(&values), keys))
+    }
+
+    /// What terms cost together.
+    pub fn cost(&self, values: &[Value]) -> f64 {
+        self.judge.cost(values)
     }
 
     /// The chosen term of a class with all that it consists of, judged again: parts may have changed since they were

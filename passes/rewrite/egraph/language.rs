@@ -10,6 +10,7 @@ use ngc_numerics::{Enclosure, Format, Interval, Range};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use crate::analysis::range::{is_bounded, keeps_reals};
 use crate::rewrite::graph::is_default;
 
 /// A term whose operands are classes.
@@ -78,6 +79,8 @@ pub struct Facts {
     pub exact: Interval,
     /// The same as far as it is proven, where ranges are assumed.
     pub proven: Interval,
+    /// Whether each of the terms is finite over the reals wherever it is defined.
+    pub real: bool,
     /// The number that all elements are.
     pub uniform: Option<f64>,
     /// The values of the body that are in the class.
@@ -98,8 +101,6 @@ pub struct World<'a> {
     pub assumes: bool,
     attrs: FxHashMap<Ident, Attr>,
     types: FxHashMap<Ident, Type>,
-    /// Whether a constant is not finite.
-    infinite: bool,
 }
 
 impl<'a> World<'a> {
@@ -113,7 +114,6 @@ impl<'a> World<'a> {
             assumes,
             attrs: FxHashMap::default(),
             types: FxHashMap::default(),
-            infinite: false,
         }
     }
 
@@ -130,14 +130,7 @@ impl<'a> World<'a> {
     pub fn number(&mut self, number: f64, ty: Type) -> Node {
         let name = Ident::new(&ty.to_string());
         self.types.insert(name, ty);
-        self.infinite |= !number.is_finite();
         Node::Number(number.to_bits(), name)
-    }
-
-    /// Whether leaves and constants are finite.
-    pub fn inputs_are_finite(&self) -> bool {
-        let finite = |x: &Interval| x.lo.is_finite() && x.hi.is_finite();
-        !self.infinite && self.leaves.iter().all(|(_, facts)| finite(&facts.exact))
     }
 
     /// The type of a constant.
@@ -208,13 +201,21 @@ impl<'a> Analysis<Node> for World<'a> {
             Node::Number(bits, ty) => {
                 let (number, ty) = (f64::from_bits(*bits), world.ty(*ty).unwrap_or(Type::float(Format::F64)));
                 let (exact, values) = (Enclosure::point(number), SmallVec::new());
-                Data::Term(Facts { ty, exact, proven: exact, uniform: Some(number), values })
+                Data::Term(Facts {
+                    ty,
+                    exact,
+                    proven: exact,
+                    real: number.is_finite(),
+                    uniform: Some(number),
+                    values,
+                })
             }
             Node::Value(n) => Data::Term(world.leaves[*n as usize].1.clone()),
             Node::Op(..) => Data::Term(known(egraph, node).unwrap_or_else(|| Facts {
                 ty: Type::float(Format::F64),
                 exact: Range::WHOLE.exact,
                 proven: Range::WHOLE.exact,
+                real: false,
                 uniform: None,
                 values: SmallVec::new(),
             })),
@@ -224,12 +225,20 @@ impl<'a> Analysis<Node> for World<'a> {
     fn merge(&mut self, a: &mut Data, b: Data) -> DidMerge {
         let (Data::Term(a), Data::Term(b)) = (a, b) else { return DidMerge(false, false) };
         let (exact, proven) = (common(&a.exact, &b.exact), common(&a.proven, &b.proven));
-        let uniform = a.uniform.or(b.uniform);
+        let (uniform, real) = (a.uniform.or(b.uniform), a.real && b.real);
         let merged = DidMerge(
-            exact != a.exact || proven != a.proven || uniform != a.uniform || !b.values.is_empty(),
-            exact != b.exact || proven != b.proven || uniform != b.uniform || !a.values.is_empty(),
+            exact != a.exact
+                || proven != a.proven
+                || real != a.real
+                || uniform != a.uniform
+                || !b.values.is_empty(),
+            exact != b.exact
+                || proven != b.proven
+                || real != b.real
+                || uniform != b.uniform
+                || !a.values.is_empty(),
         );
-        (a.exact, a.proven, a.uniform) = (exact, proven, uniform);
+        (a.exact, a.proven, a.real, a.uniform) = (exact, proven, real, uniform);
         a.values.extend(b.values);
         merged
     }
@@ -260,8 +269,9 @@ fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
     };
     let exact = range(|f| f.exact);
     let proven = if egraph.analysis.assumes { range(|f| f.proven) } else { exact };
+    let real = is_bounded(&proven) || keeps_reals(&attrs, operands.iter().map(|f| f.real));
     // A rule speaks of real numbers, which a conversion does not change.
     let passes = matches!(def.short_name(), "convert" | "broadcast_to" | "reshape" | "unsqueeze");
     let uniform = if passes { operands.first()?.uniform } else { None };
-    Some(Facts { ty, exact, proven, uniform, values: SmallVec::new() })
+    Some(Facts { ty, exact, proven, real, uniform, values: SmallVec::new() })
 }

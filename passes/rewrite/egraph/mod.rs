@@ -23,7 +23,7 @@ use ngc_numerics::{DType, Interval, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use self::extract::{Choices, Scratch, Verdict};
+use self::extract::{Choices, Root, Scratch, Verdict};
 use self::language::{Egraph, Facts, Node, World, facts, parts};
 use self::sampled::{Candidate, Ranking};
 use self::saturate::{Application, Growth, Limits, Near, add, grow};
@@ -204,7 +204,8 @@ impl<'a> Region<'a> {
         let uniform = graph.uniform(Term::Value(value));
         let ty = self.scope.function.body.ty(value);
         let (exact, proven) = self.exact(value);
-        let facts = Facts { ty, exact, proven, uniform, values: SmallVec::from_elem(value, 1) };
+        let real = self.scope.group.all(value, |v| self.scope.ranges.is_real(v));
+        let facts = Facts { ty, exact, proven, real, uniform, values: SmallVec::from_elem(value, 1) };
         self.egraph.analysis.leaves.push((value, facts));
         let id = self.egraph.add_uncanonical(Node::Value(number));
         self.ids.insert(value, id);
@@ -258,9 +259,10 @@ impl<'a> Region<'a> {
             let leaves = self.leaves(side);
             let mut scratch = self.scratch(&leaves, options);
             let mut choices = scratch.extract(&self.egraph);
-            let roots: Vec<Id> = left.iter().map(|v| self.egraph.find(self.ids[v])).collect();
-            scratch.improve(&self.egraph, &roots, &mut choices);
             let before = self.original(&mut scratch, ops, &leaves);
+            let root = |v: &Value| (self.egraph.find(self.ids[v]), before.get(v).copied());
+            let roots: Vec<Root> = left.iter().map(root).collect();
+            scratch.improve(&self.egraph, &roots, &mut choices);
             let decided = |v: &Value| before.get(v).is_some_and(|verdict| verdict.decided);
             let results = ops.iter().map(|&op| self.scope.function.body.result(op, 0));
             open.extend(results.filter(|v| !decided(v)));

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, facts};
 use super::proof::spelled;
+use crate::analysis::range::is_bounded;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, Env, unify};
@@ -383,8 +384,9 @@ impl Terms for Classes<'_, '_> {
         self.facts(term).is_none_or(|f| f.values.iter().map(uses).sum::<u32>() <= 1)
     }
 
-    fn inputs_are_finite(&self) -> bool {
-        self.egraph.analysis.inputs_are_finite()
+    fn is_real(&self, term: Term) -> bool {
+        let bounded = is_bounded(&self.range(term).exact);
+        bounded || self.facts(term).is_some_and(|f| f.real)
     }
 
     fn canonical(&self, term: Term) -> Term {

@@ -16,7 +16,7 @@ use crate::analysis::range::Ranges;
 use crate::rewrite::apply::{Refusal, Replacement, instantiate};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, val};
-use crate::rewrite::graph::{Graph, Term};
+use crate::rewrite::graph::{Emitted, Graph, Term};
 use crate::rewrite::matcher::{Attempt, Match, Matcher};
 use crate::rewrite::rule::{Expr, Infix, Label, Pattern};
 
@@ -147,7 +147,7 @@ impl Instance {
                 (graph.plan(term), term)
             };
             let mut b = Builder { context, body: &mut body, at: InsertPoint::End(block), loc: Loc::Unknown };
-            sides.push(plan.emit(&mut b, term).ok()?);
+            sides.push(plan.emit(&mut b, term, &mut Emitted::default()).ok()?);
         }
         // Of no elements nothing is said.
         let hull = |t: &Tensor| t.to_f64s().into_iter().map(Enclosure::point).reduce(Enclosure::hull);
@@ -192,7 +192,7 @@ impl Instance {
         let mut b = Builder { context, body: &mut self.body, at: InsertPoint::End(block), loc: Loc::Unknown };
         let mut values = Vec::new();
         for (plan, term) in plans.iter().zip(terms) {
-            values.push(plan.emit(&mut b, term)?);
+            values.push(plan.emit(&mut b, term, &mut Emitted::default())?);
         }
         self.right = values.first().copied();
         self.moved = values[1..].chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
