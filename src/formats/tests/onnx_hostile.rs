@@ -247,7 +247,8 @@ fn no_mutation_of_a_model_makes_the_reader_panic() {
 fn what_made_the_reader_panic_once_is_refused() {
     let context = ngc_dialects::context();
     let mut count = 0;
-    for entry in std::fs::read_dir(testdata().join("hostile")).unwrap() {
+    for entry in std::fs::read_dir(format!("{}/../../testdata/hostile", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "onnx") {
             let bytes = std::fs::read(&path).unwrap();
