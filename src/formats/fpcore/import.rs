@@ -118,8 +118,7 @@ impl<'t> Importer<'_, 't> {
             attrs.set("fpcore.name", name.as_str());
         }
         if let (Some(pre), false) = (pre, said) {
-            let text = self.text.get(pre.offset..pre.end).unwrap_or_default();
-            attrs.set("fpcore.pre", text.split_whitespace().collect::<Vec<_>>().join(" ").as_str());
+            attrs.set("fpcore.pre", pre.on_one_line(self.text).as_str());
         }
         let (Some(def), Some(top)) = (self.context.op("func.func"), self.module.body.entry()) else {
             return unsupported(loc.clone(), "the dialect 'func' is not registered");

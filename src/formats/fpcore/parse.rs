@@ -51,6 +51,17 @@ impl<'t> Node<'t> {
             _ => None,
         }
     }
+
+    /// The piece of `text` on one line, without comments.
+    pub fn on_one_line(&self, text: &str) -> String {
+        match self.list() {
+            Some(parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| part.on_one_line(text)).collect();
+                format!("({})", parts.join(" "))
+            }
+            None => text.get(self.offset..self.end).unwrap_or_default().to_string(),
+        }
+    }
 }
 
 /// Reads all expressions of a text. `;` begins a comment; `[` and `]` are brackets like `(` and `)`.

@@ -86,7 +86,7 @@ fn preconditions_become_ranges() {
 
 #[test]
 fn what_ranges_do_not_say_is_kept() {
-    let found = read("(FPCore (x y) :pre (and (<= 0 x 1)\n  (< x y)) (+ x y))")
+    let found = read("(FPCore (x y) :pre (and (<= 0 x 1) ; the unit interval\n  (< x y)) (+ x y))")
         .unwrap_or_else(|(e, _)| panic!("{e}"));
     assert_eq!(found.remarks.0.len(), 1);
     let op = found.module.functions()[0];
