@@ -5,6 +5,8 @@
 //! they stay as they were written. A denominator of the form is one of the term, so the form is defined wherever the term
 //! is, at finite atoms. It is made only if it has fewer ops than the term.
 
+mod polynomial;
+
 use std::collections::BTreeMap;
 
 use ngc_ir::{AttrDict, Type};
@@ -14,6 +16,7 @@ use rug::{Integer, Rational};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use self::polynomial::{ATOMS, Beyond, DEGREE, Limited, Monomial, ONE, Polynomial};
 use super::apply::{Refusal, constant, number};
 use super::conditions::{Bindings, Bound};
 use super::graph::{Term, Terms};
@@ -23,119 +26,9 @@ use super::rule::Pattern;
 pub const OPS: [&str; 9] =
     ["ng.add", "ng.sub", "ng.neg", "ng.mul", "ng.square", "ng.pow", "ng.fma", "ng.div", "ng.reciprocal"];
 
-/// Most atoms of one term.
-const ATOMS: usize = 8;
-/// Most terms of a polynomial.
-const MONOMIALS: usize = 48;
-/// Highest exponent of an atom or a factor.
-const DEGREE: u32 = 16;
 /// Most ops that are read, and how deep.
 const READ: usize = 64;
 const DEPTH: usize = 24;
-/// Most bits of a numerator or denominator of a coefficient.
-const BITS: u32 = 256;
-
-/// Exponents of the atoms.
-type Monomial = [u8; ATOMS];
-
-const ONE: Monomial = [0; ATOMS];
-
-/// A polynomial; no coefficient is zero.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Polynomial(BTreeMap<Monomial, Rational>);
-
-/// A limit that was met, or a division by zero.
-struct Beyond;
-
-type Limited<T> = Result<T, Beyond>;
-
-impl Polynomial {
-    fn term(monomial: Monomial, coefficient: Rational) -> Polynomial {
-        let mut sum = Polynomial::default();
-        sum.add(monomial, coefficient);
-        sum
-    }
-
-    fn constant(value: Rational) -> Polynomial {
-        Polynomial::term(ONE, value)
-    }
-
-    fn as_constant(&self) -> Option<Rational> {
-        match self.0.first_key_value() {
-            None => Some(Rational::new()),
-            Some((&ONE, value)) if self.0.len() == 1 => Some(value.clone()),
-            _ => None,
-        }
-    }
-
-    fn add(&mut self, monomial: Monomial, coefficient: Rational) {
-        let total = self.0.entry(monomial).or_default();
-        *total += coefficient;
-        if total.is_zero() {
-            self.0.remove(&monomial);
-        }
-    }
-
-    fn times(&self, other: &Polynomial) -> Limited<Polynomial> {
-        let mut product = Polynomial::default();
-        for (a, x) in &self.0 {
-            for (b, y) in &other.0 {
-                product.add(multiplied(a, b)?, Rational::from(x * y));
-            }
-        }
-        product.limited()
-    }
-
-    fn power(&self, exponent: u32) -> Limited<Polynomial> {
-        (0..exponent).try_fold(Polynomial::constant(1.into()), |power, _| power.times(self))
-    }
-
-    fn scaled(mut self, by: &Rational) -> Polynomial {
-        self.0.values_mut().for_each(|value| *value *= by);
-        self
-    }
-
-    fn limited(self) -> Limited<Polynomial> {
-        let short = |x: &Integer| x.significant_bits() <= BITS;
-        let fits = self.0.len() <= MONOMIALS && self.0.values().all(|x| short(x.numer()) && short(x.denom()));
-        if fits { Ok(self) } else { Err(Beyond) }
-    }
-
-    /// The term that comes first in lexicographic order.
-    fn leading(&self) -> Option<(&Monomial, &Rational)> {
-        self.0.last_key_value()
-    }
-
-    /// The quotient, if there is no remainder.
-    fn divided(&self, by: &Polynomial) -> Option<Polynomial> {
-        let (lead, coefficient) = by.leading()?;
-        let (mut rest, mut quotient) = (self.clone(), Polynomial::default());
-        for _ in 0..=MONOMIALS {
-            let Some((top, value)) = rest.leading() else { return Some(quotient) };
-            let mut monomial = ONE;
-            for ((q, a), b) in monomial.iter_mut().zip(top).zip(lead) {
-                *q = a.checked_sub(*b)?;
-            }
-            let value = Rational::from(value / coefficient);
-            for (m, c) in &by.0 {
-                rest.add(multiplied(m, &monomial).ok()?, -Rational::from(c * &value));
-            }
-            quotient.add(monomial, value);
-        }
-        None
-    }
-}
-
-fn multiplied(a: &Monomial, b: &Monomial) -> Limited<Monomial> {
-    let mut product = *a;
-    for (x, y) in product.iter_mut().zip(b) {
-        *x += y;
-        if u32::from(*x) > DEGREE {
-            return Err(Beyond);
-        }
-    }
-    Ok(product)
-}
 
 /// A numerator times powers of factors, by their numbers; no power is zero.
 #[derive(Clone, Debug)]
