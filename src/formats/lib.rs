@@ -9,6 +9,7 @@ pub mod dot;
 mod emit;
 pub mod error;
 pub mod fpcore;
+mod functions;
 pub mod npy;
 pub mod npz;
 pub mod onnx;

@@ -13,6 +13,7 @@ use ngc_ir::{Attr, Block, Body, Builder, Context, Module, Op, Type, Value};
 use ngc_numerics::{DType, Format, Tensor};
 
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::functions;
 use crate::step::{Step, Steps, definition, entry, is_narrow, sums};
 
 /// A source file, and what there is to say about it.
@@ -142,7 +143,10 @@ impl Python<'_> {
         }
         let arguments: Vec<String> =
             body.arguments(first).iter().map(|v| format!("{} {}", self.names[v], body.ty(*v))).collect();
-        let _ = writeln!(head, "):\n        # {}", comment(&arguments.join(", ")));
+        let _ = writeln!(head, "):");
+        if !arguments.is_empty() {
+            let _ = writeln!(head, "        # {}", comment(&arguments.join(", ")));
+        }
         self.body = body;
         self.ops(first)?;
         Ok(head + &self.lines)
@@ -193,7 +197,7 @@ impl Python<'_> {
             self.assign(step, &expression);
             return Ok(());
         }
-        match definition(step) {
+        match definition(step).or_else(|| functions::of(step)) {
             Some(steps) => self.lower(step, &steps),
             None => {
                 let types: Vec<String> = step.types.iter().map(Type::to_string).collect();

@@ -88,17 +88,7 @@ pub(super) fn elementwise(
 
 /// Primitives that StableHLO has no op for.
 fn composed(prim: Prim) -> bool {
-    matches!(
-        prim,
-        Prim::Hypot
-            | Prim::Fma
-            | Prim::Trunc
-            | Prim::Exp2
-            | Prim::Log2
-            | Prim::Log10
-            | Prim::Exprel
-            | Prim::Sinc
-    )
+    matches!(prim, Prim::Hypot | Prim::Fma | Prim::Trunc | Prim::Exp2 | Prim::Log2 | Prim::Log10)
 }
 
 struct Writer<'e, 'a> {
@@ -204,8 +194,6 @@ impl Writer<'_, '_> {
                 return Ok(self.e.select(negative, up, down));
             }
             Prim::Hypot => return Ok(self.hypot(x[0], x[1])),
-            Prim::Exprel => return Ok(self.exprel(x[0])),
-            Prim::Sinc => return Ok(self.sinc(x[0])),
             other => return unsupported(format!("StableHLO has no {}", other.name())),
         };
         Ok(match *x {
@@ -213,34 +201,6 @@ impl Writer<'_, '_> {
             [x, y] => self.e.binary(name, x, y),
             _ => return unsupported(format!("StableHLO has no {}", prim.name())),
         })
-    }
-
-    /// `sin(x) / x`, and 1 at 0.
-    fn sinc(&mut self, x: Value) -> Value {
-        let (zero, one) = (self.splat(0.0), self.splat(1.0));
-        let sine = self.e.unary("stablehlo.sine", x);
-        let quotient = self.e.binary("stablehlo.divide", sine, x);
-        let origin = self.e.compare("EQ", x, zero);
-        self.e.select(origin, one, quotient)
-    }
-
-    /// `(e^x - 1) / x`, and 1 at 0; beyond 1 in two factors, which overflow only with the result.
-    fn exprel(&mut self, x: Value) -> Value {
-        let (zero, half, one) = (self.splat(0.0), self.splat(0.5), self.splat(1.0));
-        let power = self.e.unary("stablehlo.exponential_minus_one", x);
-        let quotient = self.e.binary("stablehlo.divide", power, x);
-        let origin = self.e.compare("EQ", x, zero);
-        let near = self.e.select(origin, one, quotient);
-        let halved = self.e.binary("stablehlo.multiply", half, x);
-        let root = self.e.unary("stablehlo.exponential", halved);
-        let most = self.splat(1e4);
-        let divisor = self.e.binary("stablehlo.minimum", x, most);
-        let part = self.e.binary("stablehlo.divide", root, divisor);
-        let whole = self.e.binary("stablehlo.multiply", root, part);
-        let reciprocal = self.e.binary("stablehlo.divide", one, x);
-        let far = self.e.binary("stablehlo.subtract", whole, reciprocal);
-        let small = self.e.compare("LT", x, one);
-        self.e.select(small, near, far)
     }
 
     /// The greater times `√(1 + (lesser / greater)²)`, so that only the result overflows.

@@ -22,6 +22,7 @@ use ngc_ir::{
 };
 
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::functions;
 use emit::{Emitter, tensor_type};
 use op::Node;
 
@@ -44,6 +45,9 @@ type Table = &'static [(&'static str, Emit)];
 
 const TABLES: &[Table] =
     &[formula::OPS, shape::OPS, index::OPS, reduce::OPS, linear::OPS, window::OPS, sort::OPS];
+
+/// Elementwise ops whose formula is one primitive, which StableHLO lacks.
+const BY_STEPS: [&str; 4] = ["ng.exprel", "ng.sinc", "ng.stumpff2", "ng.stumpff3"];
 
 /// Writes the functions of a module as StableHLO. Sums and products keep the format that they accumulate in: operands are
 /// converted to it, and the result back. Products ask for the highest precision, which accelerators do not give else.
@@ -158,6 +162,25 @@ fn ops(
     Ok(())
 }
 
+/// Writes the steps of an op.
+fn steps(
+    emitter: &mut Emitter<'_>,
+    s: &Signature<'_>,
+    operands: &[Value],
+    emit: impl FnOnce(&mut Builder<'_>, &[Value]) -> std::result::Result<Vec<Value>, String>,
+) -> Result<Vec<Value>> {
+    let mut steps = Body::new();
+    let root = steps.root();
+    let block = steps.add_block(root);
+    let arguments: Vec<Value> =
+        s.operands.iter().map(|&ty| steps.add_argument(block, ty, Loc::Unknown)).collect();
+    let mut builder = Builder::at_end(emitter.context, &mut steps, block, Loc::Unknown);
+    let parts = emit(&mut builder, &arguments).map_err(FormatError::Invalid)?;
+    let mut values: HashMap<Value, Value> = arguments.into_iter().zip(operands.iter().copied()).collect();
+    ops(emitter, &steps, block, &mut values)?;
+    mapped(&values, &parts)
+}
+
 /// Writes one op.
 fn one(
     emitter: &mut Emitter<'_>,
@@ -173,24 +196,16 @@ fn one(
     if let Some(emit) = TABLES.iter().find_map(find) {
         return emit(&mut Node { emitter, s, operands, types: &types });
     }
+    if BY_STEPS.contains(&s.def.name) {
+        emitter.stepwise.insert(s.def.name);
+        return steps(emitter, s, operands, |b, x| Ok(vec![functions::emit(b, s.def.name, x)?]));
+    }
     match s.def.semantics {
         Semantics::Elementwise(function) => {
             let elementwise = function(s).map_err(FormatError::Invalid)?;
             Ok(vec![formula::elementwise(emitter, s.def.name, &elementwise, operands, types[0])?])
         }
-        Semantics::Decomposition(decompose) => {
-            let mut steps = Body::new();
-            let root = steps.root();
-            let block = steps.add_block(root);
-            let arguments: Vec<Value> =
-                s.operands.iter().map(|&ty| steps.add_argument(block, ty, Loc::Unknown)).collect();
-            let mut builder = Builder::at_end(emitter.context, &mut steps, block, Loc::Unknown);
-            let parts = decompose(&mut builder, s, &arguments).map_err(FormatError::Invalid)?;
-            let mut values: HashMap<Value, Value> =
-                arguments.into_iter().zip(operands.iter().copied()).collect();
-            ops(emitter, &steps, block, &mut values)?;
-            mapped(&values, &parts)
-        }
+        Semantics::Decomposition(decompose) => steps(emitter, s, operands, |b, x| decompose(b, s, x)),
         Semantics::Primitive(_) | Semantics::None => unsupported("StableHLO has no such operation"),
     }
 }
