@@ -10,6 +10,7 @@ use ngc_ir::{Context, Diagnostics, Module, Sources};
 
 use super::Binary;
 use crate::load::Failure;
+use crate::progress::{Progress, Watched};
 
 pub(super) fn ngir(
     context: &Context,
@@ -44,8 +45,10 @@ pub(super) fn pt2(context: &Context, file: &Binary<'_>, _: &mut Diagnostics) -> 
     let Some(path) = file.path else {
         return Ok(pt2::import(context, Cursor::new(file.bytes()?), &options)?);
     };
-    let source =
-        File::open(path).map_err(|e| Failure::new(format!("cannot read '{}': {e}", path.display())))?;
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (length, file) =
+        opened.map_err(|e| Failure::new(format!("cannot read '{}': {e}", path.display())))?;
+    let source = Watched::new(file, length, Progress::of_bytes("reading"));
     Ok(pt2::import(context, BufReader::new(source), &options)?)
 }
 
