@@ -255,6 +255,13 @@ pub fn common(a: &Interval, b: &Interval) -> Interval {
     }
 }
 
+/// Whether an op has no value, whatever its operands are: it divides by zero. Rules that meet in such a term would make
+/// everything equal.
+pub fn divides_by_zero<'f>(op: &str, mut exact: impl DoubleEndedIterator<Item = &'f Interval>) -> bool {
+    let is_zero = |x: &Interval| x.lo == 0.0 && x.hi == 0.0;
+    matches!(op, "ng.div" | "ng.reciprocal") && exact.next_back().is_some_and(is_zero)
+}
+
 /// What an op says of its result.
 fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
     let Parts { def, operands, attrs } = parts(egraph, node)?;

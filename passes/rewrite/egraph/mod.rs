@@ -161,6 +161,9 @@ impl<'a> Region<'a> {
         let (body, value) = (&self.scope.function.body, self.scope.function.body.result(op, 0));
         let data = body.op(op);
         let def = data.def?;
+        if self.exact(value).0.is_undefined() {
+            return None;
+        }
         let id = if def.traits.constant {
             let graph = Graph::new(self.scope.context, body, self.scope.ranges);
             let number = graph.uniform(Term::Value(value))?;

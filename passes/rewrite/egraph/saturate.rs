@@ -12,7 +12,7 @@ use ngc_numerics::{Format, Range, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, facts};
+use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, divides_by_zero, facts};
 use super::proof::spelled;
 use crate::analysis::range::is_bounded;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
@@ -450,6 +450,9 @@ pub fn add(
     let results = signature.infer()?;
     if results.len() != 1 || def.operands.iter().any(|o| o.arity == Arity::One) && operands.is_empty() {
         return Err(format!("'{}' has {} results", def.name, results.len()));
+    }
+    if divides_by_zero(def.name, operands.iter().filter_map(|&id| Some(&facts(egraph, id)?.exact))) {
+        return Err(format!("'{}' divides by zero", def.name));
     }
     let mut children: SmallVec<[Id; 6]> = operands.into();
     for declared in def.attributes {

@@ -3,7 +3,8 @@
 //! That the two sides agree is not enough. A search by equality holds terms that are equal for every input at which they
 //! are defined, and lets rules meet inside of both: where a term such as c/0 has no value, every law that it obeys
 //! elsewhere makes it equal to something else, and so these to each other. As long as no rule brings such a term in, there
-//! is none at any input at which all terms of the given function are defined.
+//! is none at any input at which all terms of the given function are defined. A branch that a choice does not take is no
+//! exception: it stands in the search like any other term.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,8 +35,8 @@ fn check_at(context: &Context, instance: &Instance, bits: u32) -> Result<(), Str
     let (Some([left, right]), body) = (instance.sides(), &instance.body) else { return Ok(()) };
     let mut seen = HashSet::new();
     let (mut given, mut brought) = (Vec::new(), Vec::new());
-    terms(body, left, false, &mut seen, &mut given);
-    terms(body, right, true, &mut seen, &mut brought);
+    terms(body, left, &mut seen, &mut given);
+    terms(body, right, &mut seen, &mut brought);
     let results: Vec<Value> = given.iter().chain(&brought).copied().collect();
     let module = module(context, instance.returning(context, &results)?, &instance.types())?;
     let evaluator = Evaluator { mode: Mode::Real { bits } };
@@ -70,17 +71,14 @@ fn check_at(context: &Context, instance: &Instance, bits: u32) -> Result<(), Str
     Ok(())
 }
 
-/// Adds results of ops that a value is computed from and that were not seen, each after its operands. With `chosen` those
-/// stay out that stand under a branch of a choice alone: what a choice does not take need not have a value.
-fn terms(body: &Body, value: Value, chosen: bool, seen: &mut HashSet<Value>, found: &mut Vec<Value>) {
+/// Adds results of ops that a value is computed from and that were not seen, each after its operands.
+fn terms(body: &Body, value: Value, seen: &mut HashSet<Value>, found: &mut Vec<Value>) {
     let Some(op) = body.defining_op(value) else { return };
     if !seen.insert(value) {
         return;
     }
-    let operands = body.operands(op);
-    let operands = if chosen && body.name(op) == "ng.where" { &operands[..1] } else { operands };
-    for &operand in operands {
-        terms(body, operand, chosen, seen, found);
+    for &operand in body.operands(op) {
+        terms(body, operand, seen, found);
     }
     found.push(value);
 }
