@@ -1,6 +1,7 @@
 //! Runs a search over the regions of a function, and replaces what was bettered.
 
 use std::cell::LazyCell;
+use std::collections::BTreeSet;
 
 use ngc_ir::pass::Function;
 use ngc_ir::{Body, Context, Loc, Op, Rewriter, Value};
@@ -17,6 +18,7 @@ use super::measure::{self, Snapshot};
 use super::proof::{self, Proof};
 use super::region::{Cut, Group};
 use super::report::{Replaced, Report, Step, message, overflows};
+use super::rule::Label;
 use super::terms;
 use crate::analysis::calibrate::{Samples, Seen};
 use crate::analysis::range::Ranges;
@@ -103,6 +105,14 @@ pub fn stabilize(
     report.missed.extend(overflows(&function.body, &ranges));
     report.totals =
         start.filter(|_| !report.applied.is_empty()).map(|s| measure::totals(context, &s, function));
+    if let Some(totals) = &mut report.totals {
+        let rounds = |name: &String| {
+            rules.rules().iter().any(|r| r.rule.name == *name && r.rule.label == Label::ErrorBounded)
+        };
+        let names: BTreeSet<&String> =
+            report.applied.iter().map(|step| &step.rule).filter(|n| rounds(n)).collect();
+        totals.rounding = names.into_iter().cloned().collect();
+    }
     report
 }
 

@@ -319,6 +319,8 @@ fn inputs(body: &Body, value: Value, first: usize) -> FxHashSet<Value> {
 pub struct Totals {
     /// Of each result.
     pub results: Vec<Outcome>,
+    /// Applied rules whose sides differ over the reals by the rounding of a constant, which no bound counts.
+    pub rounding: Vec<String>,
     /// Memory, work and formats.
     pub saved: Saved,
 }
@@ -371,9 +373,12 @@ impl Outcome {
         figures.into_iter().flatten().collect()
     }
 
-    /// One line.
-    pub fn text(&self, n: usize) -> String {
-        let distance = number(add(self.absolute.0, self.absolute.1));
+    /// One line; beside the bound stand the rules of which it does not count that they round a constant.
+    pub fn text(&self, n: usize, rounding: &[String]) -> String {
+        let mut distance = number(add(self.absolute.0, self.absolute.1));
+        if !rounding.is_empty() {
+            distance += &format!(", not counting the constants that [{}] rounds", rounding.join("], ["));
+        }
         let alpha = self.gain();
         let side = self.nominal.map_or(String::new(), |side| format!(", nominal {}", spelled(side)));
         format!(
@@ -410,5 +415,5 @@ pub fn totals(context: &Context, before: &Snapshot, function: &Function) -> Tota
             }
         }
     }
-    Totals { results, saved: saved(context, before, &after) }
+    Totals { results, rounding: Vec::new(), saved: saved(context, before, &after) }
 }

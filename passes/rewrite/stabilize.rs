@@ -210,7 +210,8 @@ impl Pass for Stabilize {
         if let Some(totals) = &report.totals {
             let (loc, rewrites) = (function.loc.clone(), report.applied.len());
             for (n, outcome) in totals.results.iter().enumerate() {
-                let remark = cx.remark(RemarkKind::Analysis, "BOUND", loc.clone(), outcome.text(n));
+                let remark =
+                    cx.remark(RemarkKind::Analysis, "BOUND", loc.clone(), outcome.text(n, &totals.rounding));
                 remark.args.extend(outcome.args(n));
             }
             let message = format!("{}, rewrites {rewrites}", totals.saved);
