@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ngc_ir::op_def::Arity;
 use ngc_ir::{Context, Diagnostic, Diagnostics, Ident};
+use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::conditions::FUNCTIONS;
@@ -56,23 +57,27 @@ impl RuleSet {
         let mut set = RuleSet::default();
         let mut errors = Diagnostics::default();
         let mut names: HashMap<String, ngc_ir::Loc> = HashMap::new();
-        for rule in rules {
+        for rule in &rules {
             if let Some(first) = names.insert(rule.name.clone(), rule.loc.clone()) {
                 let message = format!("rule '{}' is defined twice", rule.name);
                 errors.push(
                     Diagnostic::error(rule.loc.clone(), message).note(first, "it is defined here first"),
                 );
             }
+        }
+        let both = |rule: Rule| {
             let back = rule.both_ways.then(|| {
                 let mut back = rule.clone();
                 std::mem::swap(&mut back.left, &mut back.right);
                 back
             });
-            for rule in std::iter::once(rule).chain(back) {
-                match compile(context, rule) {
-                    Ok(compiled) => set.rules.push(compiled),
-                    Err(found) => errors.0.extend(found.0),
-                }
+            std::iter::once(rule).chain(back).map(|rule| compile(context, rule)).collect::<Vec<_>>()
+        };
+        let compiled: Vec<_> = rules.into_par_iter().map(both).collect();
+        for found in compiled.into_iter().flatten() {
+            match found {
+                Ok(compiled) => set.rules.push(compiled),
+                Err(found) => errors.0.extend(found.0),
             }
         }
         set.index();

@@ -37,6 +37,7 @@ pub mod verify;
 use std::sync::LazyLock;
 
 use ngc_ir::{Context, Diagnostics, Sources};
+use rayon::prelude::*;
 
 use self::compile::RuleSet;
 use self::rule::Rule;
@@ -89,9 +90,12 @@ pub fn load(
     sources: &mut Sources,
 ) -> Result<RuleSet, Diagnostics> {
     let (mut rules, mut errors) = (Vec::new(), Diagnostics::default());
-    for (name, text) in BUNDLED.iter().chain(files) {
-        let file = sources.add(*name, *text, 1);
-        match parse::parse(text, file) {
+    let all = BUNDLED.iter().chain(files);
+    let all: Vec<(&str, &str, u16)> =
+        all.map(|(name, text)| (*name, *text, sources.add(*name, *text, 1))).collect();
+    let parsed: Vec<_> = all.par_iter().map(|(name, text, file)| (name, parse::parse(text, *file))).collect();
+    for (name, found) in parsed {
+        match found {
             Ok(found) => rules.extend(found.into_iter().map(|rule| Rule { file: name.to_string(), ..rule })),
             Err(e) => errors.push(e),
         }
