@@ -57,27 +57,27 @@ impl RuleSet {
         let mut set = RuleSet::default();
         let mut errors = Diagnostics::default();
         let mut names: HashMap<String, ngc_ir::Loc> = HashMap::new();
-        for rule in &rules {
-            if let Some(first) = names.insert(rule.name.clone(), rule.loc.clone()) {
-                let message = format!("rule '{}' is defined twice", rule.name);
-                errors.push(
-                    Diagnostic::error(rule.loc.clone(), message).note(first, "it is defined here first"),
-                );
-            }
-        }
         let both = |rule: Rule| {
+            let (name, loc) = (rule.name.clone(), rule.loc.clone());
             let back = rule.both_ways.then(|| {
                 let mut back = rule.clone();
                 std::mem::swap(&mut back.left, &mut back.right);
                 back
             });
-            std::iter::once(rule).chain(back).map(|rule| compile(context, rule)).collect::<Vec<_>>()
+            let compiled = std::iter::once(rule).chain(back).map(|rule| compile(context, rule));
+            (name, loc, compiled.collect::<Vec<_>>())
         };
         let compiled: Vec<_> = rules.into_par_iter().map(both).collect();
-        for found in compiled.into_iter().flatten() {
-            match found {
-                Ok(compiled) => set.rules.push(compiled),
-                Err(found) => errors.0.extend(found.0),
+        for (name, loc, compiled) in compiled {
+            if let Some(first) = names.insert(name.clone(), loc.clone()) {
+                let message = format!("rule '{name}' is defined twice");
+                errors.push(Diagnostic::error(loc, message).note(first, "it is defined here first"));
+            }
+            for found in compiled {
+                match found {
+                    Ok(compiled) => set.rules.push(compiled),
+                    Err(found) => errors.0.extend(found.0),
+                }
             }
         }
         set.index();
