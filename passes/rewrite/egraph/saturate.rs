@@ -3,6 +3,7 @@
 //! Limits count nodes, rounds and matches, never time. A rule that matches too often is banned for some rounds, twice as
 //! long each time (egg's back-off), so that reassociation cannot drown the rest.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use egg::{Id, Language};
@@ -77,6 +78,10 @@ pub struct Growth {
 /// Ways in which one pattern is matched at one class.
 const MAX_MATCHES: usize = 64;
 
+/// Nodes that a rule is held against in one round. Where a class has very many of them, such as zero, patterns of several
+/// levels would be tried on all of their combinations.
+const MAX_STEPS: usize = 100_000;
+
 /// Applies rules until nothing changes or a limit is met.
 pub fn saturate(egraph: &mut Egraph<'_>, rules: &RuleSet, limits: Limits) -> Growth {
     grow(egraph, rules, limits, Growth::default())
@@ -97,8 +102,9 @@ pub fn grow(egraph: &mut Egraph<'_>, rules: &RuleSet, limits: Limits, mut growth
                 (*left, banned) = (*left - 1, true);
                 continue;
             }
-            let matches = search(egraph, rule);
-            if matches.len() > limits.matches << *times {
+            let steps = Cell::new(MAX_STEPS);
+            let matches = search(egraph, rule, &steps);
+            if matches.len() > limits.matches << *times || steps.get() == 0 {
                 (*left, banned) = (2 << *times, true);
                 *times += 1;
                 continue;
@@ -176,13 +182,13 @@ impl Left {
     }
 }
 
-fn search(egraph: &Egraph<'_>, rule: &CompiledRule) -> Vec<Match> {
+fn search(egraph: &Egraph<'_>, rule: &CompiledRule, steps: &Cell<usize>) -> Vec<Match> {
     let mut out = Vec::new();
     for pattern in rule.spellings.iter() {
         let Some(kind) = kind(egraph, pattern) else { continue };
         let classes: Vec<Id> = egraph.classes_for_op(&kind).into_iter().flatten().collect();
         for class in classes {
-            let found = op(egraph, pattern, class, (Bindings::default(), None));
+            let found = op(egraph, pattern, class, (Bindings::default(), None), steps);
             out.extend(found.into_iter().map(|((bindings, accumulate), left)| Match {
                 class,
                 left,
@@ -201,7 +207,13 @@ fn kind(egraph: &Egraph<'_>, pattern: &OpPattern) -> Option<Kind> {
 
 type Partial = (Bindings, Option<Format>);
 
-fn pattern(egraph: &Egraph<'_>, pattern: &Pattern, class: Id, so_far: &Partial) -> Vec<(Partial, Left)> {
+fn pattern(
+    egraph: &Egraph<'_>,
+    pattern: &Pattern,
+    class: Id,
+    so_far: &Partial,
+    steps: &Cell<usize>,
+) -> Vec<(Partial, Left)> {
     let uniform = || facts(egraph, class).and_then(|f| f.uniform);
     let bound = |name| {
         let mut so_far = so_far.clone();
@@ -217,17 +229,25 @@ fn pattern(egraph: &Egraph<'_>, pattern: &Pattern, class: Id, so_far: &Partial) 
             let fits = uniform().zip(format).is_some_and(|(c, f)| is_rounding(c, *n, f));
             if fits { vec![(so_far.clone(), Left::Class(class))] } else { Vec::new() }
         }
-        Pattern::Op(inner) => op(egraph, inner, class, so_far.clone()),
+        Pattern::Op(inner) => op(egraph, inner, class, so_far.clone(), steps),
         _ => Vec::new(),
     }
 }
 
-fn op(egraph: &Egraph<'_>, wanted: &OpPattern, class: Id, so_far: Partial) -> Vec<(Partial, Left)> {
+fn op(
+    egraph: &Egraph<'_>,
+    wanted: &OpPattern,
+    class: Id,
+    so_far: Partial,
+    steps: &Cell<usize>,
+) -> Vec<(Partial, Left)> {
     let Some(def) = egraph.analysis.context.op(wanted.op.as_str()) else { return Vec::new() };
     let arity = wanted.args.len() + def.attributes.len();
     let mut out = Vec::new();
     for node in &egraph[class].nodes {
         let Node::Op(name, children) = node else { continue };
+        let Some(left) = steps.get().checked_sub(1) else { break };
+        steps.set(left);
         if *name != wanted.op || children.len() != arity {
             continue;
         }
@@ -241,7 +261,7 @@ fn op(egraph: &Egraph<'_>, wanted: &OpPattern, class: Id, so_far: Partial) -> Ve
         for (arg, &operand) in wanted.args.iter().zip(operands) {
             let longer = |(partial, lefts): &(Partial, Vec<Left>)| {
                 let lefts = lefts.clone();
-                pattern(egraph, arg, operand, partial).into_iter().map(move |(partial, left)| {
+                pattern(egraph, arg, operand, partial, steps).into_iter().map(move |(partial, left)| {
                     let mut lefts = lefts.clone();
                     lefts.push(left);
                     (partial, lefts)
