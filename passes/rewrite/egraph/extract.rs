@@ -250,11 +250,6 @@ impl Scratch<'_> {
         Some((self.judge.cost(&values), keys))
     }
 
-    /// What terms cost together.
-    pub fn cost(&self, values: &[Value]) -> f64 {
-        self.judge.cost(values)
-    }
-
     /// The chosen term of a class with all that it consists of, judged again: parts may have changed since they were
     /// looked at.
     pub fn settle(
