@@ -260,8 +260,15 @@ impl Reader {
     fn pattern(&self, pair: Parsed<'_>) -> Result<Pattern, Diagnostic> {
         let loc = self.loc(&pair);
         match pair.as_rule() {
-            Node::variable => Ok(Pattern::Var(Ident::new(pair.as_str().trim_start_matches('?')), loc)),
-            Node::constant => Ok(Pattern::Const(self.name(&self.child(&pair, 0)?), loc)),
+            Node::binding => {
+                let mut parts = pair.clone().into_inner();
+                let name = self.name(&self.child(&pair, 0)?);
+                Ok(match parts.nth(1) {
+                    None => Pattern::Var(name, loc),
+                    Some(part) if part.as_rule() == Node::constant => Pattern::Const(name, loc),
+                    Some(op) => Pattern::Op(OpPattern { bind: Some(name), ..self.op(op)? }),
+                })
+            }
             Node::number => Ok(Pattern::Number(self.number(&pair)?, loc)),
             Node::rounded => {
                 let term = self.pattern(self.child(&self.child(&pair, 0)?, 0)?)?;
@@ -275,11 +282,6 @@ impl Reader {
             Node::rational => {
                 let of = self.pattern(self.child(&self.child(&pair, 0)?, 0)?)?;
                 Ok(Pattern::Rational(Box::new(of), loc))
-            }
-            Node::named => {
-                let mut op = self.op(self.child(&pair, 1)?)?;
-                op.bind = Some(self.name(&self.child(&pair, 0)?));
-                Ok(Pattern::Op(op))
             }
             _ => Ok(Pattern::Op(self.op(pair)?)),
         }
