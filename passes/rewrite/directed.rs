@@ -22,21 +22,20 @@ use crate::analysis::range::Ranges;
 const MAX_ROUNDS: usize = 4;
 
 /// Applies rules in the direction in which they are written, at the values that `at` names. What was not proven takes the
-/// place of what the report says was missed.
+/// place of what the report says was missed. `ranges` are those of the function, before and after.
 pub fn directed(
     context: &Context,
     function: &mut Function,
     rules: &RuleSet,
     at: impl Fn(Value) -> bool,
     (round, proofs): (usize, bool),
-    report: &mut Report,
+    (ranges, report): (&mut Ranges, &mut Report),
 ) -> Vec<Replaced> {
     let mut replaced = Vec::new();
     let arg_attrs = function.attrs.get("arg_attrs").cloned();
     for _ in 0..MAX_ROUNDS {
         let before = replaced.len();
         let mut missed: BTreeMap<(usize, String), Step> = BTreeMap::new();
-        let mut ranges = Ranges::of_function(&function.body, arg_attrs.as_ref(), &function.resources);
         let names = if proofs { proof::names(&function.body) } else { Default::default() };
         let called = |n: usize| names.get(&n).cloned().unwrap_or_else(|| "%new".into());
         let title = function.name().to_string();
@@ -44,13 +43,13 @@ pub fn directed(
         let mut ops = rewriter.body().walk().into_iter().rev();
         // One graph serves until the body changes.
         while let Some((op, found)) = {
-            let mut graph = Graph::new(context, rewriter.body(), &ranges);
+            let mut graph = Graph::new(context, rewriter.body(), ranges);
             ops.by_ref()
                 .filter(|&op| rewriter.body().num_results(op) == 1 && at(rewriter.body().result(op, 0)))
                 .find_map(|op| search(&mut graph, &rewriter, rules, op, &mut missed).map(|found| (op, found)))
         } {
             let old = rewriter.body().result(op, 0);
-            match replace(&mut rewriter, &mut ranges, op, &found) {
+            match replace(&mut rewriter, ranges, op, &found) {
                 Ok((new, erased)) => {
                     let steps = report.applied.len()..report.applied.len() + 1;
                     if let Some(line) = proofs.then(|| found.line.text(&called)) {
@@ -75,6 +74,7 @@ pub fn directed(
         if replaced.len() == before {
             break;
         }
+        *ranges = Ranges::of_function(&function.body, arg_attrs.as_ref(), &function.resources);
     }
     replaced
 }

@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ngc_ir::pass::Function;
 use ngc_ir::{Body, Context, Loc, Op, Rewriter, Value};
@@ -22,6 +23,7 @@ use super::rule::Label;
 use super::terms;
 use crate::analysis::calibrate::{Samples, Seen};
 use crate::analysis::range::Ranges;
+use crate::transform::erase_dead;
 
 /// Rounds after which a search by equality saturation ends, changed or not.
 const MAX_ROUNDS: usize = 4;
@@ -69,31 +71,40 @@ pub fn stabilize(
     rules: &RuleSet,
     options: &Options<'_>,
 ) -> Report {
-    let mut report = Report::default();
-    let start = options.figures.then(|| Snapshot::of(function));
+    let mut report = Report { erased: erase_dead(&mut function.body), ..Report::default() };
+    let mut ranges = ranges_of(function);
+    let start = options.figures.then(|| Arc::new(Snapshot::of(function)));
+    let mut state = start.clone();
     let local = matches!(options.search, Search::Greedy | Search::Beam);
     let rounds = if local { MOST_ROUNDS } else { MAX_ROUNDS };
     let mut idle = 0;
     let cures = LazyCell::new(|| cures(rules));
     for round in 0..rounds {
-        let before = options.figures.then(|| Snapshot::of(function));
         let mut replaced = Vec::new();
         let open = match options.search {
             Search::Directed => None,
-            _ => Some(search(context, function, rules, options, round, (&mut report, &mut replaced))),
+            _ => {
+                let (known, out) = ((&ranges, round), (&mut report, &mut replaced));
+                Some(search(context, function, rules, options, known, out))
+            }
         };
-        if replaced.is_empty() {
+        if !replaced.is_empty() {
+            ranges = ranges_of(function);
+        } else {
             // Where bounds do not decide, the direction in which a rule is written does.
             let at = |v: Value| open.as_ref().is_none_or(|open| open.contains(&v));
             let missed = std::mem::take(&mut report.missed);
             let rules = if open.is_some() { &cures } else { rules };
-            replaced = directed(context, function, rules, at, (round, options.egraph.proofs), &mut report);
+            let asked = (round, options.egraph.proofs);
+            replaced = directed(context, function, rules, at, asked, (&mut ranges, &mut report));
             if open.is_some() {
                 report.missed = missed;
             }
         }
-        if let Some(before) = before {
-            measure::explain(&before, function, &replaced, &mut report.applied);
+        if let Some(before) = state.as_mut().filter(|_| !replaced.is_empty()) {
+            let after = Arc::new(Snapshot::of(function));
+            measure::explain(before, &after, &replaced, &mut report.applied);
+            *before = after;
         }
         idle = if replaced.is_empty() { idle + 1 } else { 0 };
         // What one cut tears apart the next may not.
@@ -101,10 +112,9 @@ pub fn stabilize(
             break;
         }
     }
-    let ranges = Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources);
     report.missed.extend(overflows(&function.body, &ranges));
-    report.totals =
-        start.filter(|_| !report.applied.is_empty()).map(|s| measure::totals(context, &s, function));
+    let ends = start.zip(state).filter(|_| !report.applied.is_empty());
+    report.totals = ends.map(|(start, end)| measure::totals(context, &start, &end));
     if let Some(totals) = &mut report.totals {
         let rounds = |name: &String| {
             rules.rules().iter().any(|r| r.rule.name == *name && r.rule.label == Label::ErrorBounded)
@@ -114,6 +124,10 @@ pub fn stabilize(
         totals.rounding = names.into_iter().cloned().collect();
     }
     report
+}
+
+fn ranges_of(function: &Function) -> Ranges {
+    Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources)
 }
 
 /// The rules that say which side is the cure, and not only how a form can be regrouped.
@@ -142,11 +156,10 @@ fn search(
     function: &mut Function,
     rules: &RuleSet,
     options: &Options<'_>,
-    round: usize,
+    (proven, round): (&Ranges, usize),
     (report, replaced): (&mut Report, &mut Vec<Replaced>),
 ) -> FxHashSet<Value> {
     let stated = function.attrs.get("arg_attrs");
-    let proven = Ranges::of_function(&function.body, stated, &function.resources);
     // Regions that are alike are searched once by equality saturation, whose bounds then hold for all; the others look
     // at terms of the body itself.
     let alike = options.search == Search::Egraph;
@@ -155,8 +168,8 @@ fn search(
         .samples
         .filter(|_| alike && options.assume && seen.is_some())
         .map(|samples| Ranges::assuming(&function.body, stated, &function.resources, &samples.ranges()));
-    let ranges = assumed.as_ref().unwrap_or(&proven);
-    let proven = assumed.is_some().then_some(&proven);
+    let ranges = assumed.as_ref().unwrap_or(proven);
+    let proven = assumed.is_some().then_some(proven);
     let cut = Cut::new(function, ranges, options.egraph.region, round);
     let tasks: Vec<(&Group, usize)> = cut
         .groups

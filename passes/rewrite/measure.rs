@@ -1,6 +1,7 @@
 //! What a rewrite did to a function, in figures: the whole function is bounded before and after.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::Function;
@@ -14,6 +15,7 @@ use super::nominal::{LEAST, Side, spelled, within};
 use super::report::{Effect, Replaced, Step};
 use super::sample::Figure;
 use super::saved::{Saved, saved};
+use crate::analysis::chains::Chains;
 use crate::analysis::range::stated;
 
 /// A function as it was.
@@ -24,13 +26,30 @@ pub struct Snapshot {
     pub attrs: AttrDict,
     /// The blobs of its module.
     pub resources: Resources,
+    /// What was asked of it before.
+    bounds: Mutex<Vec<(Side, Arc<Bounds>)>>,
 }
+
+/// How hard a chain of elementwise ops is searched, in operations on Taylor forms: half as hard as by `--analyze`, for it is
+/// done before and after each round.
+const EFFORT: usize = crate::analysis::chains::EFFORT / 2;
 
 impl Snapshot {
     /// Of a function as it is.
     pub fn of(function: &Function) -> Snapshot {
         let (body, attrs) = (function.body.clone(), function.attrs.clone());
-        Snapshot { body, attrs, resources: function.resources.clone() }
+        Snapshot { body, attrs, resources: function.resources.clone(), bounds: Mutex::default() }
+    }
+
+    /// The bounds of every value, on a nominal range in place of those that nobody stated.
+    fn bounds(&self, nominal: Side) -> Arc<Bounds> {
+        let mut known = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known.iter().find(|(side, _)| *side == nominal).map(|(_, bounds)| bounds.clone());
+        found.unwrap_or_else(|| {
+            let bounds = Arc::new(Bounds::of(self, nominal));
+            known.push((nominal, bounds.clone()));
+            bounds
+        })
     }
 
     /// The stated ranges of the arguments; if a nominal one is given, that in place of those that nobody stated.
@@ -52,15 +71,14 @@ impl Snapshot {
 }
 
 /// The bounds of every value of a function.
-struct Bounds<'s> {
-    body: &'s Body,
+struct Bounds {
     flow: Flow,
     /// Of the op of each value with one result, by the value's index.
     figures: Vec<Option<Figures>>,
 }
 
-impl<'s> Bounds<'s> {
-    fn of(function: &'s Snapshot, nominal: Side) -> Bounds<'s> {
+impl Bounds {
+    fn of(function: &Snapshot, nominal: Side) -> Bounds {
         let (body, arg_attrs) = (&function.body, function.attrs.get("arg_attrs"));
         let mut flow = Flow::of_function(body, arg_attrs, &function.resources);
         let entry = body.entry().map_or(&[][..], |b| body.arguments(b));
@@ -68,14 +86,16 @@ impl<'s> Bounds<'s> {
             flow.set(v, Range::both(interval), 0.0);
         }
         let mut figures = vec![None; body.num_values()];
+        let mut chains = Chains::new(EFFORT);
         for op in body.walk() {
+            chains.before(body, op, &mut flow);
             if let Some(found) = flow.step(body, op)
                 && let [only] = &found[..]
             {
                 figures[body.result(op, 0).index()] = Some(only.clone());
             }
         }
-        Bounds { body, flow, figures }
+        Bounds { flow, figures }
     }
 
     fn exact(&self, value: Value) -> Interval {
@@ -86,20 +106,20 @@ impl<'s> Bounds<'s> {
         self.flow.error(value)
     }
 
-    fn relative(&self, value: Value, exact: &Interval) -> f64 {
-        key(self.body.ty(value).format(), &self.flow, value, exact, 0.0).relative
+    fn relative(&self, body: &Body, value: Value, exact: &Interval) -> f64 {
+        key(body.ty(value).format(), &self.flow, value, exact, 0.0).relative
     }
 
     /// The functional of the ops between `inputs` and a value: its Lipschitz constant, all paths summed, the rounding that
     /// the ops add, and their total curvature. Ops before `first`, by the index of their value, count as inputs too.
-    fn functional(&self, value: Value, inputs: &FxHashSet<Value>, first: usize) -> Functional {
+    fn functional(&self, body: &Body, value: Value, inputs: &FxHashSet<Value>, first: usize) -> Functional {
         let mut known: FxHashMap<Value, (f64, f64)> = FxHashMap::default();
         let mut curvature = 0.0;
         let mut stack = vec![(value, false)];
         let inner =
             |v: Value| v.index() >= first && !inputs.contains(&v) && self.figures[v.index()].is_some();
         while let Some((v, done)) = stack.pop() {
-            let operands = self.body.defining_op(v).map_or(&[][..], |op| self.body.operands(op));
+            let operands = body.defining_op(v).map_or(&[][..], |op| body.operands(op));
             if known.contains_key(&v) {
                 continue;
             }
@@ -231,12 +251,7 @@ impl fmt::Display for Change {
 
 /// Gives the steps of a round the figures of the values that they replaced. Where several rules lead to one value, the last
 /// has them.
-pub fn explain(before: &Snapshot, function: &Function, replaced: &[Replaced], applied: &mut [Step]) {
-    if replaced.is_empty() {
-        return;
-    }
-    let after = Snapshot::of(function);
-    let mut bounds: Vec<(Side, Bounds<'_>, Bounds<'_>)> = Vec::new();
+pub fn explain(before: &Snapshot, after: &Snapshot, replaced: &[Replaced], applied: &mut [Step]) {
     // Values that were replaced again in the same round are steps on the way to the last.
     let later = |n: usize| {
         let new = replaced[n].new;
@@ -264,14 +279,7 @@ pub fn explain(before: &Snapshot, function: &Function, replaced: &[Replaced], ap
         if origin[n].index() >= before.body.num_values() {
             continue;
         }
-        let mut change = |nominal: Side| {
-            let at = bounds.iter().position(|(side, ..)| *side == nominal).unwrap_or_else(|| {
-                bounds.push((nominal, Bounds::of(before, nominal), Bounds::of(&after, nominal)));
-                bounds.len() - 1
-            });
-            let (_, old, new) = &bounds[at];
-            compare((old, origin[n]), (new, r.new), nominal)
-        };
+        let change = |nominal: Side| compare((before, origin[n]), (after, r.new), nominal);
         let mut found = change(r.nominal);
         if r.nominal.is_none() && found.absolute.1.is_infinite() {
             // Bounds on the stated ranges say nothing.
@@ -282,18 +290,19 @@ pub fn explain(before: &Snapshot, function: &Function, replaced: &[Replaced], ap
     }
 }
 
-fn compare((old, x): (&Bounds<'_>, Value), (new, y): (&Bounds<'_>, Value), nominal: Side) -> Change {
+fn compare((before, x): (&Snapshot, Value), (after, y): (&Snapshot, Value), nominal: Side) -> Change {
+    let (old, new) = rayon::join(|| before.bounds(nominal), || after.bounds(nominal));
     let exact = intersect(&old.exact(x), &new.exact(y));
     // What was made in this round lies behind all that was there before.
-    let first = old.body.num_values();
-    let made = new.functional(y, &FxHashSet::default(), first);
-    let shared = inputs(new.body, y, first);
-    let gone = old.functional(x, &shared, 0);
+    let first = before.body.num_values();
+    let made = new.functional(&after.body, y, &FxHashSet::default(), first);
+    let shared = inputs(&after.body, y, first);
+    let gone = old.functional(&before.body, x, &shared, 0);
     Change {
         nominal,
-        format: old.body.ty(x).format(),
+        format: before.body.ty(x).format(),
         absolute: (old.absolute(x), new.absolute(y)),
-        relative: (old.relative(x, &exact), new.relative(y, &exact)),
+        relative: (old.relative(&before.body, x, &exact), new.relative(&after.body, y, &exact)),
         lipschitz: (gone.lipschitz, made.lipschitz),
         delta: (gone.delta, made.delta),
         curvature: (gone.curvature, made.curvature),
@@ -390,17 +399,16 @@ impl Outcome {
 }
 
 /// What all rewrites of a run did.
-pub fn totals(context: &Context, before: &Snapshot, function: &Function) -> Totals {
-    let after = Snapshot::of(function);
+pub fn totals(context: &Context, before: &Snapshot, after: &Snapshot) -> Totals {
     let outcomes = |nominal| {
-        let (old, new) = (Bounds::of(before, nominal), Bounds::of(&after, nominal));
+        let (old, new) = rayon::join(|| before.bounds(nominal), || after.bounds(nominal));
         let each = before.results().iter().zip(after.results());
         let outcome = |(&x, &y): (&Value, &Value)| {
             let exact = intersect(&old.exact(x), &new.exact(y));
             Outcome {
                 nominal,
                 absolute: (old.absolute(x), new.absolute(y)),
-                relative: (old.relative(x, &exact), new.relative(y, &exact)),
+                relative: (old.relative(&before.body, x, &exact), new.relative(&after.body, y, &exact)),
             }
         };
         each.map(outcome).collect::<Vec<_>>()
@@ -415,5 +423,5 @@ pub fn totals(context: &Context, before: &Snapshot, function: &Function) -> Tota
             }
         }
     }
-    Totals { results, rounding: Vec::new(), saved: saved(context, before, &after) }
+    Totals { results, rounding: Vec::new(), saved: saved(context, before, after) }
 }

@@ -8,6 +8,7 @@ use ngc_dialects::transfer::Flow;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Dense, Loc, Op, Type, Value};
 use ngc_numerics::figures::intersect;
 use ngc_numerics::{DType, Enclosure, Format, Range, Tensor};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -37,10 +38,14 @@ const FORMATS: [Format; 3] = [Format::F32, Format::Bf16, Format::F16];
 /// Compares a function before and after.
 pub fn saved(context: &Context, before: &Snapshot, after: &Snapshot) -> Saved {
     let finite = |s: &Snapshot, f| (s.body.num_ops() <= MOST_OPS).then(|| finite_in(context, s, f)).flatten();
+    let both = |&f: &Format| {
+        let (before, after) = rayon::join(|| finite(before, f), || finite(after, f));
+        (f, before, after)
+    };
     Saved {
         memory: (peak(&before.body), peak(&after.body)),
         flops: (flops(&before.body), flops(&after.body)),
-        finite: FORMATS.map(|f| (f, finite(before, f), finite(after, f))).to_vec(),
+        finite: FORMATS.par_iter().map(both).collect(),
     }
 }
 

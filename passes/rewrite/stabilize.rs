@@ -225,7 +225,7 @@ impl Pass for Stabilize {
         }
         cx.count("rewrites", report.applied.len());
         cx.count("erased", report.erased);
-        Ok(Changed::from(!report.applied.is_empty() || !masked.is_empty()))
+        Ok(Changed::from(!report.applied.is_empty() || report.erased > 0 || !masked.is_empty()))
     }
 }
 

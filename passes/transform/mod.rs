@@ -69,7 +69,7 @@ fn can_replace(body: &Body, old: Value, new: Value) -> bool {
 }
 
 /// Erases ops without effects whose results nobody uses, until none is left. Returns how many went.
-fn erase_dead(body: &mut Body) -> usize {
+pub(crate) fn erase_dead(body: &mut Body) -> usize {
     let ops = ngc_ir::dominance::definition_order(body);
     let mut uses = vec![0u32; body.num_values()];
     for &op in &ops {
