@@ -213,6 +213,9 @@ impl Pass for Stabilize {
                 let remark =
                     cx.remark(RemarkKind::Analysis, "BOUND", loc.clone(), outcome.text(n, &totals.rounding));
                 remark.args.extend(outcome.args(n));
+                if !totals.rounding.is_empty() {
+                    remark.arg("uncounted-constants-of", totals.rounding.join(" "));
+                }
             }
             let message = format!("{}, rewrites {rewrites}", totals.saved);
             let remark = cx.remark(RemarkKind::Analysis, "SAVED", loc, message);
