@@ -10,7 +10,7 @@
 
 mod bounds;
 mod defined;
-pub(super) mod draw;
+pub mod draw;
 mod fit;
 pub(super) mod instance;
 mod probe;

@@ -62,10 +62,15 @@ pub fn errors(module: &Module) -> Errors {
     Errors::of_function(body, module.body.op(op).attrs.get("arg_attrs"), &module.resources, 0)
 }
 
+/// The results of `@f`.
+pub fn evaluate_all(context: &Context, module: &Module, inputs: &[Tensor], mode: Mode) -> Vec<Tensor> {
+    let found = Interpreter::new(context, module, Evaluator { mode }).call("f", inputs);
+    found.unwrap_or_else(|e| panic!("{}", e.message))
+}
+
 /// The first result of `@f`.
 pub fn evaluate(context: &Context, module: &Module, inputs: &[Tensor], mode: Mode) -> Tensor {
-    let found = Interpreter::new(context, module, Evaluator { mode }).call("f", inputs);
-    found.unwrap_or_else(|e| panic!("{}", e.message)).swap_remove(0)
+    evaluate_all(context, module, inputs, mode).swap_remove(0)
 }
 
 /// The report on the last rule of a text, which stands alone or beside the bundled ones.

@@ -1,0 +1,315 @@
+//! Left sides of rules grown into each other: what one rule at a time cannot show. Operands are shared, constant, zero in
+//! disguise, or the left side of another rule; wherever every term of the function has a value, the searched function has
+//! the same one over the reals, and in its format it lies within the printed bound.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use ngc_ir::op_def::ValueKind;
+use ngc_ir::text::{PrintOptions, print_module};
+use ngc_ir::verifier::verify;
+use ngc_ir::{Attr, AttrDict, Block, Body, Builder, Context, InsertPoint, Loc, Module, OpState, Type, Value};
+use ngc_numerics::{DType, Format, Mode, Random, Tensor};
+use ngc_passes::analysis::range::Ranges;
+use ngc_passes::rewrite::apply::{Replacement, instantiate};
+use ngc_passes::rewrite::compile::{CompiledRule, RuleSet};
+use ngc_passes::rewrite::conditions::{Bindings, Bound};
+use ngc_passes::rewrite::drive::Options;
+use ngc_passes::rewrite::graph::{Emitted, Graph, Term};
+use ngc_passes::rewrite::rule::Label;
+use ngc_passes::rewrite::verify::draw::{Aim, Draw, Variables};
+use rayon::prelude::*;
+use rug::Float;
+use support::values::reals;
+use support::{default_rules, evaluate_all, function, search};
+
+const SHAPES: [&[usize]; 5] = [&[], &[], &[3], &[2, 3], &[2, 2]];
+const RANGES: [(f64, f64); 8] = [
+    (-3.0, 3.0),
+    (-3.0, 3.0),
+    (0.0, 1.0),
+    (0.125, 3.0),
+    (-1.0, 1.0),
+    (-30.0, 30.0),
+    (-f64::INFINITY, f64::INFINITY),
+    (2.0, 2.0),
+];
+/// What differs at each of these precisions is different: at few bits nothing is left of small differences.
+const BITS: [u32; 3] = [400, 4_000, 40_000];
+
+/// A function in the making.
+struct Sketch<'a> {
+    context: &'a Context,
+    body: Body,
+    block: Block,
+    r: Random,
+    format: Format,
+    shape: &'static [usize],
+    arguments: Vec<(f64, f64)>,
+    /// What may be an operand.
+    pool: Vec<Value>,
+}
+
+impl<'a> Sketch<'a> {
+    fn new(context: &'a Context, mut r: Random) -> Sketch<'a> {
+        let mut body = Body::new();
+        let root = body.root();
+        let block = body.add_block(root);
+        let format = r.pick(&[Format::F64, Format::F32, Format::F32, Format::F16]);
+        let shape = r.pick(&SHAPES);
+        let mut sketch =
+            Sketch { context, body, block, r, format, shape, arguments: Vec::new(), pool: Vec::new() };
+        for _ in 0..1 + sketch.r.below(3) {
+            let range = sketch.r.pick(&RANGES);
+            let value = sketch.body.add_argument(block, ty(shape, format), Loc::Unknown);
+            sketch.arguments.push(range);
+            sketch.pool.push(value);
+        }
+        sketch
+    }
+
+    fn builder(&mut self) -> Builder<'_> {
+        let at = InsertPoint::End(self.block);
+        Builder { context: self.context, body: &mut self.body, at, loc: Loc::Unknown }
+    }
+
+    fn number(&mut self, n: f64) -> Value {
+        let n = Tensor::scalar(self.format, self.format.round(n));
+        self.builder().constant(ngc_dialects::ng::constant::tensor_to_attr(&n)).expect("a constant")
+    }
+
+    /// An operand: an earlier value as it is, or moved, turned, made zero or one in a roundabout way; or a number.
+    fn operand(&mut self) -> Value {
+        let (x, y) = (self.r.pick(&self.pool), self.r.pick(&self.pool));
+        let n = self.r.pick(&[1.0, 2.0, -1.0, 0.5, 3.0]);
+        let op = match self.r.below(24) {
+            0 => return self.number(0.0),
+            1 | 2 => return self.number(n),
+            3 => ("ng.sub", vec![x, x]),
+            4 => ("ng.sub", vec![x, y]),
+            5 => ("ng.add", vec![x, y]),
+            6 => ("ng.mul", vec![x, y]),
+            7 => ("ng.neg", vec![x]),
+            8 => ("ng.square", vec![x]),
+            9 => ("ng.exp", vec![x]),
+            10 => ("ng.add", vec![x, self.number(n)]),
+            11 => ("ng.mul", vec![x, self.number(n)]),
+            12 => ("ng.sub", vec![self.number(n), x]),
+            13 => ("ng.abs", vec![x]),
+            14 => ("ng.div", vec![x, y]),
+            15 => ("ng.relu", vec![x]),
+            _ => return x,
+        };
+        self.builder().emit(op.0, &op.1, AttrDict::EMPTY).unwrap_or(x)
+    }
+
+    /// The left side of a rule on earlier values; false if they do not fit it.
+    fn grow(&mut self, rule: &CompiledRule) -> bool {
+        let variables = Variables::of(self.context, &rule.rule.left);
+        let mut bindings = Bindings::default();
+        for (name, kind) in variables.terms {
+            if matches!(kind, ValueKind::Int | ValueKind::Bool) {
+                return false;
+            }
+            let value = self.operand();
+            bindings.bind(name, Bound::Term(Term::Value(value)));
+        }
+        let shape = self.shape;
+        for name in variables.constants {
+            let mut draw = Draw { random: &mut self.r, aim: Aim::at_random(self.format) };
+            let n = draw.constant(name, shape, &rule.rule.conditions);
+            let value = self.number(n);
+            bindings.bind(name, Bound::Term(Term::Value(value)));
+        }
+        for (name, kind, of) in variables.attrs {
+            let mut draw = Draw { random: &mut self.r, aim: Aim::at_random(self.format) };
+            let value = draw.attribute(kind, of.as_str(), shape);
+            bindings.bind(name, Bound::Attr(value));
+        }
+        let planned = {
+            let ranges = Ranges::default();
+            let mut graph = Graph::new(self.context, &self.body, &ranges);
+            let with = Replacement { bindings: &bindings, accumulate: None };
+            instantiate(&mut graph, &rule.rule.left, &with).map(|term| (graph.plan(term), term))
+        };
+        let Ok((plan, term)) = planned else { return false };
+        let Ok(value) = plan.emit(&mut self.builder(), term, &mut Emitted::default()) else { return false };
+        let fits = self.body.ty(value).format() == Some(self.format);
+        if fits {
+            self.pool.push(value);
+        }
+        fits
+    }
+
+    /// The function `@f` that returns the last value, or all of them.
+    fn module(&self, all: bool) -> Module {
+        let mut body = self.body.clone();
+        let last = *self.pool.last().expect("there are arguments");
+        let results: Vec<Value> = match all {
+            true => (0..body.num_values()).map(Value::from_index).collect(),
+            false => vec![last],
+        };
+        let mut b = Builder::at_end(self.context, &mut body, self.block, Loc::Unknown);
+        b.op("func.return", &results, AttrDict::EMPTY).expect("a return");
+        let types = |values: &[Value]| values.iter().map(|&v| body.ty(v)).collect::<Vec<Type>>();
+        let mut state = OpState::new(self.context.op("func.func").expect("func"), Loc::Unknown);
+        state.attrs.set("sym_name", "f");
+        let signature = Type::function(&types(body.arguments(self.block)), &types(&results));
+        state.attrs.set("function_type", Attr::Type(signature));
+        let ranges = self.arguments.iter().map(|&(lo, hi)| {
+            let range = Attr::Array([lo, hi].map(Attr::float).into_iter().collect());
+            let stated = lo.is_finite().then_some(("ng.range", range));
+            Attr::Dict(stated.map_or(AttrDict::EMPTY, |stated| [stated].into()))
+        });
+        state.attrs.set("arg_attrs", Attr::Array(ranges.collect()));
+        let mut module = Module::new();
+        let op = module.body.create(state);
+        module.body.set_body(op, body);
+        let top = module.body.entry().expect("a block");
+        module.body.append(top, op);
+        module
+    }
+
+    /// Inputs in the ranges, with ends, zeros, ones and equal ones among them.
+    fn inputs(&mut self) -> Vec<Tensor> {
+        let count = self.shape.iter().product();
+        let mut all: Vec<Tensor> = Vec::new();
+        for (lo, hi) in self.arguments.clone() {
+            let (lo, hi) = (lo.max(-1e3), hi.min(1e3));
+            let r = &mut self.r;
+            let mut one = |format: Format| {
+                let x = match r.below(10) {
+                    0 => lo,
+                    1 => hi,
+                    2 => 0.0,
+                    3 => 1.0,
+                    4 => -1.0,
+                    5 => r.uniform(-1e-3, 1e-3),
+                    _ => r.uniform(lo, hi),
+                };
+                format.round(x.clamp(lo, hi))
+            };
+            let values = (0..count).map(|_| one(self.format)).collect();
+            let tensor = Tensor::floats(self.format, self.shape.to_vec(), values).expect("it fits");
+            let equal = self.r.chance(15).then(|| all.last().cloned()).flatten();
+            let within = |t: &Tensor| t.to_f64s().iter().all(|x| (lo..=hi).contains(x));
+            all.push(equal.filter(within).unwrap_or(tensor));
+        }
+        all
+    }
+}
+
+fn ty(shape: &[usize], format: Format) -> Type {
+    match shape {
+        [] => Type::float(format),
+        _ => Type::tensor(shape.iter().map(|&n| n.into()), DType::Float(format)),
+    }
+}
+
+/// What was found wrong with a function, or how many rewrites were made in it.
+fn trial(context: &Context, rules: &RuleSet, grown: &[CompiledRule], seed: u64) -> Result<usize, String> {
+    let mut sketch = Sketch::new(context, Random::new(seed));
+    let mut wanted = 1 + sketch.r.below(3);
+    for _ in 0..40 {
+        let rule = &grown[sketch.r.below(grown.len())];
+        wanted -= usize::from(sketch.grow(rule));
+        if wanted == 0 {
+            break;
+        }
+    }
+    let (before, all) = (sketch.module(false), sketch.module(true));
+    if verify(context, &before).is_err() {
+        return Ok(0);
+    }
+    let mut after = before.clone();
+    let op = function(&after).0;
+    let report = search(context, &mut after, op, rules, &Options { figures: true, ..Options::default() });
+    let steps: Vec<&str> = report.applied.iter().map(|s| s.rule.as_str()).collect();
+    let shown = |what: String| {
+        let text = |m| print_module(m, &PrintOptions::default());
+        format!("seed {seed}: {what}\n{}by {}:\n{}", text(&before), steps.join(", "), text(&after))
+    };
+    verify(context, &after).map_err(|e| shown(format!("{e:?}")))?;
+    if steps.is_empty() {
+        return Ok(0);
+    }
+    let again = search(context, &mut after.clone(), op, rules, &Options::default());
+    if !again.applied.is_empty() {
+        let more: Vec<&str> = again.applied.iter().map(|s| s.rule.as_str()).collect();
+        return Err(shown(format!("TWICE a second run changes it by {}", more.join(", "))));
+    }
+    let outcome = report.totals.map(|t| t.results[0]).filter(|o| o.nominal.is_none());
+    for _ in 0..6 {
+        let inputs = sketch.inputs();
+        let at = || inputs.iter().map(|t| format!("{:?}", t.to_f64s())).collect::<Vec<_>>().join(", ");
+        let mut different = String::new();
+        for bits in BITS {
+            let real = |m| evaluate_all(context, m, &inputs, Mode::Real { bits });
+            let terms = real(&all);
+            let floats = terms.iter().filter(|t| t.dtype.is_float());
+            if floats.clone().any(|t| reals(t, bits).iter().any(|x| !x.is_finite())) {
+                different.clear();
+                break;
+            }
+            different = differences(&real(&before)[0], &real(&after)[0], bits);
+            if different.is_empty() {
+                break;
+            }
+        }
+        if !different.is_empty() {
+            return Err(shown(format!("REAL {different} at {}", at())));
+        }
+        // In the format.
+        let Some((phi, phi2)) = outcome.map(|o| o.absolute) else { continue };
+        let [a, b] =
+            [&before, &after].map(|m| evaluate_all(context, m, &inputs, Mode::Rounded).swap_remove(0));
+        for (a, b) in a.to_f64s().into_iter().zip(b.to_f64s()) {
+            let distance = phi + phi2;
+            if distance.is_finite() && !((a - b).abs() <= distance) {
+                return Err(shown(format!(
+                    "BOUND {a} and {b} are farther apart than {distance} at {}",
+                    at()
+                )));
+            }
+        }
+    }
+    Ok(steps.len())
+}
+
+/// Where two results differ.
+fn differences(x: &Tensor, y: &Tensor, bits: u32) -> String {
+    for (x, y) in reals(x, bits).iter().zip(&reals(y, bits)) {
+        let difference = Float::with_val(bits, x - y).abs();
+        let scale = Float::with_val(bits, x.abs_ref());
+        if !(difference <= scale.clone() * 1e-60 || difference <= 1e-70) {
+            return format!("{:.20e} became {:.20e}", x.to_f64(), y.to_f64());
+        }
+    }
+    String::new()
+}
+
+#[test]
+fn rules_grown_into_each_other_keep_the_function() {
+    let context = ngc_dialects::context();
+    // Rules that round a constant are equal but for that.
+    let rules = default_rules().filter(|r| r.rule.label != Label::ErrorBounded);
+    let grown: Vec<CompiledRule> = default_rules().rules().to_vec();
+    let number =
+        |name: &str, default| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let (graphs, seed) = (number("NGC_COMPOSITIONS_GRAPHS", 200), number("NGC_COMPOSITIONS_SEED", 1u64));
+    let found: Vec<Result<usize, String>> =
+        (0..graphs).into_par_iter().map(|n| trial(&context, &rules, &grown, seed + n)).collect();
+    let rewritten = found.iter().filter(|f| f.as_ref().is_ok_and(|n| *n > 0)).count();
+    let wrong: Vec<&String> = found.iter().filter_map(|f| f.as_ref().err()).collect();
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for text in &wrong {
+        *kinds.entry(text.split(' ').nth(2).unwrap_or("")).or_default() += 1;
+    }
+    println!("{graphs} functions, {rewritten} rewritten, {} wrong {kinds:?}", wrong.len());
+    for text in wrong.iter().take(number("NGC_COMPOSITIONS_SHOWN", 10) as usize) {
+        println!("{text}");
+    }
+    assert!(wrong.is_empty(), "{} of {graphs} functions", wrong.len());
+    assert!(4 * rewritten as u64 > graphs, "{rewritten} of {graphs} rewritten");
+}
