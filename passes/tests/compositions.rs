@@ -266,7 +266,8 @@ fn trial(context: &Context, rules: &RuleSet, grown: &[CompiledRule], seed: u64) 
             [&before, &after].map(|m| evaluate_all(context, m, &inputs, Mode::Rounded).swap_remove(0));
         for (a, b) in a.to_f64s().into_iter().zip(b.to_f64s()) {
             let distance = phi + phi2;
-            if distance.is_finite() && !((a - b).abs() <= distance) {
+            let near = (a - b).abs() <= distance;
+            if distance.is_finite() && !near {
                 return Err(shown(format!(
                     "BOUND {a} and {b} are farther apart than {distance} at {}",
                     at()
