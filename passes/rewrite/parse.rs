@@ -22,6 +22,9 @@ mod grammar {
 /// The deepest nesting of brackets: the grammar is recursive, and a rule file is outside data.
 const MAX_NESTING: usize = 256;
 
+/// The most operators and operands of one expression: trees are walked by recursion.
+const MAX_OPERANDS: usize = 1000;
+
 /// Parses the text of a rule file, which is number `file` in the table of sources.
 ///
 /// # Errors
@@ -320,6 +323,10 @@ impl Reader {
     }
 
     fn expr(&self, pair: Parsed<'_>) -> Result<Expr, Diagnostic> {
+        if pair.clone().into_inner().count() > MAX_OPERANDS {
+            let message = format!("the expression has more than {MAX_OPERANDS} operators and operands");
+            return Err(self.error(&pair, message));
+        }
         PRECEDENCE
             .map_primary(|p| self.primary(p))
             .map_prefix(|op, e| {

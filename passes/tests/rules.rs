@@ -135,6 +135,12 @@ fn errors_are_located() {
     );
     let deep = format!("rule a : stability, exact {}", "exp(".repeat(300));
     assert_eq!(errors(&deep), "1:1054: brackets are nested more than 256 levels deep\n");
+    for operator in ["not ", "- ", "1 + "] {
+        let long =
+            format!("rule a : stability, exact exp(?x) => log(?x) where {}1 > 0", operator.repeat(100_000));
+        let message = errors(&long);
+        assert!(message.ends_with("the expression has more than 1000 operators and operands\n"), "{message}");
+    }
 }
 
 #[test]

@@ -119,9 +119,16 @@ impl Pipeline {
     /// `depth` counts named pipelines within named pipelines.
     fn parse_text(registry: &Registry, text: &str, depth: usize) -> Result<Pipeline, Error> {
         // pest recurses once a level; only two levels have a meaning.
-        let mut open = 0;
+        let (mut open, mut quoted, mut escaped) = (0, false, false);
         for (offset, c) in text.char_indices() {
-            open += i32::from(c == '(') - i32::from(c == ')');
+            match c {
+                _ if escaped => escaped = false,
+                '\\' => escaped = quoted,
+                '"' => quoted = !quoted,
+                '(' if !quoted => open += 1,
+                ')' if !quoted => open -= 1,
+                _ => {}
+            }
             if open > 64 {
                 return Err(Error { offset, message: "the pipeline is nested too deeply".into() });
             }

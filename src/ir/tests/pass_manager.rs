@@ -200,6 +200,10 @@ fn errors_in_pipelines() {
     insta::assert_snapshot!(all);
     let deep = format!("builtin.module({}", "func.func(".repeat(100_000));
     assert!(parse(&deep).map(|p| p.to_string()).unwrap_err().contains("nested too deeply"));
+    // Brackets in quotes close nothing.
+    let quoted =
+        format!("builtin.module(count{{max=\"{}\"}},{}", ")".repeat(100), "func.func(".repeat(100_000));
+    assert!(parse(&quoted).map(|p| p.to_string()).unwrap_err().contains("nested too deeply"));
 }
 
 #[test]
