@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ngc_ir::pass::Function;
+use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Context, Loc, Op, Rewriter, Value};
 
 use super::apply::Refusal;
@@ -32,7 +32,6 @@ pub fn directed(
     (ranges, report): (&mut Ranges, &mut Report),
 ) -> Vec<Replaced> {
     let mut replaced = Vec::new();
-    let arg_attrs = function.attrs.get("arg_attrs").cloned();
     for _ in 0..MAX_ROUNDS {
         let before = replaced.len();
         let mut missed: BTreeMap<(usize, String), Step> = BTreeMap::new();
@@ -74,7 +73,7 @@ pub fn directed(
         if replaced.len() == before {
             break;
         }
-        *ranges = Ranges::of_function(&function.body, arg_attrs.as_ref(), &function.resources);
+        *ranges = Ranges::compute(function, context);
     }
     replaced
 }

@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ngc_ir::pass::Function;
+use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Body, Context, Loc, Op, Rewriter, Value};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -72,7 +72,7 @@ pub fn stabilize(
     options: &Options<'_>,
 ) -> Report {
     let mut report = Report { erased: erase_dead(&mut function.body), ..Report::default() };
-    let mut ranges = ranges_of(function);
+    let mut ranges = Ranges::compute(function, context);
     let start = options.figures.then(|| Arc::new(Snapshot::of(function)));
     let mut state = start.clone();
     let local = matches!(options.search, Search::Greedy | Search::Beam);
@@ -89,7 +89,7 @@ pub fn stabilize(
             }
         };
         if !replaced.is_empty() {
-            ranges = ranges_of(function);
+            ranges = Ranges::compute(function, context);
         } else {
             // Where bounds do not decide, the direction in which a rule is written does.
             let at = |v: Value| open.as_ref().is_none_or(|open| open.contains(&v));
@@ -124,10 +124,6 @@ pub fn stabilize(
         totals.rounding = names.into_iter().cloned().collect();
     }
     report
-}
-
-fn ranges_of(function: &Function) -> Ranges {
-    Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources)
 }
 
 /// The rules that say which side is the cure, and not only how a form can be regrouped.
