@@ -1,5 +1,7 @@
 //! Reads rule files into syntax trees.
 
+pub mod fast;
+
 use std::sync::LazyLock;
 
 use ngc_ir::{Diagnostic, Ident, Loc};
@@ -30,11 +32,22 @@ const MAX_OPERANDS: usize = 1000;
 /// # Errors
 /// The first violation of the grammar, or an unknown label, located.
 pub fn parse(text: &str, file: u16) -> Result<Vec<Rule>, Diagnostic> {
-    let at = |offset: usize| Loc::Source { file, offset: offset as u32 };
     if let Some(offset) = too_deep(text) {
         let message = format!("brackets are nested more than {MAX_NESTING} levels deep");
-        return Err(Diagnostic::error(at(offset), message));
+        return Err(Diagnostic::error(Loc::Source { file, offset: offset as u32 }, message));
     }
+    match fast::parse(text, file) {
+        Some(rules) => Ok(rules),
+        None => by_grammar(text, file),
+    }
+}
+
+/// Parses by the grammar alone a text whose brackets are not nested too deeply.
+///
+/// # Errors
+/// Those of [`parse`].
+pub fn by_grammar(text: &str, file: u16) -> Result<Vec<Rule>, Diagnostic> {
+    let at = |offset: usize| Loc::Source { file, offset: offset as u32 };
     let mut parsed = RulesParser::parse(Node::file, text).map_err(|e| {
         let offset = match e.location {
             InputLocation::Pos(p) | InputLocation::Span((p, _)) => p,
@@ -100,6 +113,30 @@ fn describe(node: &Node) -> String {
         | Node::negation => "an operator".into(),
         Node::call | Node::function | Node::name => "a name".into(),
         other => format!("{other:?}").replace('_', " "),
+    }
+}
+
+/// The name of an op, of `ng` where it does not say of what.
+fn full_name(name: &str) -> Ident {
+    if name.contains('.') { Ident::new(name) } else { Ident::new(&format!("ng.{name}")) }
+}
+
+/// The bound that an expression such as `right <= u` states.
+fn stated(e: Expr, loc: Loc) -> Option<Stated> {
+    let Expr::Binary(Infix::Le, of, at_most) = e else { return None };
+    let Expr::Word(of) = *of else { return None };
+    Some(Stated { of: Side::from_name(of.as_str())?, at_most: *at_most, loc })
+}
+
+/// Spans of the grammar may end behind the blanks that follow.
+fn without_trailing_comments(mut text: &str) -> &str {
+    loop {
+        text = text.trim_end();
+        let line = text.rfind('\n').map_or(0, |n| n + 1);
+        match text[line..].find("//") {
+            Some(comment) => text = &text[..line + comment],
+            None => return text,
+        }
     }
 }
 
@@ -212,7 +249,7 @@ impl Reader {
                     rule.loc = self.loc(&part);
                     let text =
                         whole.as_str().get(part.as_span().start() - whole.start()..).unwrap_or_default();
-                    rule.text = format!("rule {}", text.trim_end());
+                    rule.text = format!("rule {}", without_trailing_comments(text));
                     rule.name = part.as_str().to_string();
                 }
                 Node::sets => rule.category = part.as_str().to_string(),
@@ -248,16 +285,7 @@ impl Reader {
     /// `right <= 2 * u * abs(right)`.
     fn bound(&self, pair: Parsed<'_>) -> Result<Stated, Diagnostic> {
         let help = || self.error(&pair, "a bound is 'left', 'right' or 'difference' <= an expression");
-        match self.expr(pair.clone())? {
-            Expr::Binary(Infix::Le, of, at_most) => match *of {
-                Expr::Word(of) => {
-                    let of = Side::from_name(of.as_str()).ok_or_else(help)?;
-                    Ok(Stated { of, at_most: *at_most, loc: self.loc(&pair) })
-                }
-                _ => Err(help()),
-            },
-            _ => Err(help()),
-        }
+        stated(self.expr(pair.clone())?, self.loc(&pair)).ok_or_else(help)
     }
 
     fn pattern(&self, pair: Parsed<'_>) -> Result<Pattern, Diagnostic> {
@@ -296,10 +324,8 @@ impl Reader {
 
     fn op(&self, pair: Parsed<'_>) -> Result<OpPattern, Diagnostic> {
         let name = self.child(&pair, 0)?;
-        let full =
-            if name.as_str().contains('.') { name.as_str().into() } else { format!("ng.{}", name.as_str()) };
         let mut op = OpPattern {
-            op: Ident::new(&full),
+            op: full_name(name.as_str()),
             bind: None,
             args: Vec::new(),
             attrs: Vec::new(),
