@@ -200,20 +200,14 @@ fn compile(context: &Context, rule: Rule) -> Result<CompiledRule, Diagnostics> {
     if check.errors.has_errors() {
         return Err(check.errors);
     }
-    let mut spellings = commuted(context, &rule.left);
-    if spellings.len() > MAX_SPELLINGS {
-        let message =
-            format!("the left side has {} commuted spellings, more than {MAX_SPELLINGS}", spellings.len());
+    let count = spellings(context, &rule.left);
+    if count > MAX_SPELLINGS {
+        let message = format!("the left side has {count} commuted spellings, more than {MAX_SPELLINGS}");
         check.errors.error(rule.loc.clone(), message);
         return Err(check.errors);
     }
-    let spellings = spellings
-        .drain(..)
-        .filter_map(|p| match p {
-            Pattern::Op(op) => Some(op),
-            _ => None,
-        })
-        .collect();
+    let spellings = rule.left.root().into_iter();
+    let spellings = spellings.flat_map(|op| (0..count).map(|n| spelling(context, op, n))).collect();
     Ok(CompiledRule { rule: Arc::new(rule), spellings, id: 0 })
 }
 
@@ -396,37 +390,40 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// The pattern with the operands of every commutative op in either order. Operands that are alike are not exchanged.
-fn commuted(context: &Context, pattern: &Pattern) -> Vec<Pattern> {
-    let Pattern::Op(op) = pattern else { return vec![pattern.clone()] };
-    let commutative = context.op(op.op.as_str()).is_some_and(|d| d.traits.commutative);
-    let mut orders: Vec<Vec<Pattern>> = vec![Vec::new()];
-    for arg in &op.args {
-        let spellings = commuted(context, arg);
-        orders = orders
-            .iter()
-            .flat_map(|head| {
-                spellings.iter().map(move |s| {
-                    let mut args = head.clone();
-                    args.push(s.clone());
-                    args
-                })
-            })
-            .take(MAX_SPELLINGS + 1)
-            .collect();
+/// Whether the operands of an op may be exchanged, and are not alike.
+fn commutes(context: &Context, op: &OpPattern) -> bool {
+    op.args.len() >= 2
+        && context.op(op.op.as_str()).is_some_and(|d| d.traits.commutative)
+        && !alike(&op.args[0], &op.args[1])
+}
+
+/// How many spellings a pattern has with the operands of every commutative op in either order.
+fn spellings(context: &Context, pattern: &Pattern) -> usize {
+    let Pattern::Op(op) = pattern else { return 1 };
+    let counts = op.args.iter().map(|arg| spellings(context, arg));
+    counts.fold(1 + usize::from(commutes(context, op)), usize::saturating_mul)
+}
+
+/// The spelling of a number below that of all; the first is the pattern as written.
+fn spelling(context: &Context, op: &OpPattern, number: usize) -> OpPattern {
+    let mut left = number;
+    let mut args: Vec<Pattern> = Vec::with_capacity(op.args.len());
+    for arg in op.args.iter().rev() {
+        args.push(match arg {
+            Pattern::Op(inner) => {
+                let count = spellings(context, arg);
+                let own = left % count;
+                left /= count;
+                Pattern::Op(spelling(context, inner, own))
+            }
+            leaf => leaf.clone(),
+        });
     }
-    if commutative && op.args.len() >= 2 && !alike(&op.args[0], &op.args[1]) {
-        let swapped: Vec<_> = orders
-            .iter()
-            .map(|args| {
-                let mut args = args.clone();
-                args.swap(0, 1);
-                args
-            })
-            .collect();
-        orders.extend(swapped);
+    args.reverse();
+    if left > 0 {
+        args.swap(0, 1);
     }
-    orders.into_iter().map(|args| Pattern::Op(OpPattern { args, ..op.clone() })).collect()
+    OpPattern { op: op.op, bind: op.bind, args, attrs: op.attrs.clone(), loc: op.loc.clone() }
 }
 
 /// Equality that does not look at locations.
