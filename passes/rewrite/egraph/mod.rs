@@ -257,6 +257,9 @@ impl<'a> Region<'a> {
         let mut left: Vec<Value> = outputs.to_vec();
         let mut open: Vec<Value> = Vec::new();
         let mut points: Option<Compared> = None;
+        // Ranges on which the rest was not bettered. What is worse on one of them is no better for a later one, or two
+        // terms could each replace the other.
+        let mut earlier: Vec<(Scratch<'a>, FxHashMap<Value, Verdict>)> = Vec::new();
         let mut sides: VecDeque<Side> = VecDeque::from([None]);
         while let Some(side) = sides.pop_front() {
             let leaves = self.leaves(side);
@@ -270,6 +273,7 @@ impl<'a> Region<'a> {
             let results = ops.iter().map(|&op| self.scope.function.body.result(op, 0));
             open.extend(results.filter(|v| !decided(v)));
             let mut settled = Choices::default();
+            let mut settled_earlier = vec![Choices::default(); earlier.len()];
             // On the stated ranges first the bounds that decide; then points; then bounds again, where points allow it.
             // The user's samples go before all bounds.
             let led = self.scope.seen.is_some();
@@ -296,7 +300,13 @@ impl<'a> Region<'a> {
                     let decides = || old.decided || scratch.decides(settled[&class].value, &new);
                     let told = side.is_none() && !led && decides();
                     let stands = || points.as_ref().is_none_or(|p| p.keeps(self, value, &settled));
-                    if new.betters(&old.key) && (told || *phase == Phase::Any && stands()) {
+                    let mut worse = || {
+                        earlier.iter_mut().zip(&mut settled_earlier).any(|((scratch, before), settled)| {
+                            let new = scratch.settle(&self.egraph, class, &choices, settled);
+                            before.get(&value).zip(new).is_some_and(|(old, new)| old.key.betters(&new))
+                        })
+                    };
+                    if new.betters(&old.key) && (told || *phase == Phase::Any && stands()) && !worse() {
                         out.extend(self.replacement(value, side, &choices, growth, &mut reported));
                     } else {
                         others.push(value);
@@ -311,6 +321,7 @@ impl<'a> Region<'a> {
             if side.is_none() && self.leaves(Some(nominal::LEAST)) != leaves {
                 sides.extend(self.nominal(&left, ops, options).into_iter().map(Some));
             }
+            earlier.push((scratch, before));
         }
         out.sort_by_key(|b| self.scope.cut.place(b.value));
         let sampled: FxHashSet<Value> = points.iter().flat_map(|p| p.sample.covered()).collect();
