@@ -158,6 +158,15 @@ impl Matcher<'_, '_> {
         if node.def.name != pattern.op.as_str() || node.operands.len() != pattern.args.len() {
             return Vec::new();
         }
+        let fits = |(arg, &operand): (&Pattern, &Term)| match arg {
+            Pattern::Op(op) => {
+                self.graph.name(operand).is_some_and(|name| self.rules.may_be_seen_as(name, op.op))
+            }
+            _ => true,
+        };
+        if !pattern.args.iter().zip(&node.operands).all(fits) {
+            return Vec::new();
+        }
         let mut m = m.clone();
         m.ops.extend(node.op);
         let (graph, operands) = (&*self.graph, node.operands.clone());

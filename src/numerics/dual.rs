@@ -35,15 +35,31 @@ fn ap(prim: Prim, args: &[&Interval]) -> Interval {
 fn neg(x: Interval) -> Interval {
     ap(Prim::Neg, &[&x])
 }
+
+/// Whether an enclosure is this number and nothing else. Most slopes are 0 or 1, and need no arithmetic.
+fn is(x: &Interval, number: f64) -> bool {
+    x.lo == number && x.hi == number && !x.may_be_nan
+}
+
 fn add(x: Interval, y: Interval) -> Interval {
-    ap(Prim::Add, &[&x, &y])
+    match (is(&x, 0.0), is(&y, 0.0)) {
+        (true, _) => y,
+        (_, true) => x,
+        _ => ap(Prim::Add, &[&x, &y]),
+    }
 }
 fn sub(x: Interval, y: Interval) -> Interval {
     ap(Prim::Sub, &[&x, &y])
 }
 fn mul(x: Interval, y: Interval) -> Interval {
-    let zero = |x: &Interval| x.lo == 0.0 && x.hi == 0.0 && !x.may_be_nan;
-    if zero(&x) || zero(&y) { point(0.0) } else { ap(Prim::Mul, &[&x, &y]) }
+    if is(&x, 0.0) || is(&y, 0.0) {
+        return point(0.0);
+    }
+    match (is(&x, 1.0), is(&y, 1.0)) {
+        (true, _) => y,
+        (_, true) => x,
+        _ => ap(Prim::Mul, &[&x, &y]),
+    }
 }
 fn div(x: Interval, y: Interval) -> Interval {
     ap(Prim::Div, &[&x, &y])
@@ -96,16 +112,20 @@ impl Jet {
     fn join(x: &Jet, y: &Jet, value: Interval, d: [Interval; 2], dd: [Interval; 3]) -> Jet {
         let n = x.slope.len();
         let slope = (0..n).map(|i| add(mul(d[0], x.slope[i]), mul(d[1], y.slope[i]))).collect();
+        let cross = |i: usize, j: usize| add(mul(x.slope[i], y.slope[j]), mul(x.slope[j], y.slope[i]));
         let curve = (0..n * n)
             .map(|k| {
                 let (i, j) = (k / n, k % n);
-                let second = [
-                    mul(dd[0], product(x.slope[i], x.slope[j], i == j)),
-                    mul(dd[1], add(mul(x.slope[i], y.slope[j]), mul(x.slope[j], y.slope[i]))),
-                    mul(dd[2], product(y.slope[i], y.slope[j], i == j)),
-                ];
-                let first = add(mul(d[0], x.curve[k]), mul(d[1], y.curve[k]));
-                second.into_iter().fold(first, add)
+                let mut sum = add(mul(d[0], x.curve[k]), mul(d[1], y.curve[k]));
+                for (which, by) in dd.iter().enumerate().filter(|(_, by)| !is(by, 0.0)) {
+                    let slopes = match which {
+                        0 => product(x.slope[i], x.slope[j], i == j),
+                        1 => cross(i, j),
+                        _ => product(y.slope[i], y.slope[j], i == j),
+                    };
+                    sum = add(sum, mul(*by, slopes));
+                }
+                sum
             })
             .collect();
         Jet { value, slope, curve }
