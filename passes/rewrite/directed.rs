@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Context, Loc, Op, Rewriter, Value};
+use ngc_numerics::DType;
 
 use super::apply::Refusal;
 use super::compile::RuleSet;
@@ -99,6 +100,10 @@ fn search(
     // Ops that were erased, that have no single result, or that nobody uses are left alone.
     if body.block(op).is_none() || body.num_results(op) != 1 || rewriter.users(body.result(op, 0)).is_empty()
     {
+        return None;
+    }
+    // Laws of the reals do not hold of integers, whose quotients are cut off.
+    if body.ty(body.result(op, 0)).elem().is_some_and(|elem| !elem.is_float() && elem != DType::BOOL) {
         return None;
     }
     let root = Term::Value(body.result(op, 0));

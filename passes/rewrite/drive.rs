@@ -17,9 +17,9 @@ use super::graph::{Emitted, Term};
 use super::greedy::Greedy;
 use super::measure::{self, Snapshot};
 use super::proof::{self, Proof};
-use super::region::{Cut, Group};
+use super::region::{self, Cut, Group};
 use super::report::{Replaced, Report, Step, message, overflows};
-use super::rule::Label;
+use super::rule::{Label, Pattern};
 use super::terms;
 use crate::analysis::calibrate::{Samples, Seen};
 use crate::analysis::range::Ranges;
@@ -78,6 +78,13 @@ pub fn stabilize(
     let local = matches!(options.search, Search::Greedy | Search::Beam);
     let rounds = if local { MOST_ROUNDS } else { MAX_ROUNDS };
     let mut idle = 0;
+    if !region::observed(&function.body, &ranges).is_empty() {
+        // What is recognised together with the question is cured first, for what is asked about stays as it is.
+        let guards = rules.filter(|c| asks(&c.rule.left));
+        let asked = (0, options.egraph.proofs);
+        let replaced = directed(context, function, &guards, |_| true, asked, (&mut ranges, &mut report));
+        note(&mut state, function, &replaced, &mut report);
+    }
     let cures = LazyCell::new(|| cures(rules));
     for round in 0..rounds {
         let mut replaced = Vec::new();
@@ -92,7 +99,9 @@ pub fn stabilize(
             ranges = Ranges::compute(function, context);
         } else {
             // Where bounds do not decide, the direction in which a rule is written does.
-            let at = |v: Value| open.as_ref().is_none_or(|open| open.contains(&v));
+            let stays = region::observed(&function.body, &ranges);
+            let stays: FxHashSet<Value> = stays.iter().flat_map(|&op| function.body.results(op)).collect();
+            let at = |v: Value| !stays.contains(&v) && open.as_ref().is_none_or(|open| open.contains(&v));
             let missed = std::mem::take(&mut report.missed);
             let rules = if open.is_some() { &cures } else { rules };
             let asked = (round, options.egraph.proofs);
@@ -101,11 +110,7 @@ pub fn stabilize(
                 report.missed = missed;
             }
         }
-        if let Some(before) = state.as_mut().filter(|_| !replaced.is_empty()) {
-            let after = Arc::new(Snapshot::of(function));
-            measure::explain(before, &after, &replaced, &mut report.applied);
-            *before = after;
-        }
+        note(&mut state, function, &replaced, &mut report);
         idle = if replaced.is_empty() { idle + 1 } else { 0 };
         // What one cut tears apart the next may not.
         if idle > usize::from(local) {
@@ -124,6 +129,20 @@ pub fn stabilize(
         totals.rounding = names.into_iter().cloned().collect();
     }
     report
+}
+
+/// Takes the figures of what was replaced since the last snapshot, if figures are wanted.
+fn note(state: &mut Option<Arc<Snapshot>>, function: &Function, replaced: &[Replaced], report: &mut Report) {
+    if let Some(before) = state.as_mut().filter(|_| !replaced.is_empty()) {
+        let after = Arc::new(Snapshot::of(function));
+        measure::explain(before, &after, replaced, &mut report.applied);
+        *before = after;
+    }
+}
+
+/// Whether a pattern asks whether a value is a number.
+fn asks(pattern: &Pattern) -> bool {
+    pattern.root().is_some_and(|op| op.op.as_str() == "ng.is_nan" || op.args.iter().any(asks))
 }
 
 /// The rules that say which side is the cure, and not only how a form can be regrouped.

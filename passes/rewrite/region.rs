@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use ngc_ir::pass::Function;
 use ngc_ir::{Attr, AttrDict, Body, Ident, Op, Type, Value};
 use ngc_numerics::Interval;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
 use crate::analysis::range::Ranges;
@@ -69,6 +69,28 @@ impl Group {
     }
 }
 
+/// Ops that ask whether a value is a number, where it may be none, and those that it comes from. They stay as they are: rules
+/// hold where all terms have values, and such a function has one where a term of it has none.
+pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
+    let may_be_nan = |v: &Value| ranges.of(*v).exact.may_be_nan;
+    let asks = |op: &Op| {
+        let operands = body.operands(*op);
+        match body.name(*op) {
+            "ng.is_nan" | "ng.is_finite" | "ng.is_inf" => true,
+            "ng.compare" => operands.first() == operands.get(1),
+            _ => false,
+        }
+    };
+    let mut stack: Vec<Op> = body.walk().into_iter().filter(asks).collect();
+    stack.retain(|&op| body.operands(op).iter().any(may_be_nan));
+    let mut found: FxHashSet<Op> = stack.iter().copied().collect();
+    while let Some(op) = stack.pop() {
+        let from = body.operands(op).iter().filter(|v| may_be_nan(v)).filter_map(|&v| body.defining_op(v));
+        stack.extend(from.filter(|&op| found.insert(op)));
+    }
+    found
+}
+
 /// The longest period that is looked for, in ops.
 const LONGEST: usize = 512;
 
@@ -89,6 +111,7 @@ impl Cut {
             highest: 1,
         };
         let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
+        let observed = observed(body, ranges);
         let mut eligible = Vec::new();
         for (place, &op) in ops.iter().enumerate() {
             let constant = body.op(op).def.is_some_and(|d| d.traits.constant);
@@ -99,7 +122,8 @@ impl Cut {
                 cut.places[v.index()] = place + 1;
                 cut.heights[v.index()] = height;
             }
-            if body.num_results(op) == 1 && body.op(op).def.is_some_and(|d| d.traits.pure) {
+            let pure = body.op(op).def.is_some_and(|d| d.traits.pure);
+            if body.num_results(op) == 1 && pure && !observed.contains(&op) {
                 eligible.push(op);
             }
         }

@@ -85,6 +85,22 @@ pub struct Facts {
     pub uniform: Option<f64>,
     /// The values of the body that are in the class.
     pub values: SmallVec<[Value; 1]>,
+    /// How often it was found that more is known, or less.
+    pub revisions: u32,
+}
+
+/// After so many revisions the enclosure of a class is narrowed no more, for a class that is part of its own terms might
+/// be revised by a unit in the last place for ever.
+const MOST_REVISIONS: u32 = 64;
+
+/// The next enclosure of a class: `new`, or one that encloses it and need not be revised again.
+fn settled(old: &Interval, new: Interval, revisions: u32) -> Interval {
+    let inside = old.lo <= new.lo && new.hi <= old.hi && (old.may_be_nan || !new.may_be_nan);
+    match (revisions < MOST_REVISIONS, inside) {
+        (true, _) => new,
+        (false, true) => *old,
+        (false, false) => Range::WHOLE.exact,
+    }
 }
 
 /// What nodes refer to.
@@ -208,6 +224,7 @@ impl<'a> Analysis<Node> for World<'a> {
                     real: number.is_finite(),
                     uniform: Some(number),
                     values,
+                    revisions: 0,
                 })
             }
             Node::Value(n) => Data::Term(world.leaves[*n as usize].1.clone()),
@@ -218,13 +235,16 @@ impl<'a> Analysis<Node> for World<'a> {
                 real: false,
                 uniform: None,
                 values: SmallVec::new(),
+                revisions: 0,
             })),
         }
     }
 
     fn merge(&mut self, a: &mut Data, b: Data) -> DidMerge {
         let (Data::Term(a), Data::Term(b)) = (a, b) else { return DidMerge(false, false) };
-        let (exact, proven) = (common(&a.exact, &b.exact), common(&a.proven, &b.proven));
+        let next = |a: &Interval, b: &Interval, revisions| settled(a, common(a, b), revisions);
+        let exact = next(&a.exact, &b.exact, a.revisions);
+        let proven = next(&a.proven, &b.proven, a.revisions);
         let (uniform, real) = (a.uniform.or(b.uniform), a.real && b.real);
         let merged = DidMerge(
             exact != a.exact
@@ -238,6 +258,7 @@ impl<'a> Analysis<Node> for World<'a> {
                 || uniform != b.uniform
                 || !a.values.is_empty(),
         );
+        a.revisions = a.revisions.max(b.revisions) + u32::from(exact != a.exact || proven != a.proven);
         (a.exact, a.proven, a.real, a.uniform) = (exact, proven, real, uniform);
         a.values.extend(b.values);
         merged
@@ -280,5 +301,5 @@ fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
     // A rule speaks of real numbers, which a conversion does not change.
     let passes = matches!(def.short_name(), "convert" | "broadcast_to" | "reshape" | "unsqueeze");
     let uniform = if passes { operands.first()?.uniform } else { None };
-    Some(Facts { ty, exact, proven, real, uniform, values: SmallVec::new() })
+    Some(Facts { ty, exact, proven, real, uniform, values: SmallVec::new(), revisions: 0 })
 }

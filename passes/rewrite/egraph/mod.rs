@@ -208,7 +208,8 @@ impl<'a> Region<'a> {
         let ty = self.scope.function.body.ty(value);
         let (exact, proven) = self.exact(value);
         let real = self.scope.group.all(value, |v| self.scope.ranges.is_real(v));
-        let facts = Facts { ty, exact, proven, real, uniform, values: SmallVec::from_elem(value, 1) };
+        let facts =
+            Facts { ty, exact, proven, real, uniform, values: SmallVec::from_elem(value, 1), revisions: 0 };
         self.egraph.analysis.leaves.push((value, facts));
         let id = self.egraph.add_uncanonical(Node::Value(number));
         self.ids.insert(value, id);

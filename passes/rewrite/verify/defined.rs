@@ -31,6 +31,34 @@ pub fn check(context: &Context, instance: &Instance) -> Result<(), String> {
     outcome
 }
 
+/// Whether every term of the left side has a finite value.
+pub fn left_has_values(context: &Context, instance: &Instance) -> bool {
+    let Some([left, _]) = instance.sides() else { return false };
+    let mut given = Vec::new();
+    terms(&instance.body, left, &mut HashSet::new(), &mut given);
+    super::instance::REFERENCES.into_iter().any(|bits| {
+        let values = values(context, instance, &given, bits);
+        values.is_ok_and(|values| values.is_some_and(|values| given.iter().all(|v| all_finite(&values, v))))
+    })
+}
+
+type Values = HashMap<Value, Vec<Float>>;
+
+fn all_finite(values: &Values, value: &Value) -> bool {
+    values.get(value).is_none_or(|t| t.iter().all(Float::is_finite))
+}
+
+/// The values of terms of numbers; nothing where some op has none, such as a class index out of range.
+fn values(context: &Context, instance: &Instance, of: &[Value], bits: u32) -> Result<Option<Values>, String> {
+    let module = module(context, instance.returning(context, of)?, &instance.types())?;
+    let evaluator = Evaluator { mode: Mode::Real { bits } };
+    let Ok(outputs) = Interpreter::new(context, &module, evaluator).call("instance", &instance.inputs) else {
+        return Ok(None);
+    };
+    let numbers = of.iter().zip(&outputs).filter(|(_, t)| t.dtype.is_float());
+    Ok(Some(numbers.map(|(v, t)| (*v, reals(t, bits))).collect()))
+}
+
 fn check_at(context: &Context, instance: &Instance, bits: u32) -> Result<(), String> {
     let (Some([left, right]), body) = (instance.sides(), &instance.body) else { return Ok(()) };
     let mut seen = HashSet::new();
@@ -38,18 +66,8 @@ fn check_at(context: &Context, instance: &Instance, bits: u32) -> Result<(), Str
     terms(body, left, &mut seen, &mut given);
     terms(body, right, &mut seen, &mut brought);
     let results: Vec<Value> = given.iter().chain(&brought).copied().collect();
-    let module = module(context, instance.returning(context, &results)?, &instance.types())?;
-    let evaluator = Evaluator { mode: Mode::Real { bits } };
-    let Ok(outputs) = Interpreter::new(context, &module, evaluator).call("instance", &instance.inputs) else {
-        return Ok(());
-    };
-    let outputs: HashMap<Value, Vec<Float>> = results
-        .iter()
-        .zip(&outputs)
-        .filter(|(_, t)| t.dtype.is_float())
-        .map(|(v, t)| (*v, reals(t, bits)))
-        .collect();
-    let all_finite = |v: &Value| outputs.get(v).is_none_or(|t| t.iter().all(Float::is_finite));
+    let Some(outputs) = values(context, instance, &results, bits)? else { return Ok(()) };
+    let all_finite = |v: &Value| all_finite(&outputs, v);
     let inputs_finite = instance.inputs.iter().all(|t| t.to_f64s().iter().all(|x| x.is_finite()));
     if !inputs_finite || !given.iter().all(all_finite) {
         return Ok(());

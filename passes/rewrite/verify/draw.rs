@@ -14,7 +14,7 @@ pub struct Aim {
     pub format: Format,
     /// Which shapes.
     pub extents: Extents,
-    /// Which points, for all inputs.
+    /// Which points.
     pub points: Points,
     /// One variable held at an edge.
     pub held: Option<(Ident, Held)>,
@@ -57,8 +57,12 @@ pub enum Points {
     Units,
     /// Some elements -inf, as masks have them, and some 0.
     Masked,
-    /// Infinities of either sign among them.
+    /// Infinities of either sign among them, zeros and ones.
     Infinite,
+    /// Positive, some infinite.
+    Upward,
+    /// Of another one of these kinds for each input: an infinite base meets an exponent of 0.
+    Mixed,
 }
 
 /// Where a variable is held.
@@ -208,8 +212,11 @@ impl Draw<'_> {
     fn points(&mut self, format: Format, count: usize) -> Vec<f64> {
         let r = &mut *self.random;
         let sign = |r: &mut Random| if r.chance(50) { 1.0 } else { -1.0 };
-        match self.aim.points {
-            Points::Any => {
+        let kinds =
+            [Points::Special, Points::Units, Points::Masked, Points::Infinite, Points::Upward, Points::Equal];
+        let points = if self.aim.points == Points::Mixed { r.pick(&kinds) } else { self.aim.points };
+        match points {
+            Points::Any | Points::Mixed => {
                 let (lo, hi) =
                     r.pick(&[(-3.0, 3.0), (0.1, 3.0), (0.0, 1.0), (-1e-3, 1e-3), (-30.0, 30.0), (2.0, 2.0)]);
                 (0..count).map(|_| r.uniform(lo, hi)).collect()
@@ -238,12 +245,15 @@ impl Draw<'_> {
                 })
                 .collect(),
             Points::Infinite => (0..count)
-                .map(|_| match r.below(10) {
+                .map(|_| match r.below(12) {
                     0..2 => f64::INFINITY,
-                    2 => f64::NEG_INFINITY,
+                    2 | 3 => f64::NEG_INFINITY,
+                    4 | 5 => 0.0,
+                    6 => r.pick(&[1.0, -1.0]),
                     _ => r.uniform(-4.0, 4.0),
                 })
                 .collect(),
+            Points::Upward => (0..count).map(|_| r.pick(&[f64::INFINITY, 0.5, 1.0, 3.0])).collect(),
         }
     }
 

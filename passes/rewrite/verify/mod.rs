@@ -26,6 +26,7 @@ use self::draw::Aim;
 pub use self::instance::BITS;
 use self::instance::{Instance, Points};
 use super::compile::{CompiledRule, RuleSet};
+use super::rule::Pattern;
 
 /// Formats in which every rule is tried.
 pub const FORMATS: [Format; 4] = [Format::F64, Format::F32, Format::F16, Format::Bf16];
@@ -278,6 +279,11 @@ impl<'a> Check<'a> {
                 return Ok(0);
             }
         }
+        // A normal form is tried on terms that were grown, with quotients by zero inside.
+        let grown = matches!(self.rule.rule.right, Pattern::Rational(..));
+        if grown && !defined::left_has_values(self.context, &instance) {
+            return Ok(0);
+        }
         let outside = self.whole.is_some_and(|whole| instance.refuses(self.context, self.rules, whole));
         let compared = instance.compare(self.context);
         self.report.refuted |= compared.is_err();
@@ -323,7 +329,7 @@ impl<'a> Check<'a> {
 const OUTSIDE: usize = 60;
 
 /// Points that are enough at one edge.
-const PROBE_POINTS: usize = 8;
+const PROBE_POINTS: usize = 64;
 
 /// Instances drawn for one whose bounds are checked, before a format counts as excluded.
 const FORMAT_TRIALS: usize = 40;

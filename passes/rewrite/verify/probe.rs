@@ -34,6 +34,7 @@ pub fn probes(context: &Context, rule: &Rule) -> Vec<Probe> {
         ("inputs of 0, 1 and -1 alone", Points::Units),
         ("-inf and 0 among the inputs", Points::Masked),
         ("infinities among the inputs", Points::Infinite),
+        ("inputs of different such kinds", Points::Mixed),
     ] {
         add(at.into(), Aim { points, ..any });
     }
