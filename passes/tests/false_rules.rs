@@ -15,13 +15,13 @@ fn identities_need_their_conditions() {
     let rules = [
         ("log(mul(?a, ?b)) => add(log(?a), log(?b))", "lo(?a) > 0, lo(?b) > 0"),
         ("log(div(?a, ?b)) => sub(log(?a), log(?b))", "lo(?a) > 0, lo(?b) > 0"),
-        ("log(pow(?a, ?b)) => mul(?b, log(?a))", "lo(?a) > 0"),
+        ("log(pow(?a, ?b)) => mul(?b, log(?a))", "lo(?a) > 0, real(?a), real(?b)"),
         ("log(square(?a)) => mul(2, log(?a))", "lo(?a) > 0"),
         ("sqrt(square(?x)) => ?x", "lo(?x) >= 0"),
         ("sqrt(mul(?a, ?b)) => mul(sqrt(?a), sqrt(?b))", "lo(?a) >= 0, lo(?b) >= 0"),
         ("sqrt(mul(square(?a), ?b)) => mul(?a, sqrt(?b))", "lo(?a) >= 0, lo(?b) >= 0"),
         ("pow(pow(?x, ?a), ?b) => pow(?x, mul(?a, ?b))", "lo(?x) > 0, real(?a), real(?b)"),
-        ("sub(pow(?x, ?a), 1) => expm1(mul(?a, log(?x)))", "lo(?x) > 0"),
+        ("sub(pow(?x, ?a), 1) => expm1(mul(?a, log(?x)))", "lo(?x) > 0, real(?x), real(?a)"),
         (
             "sub(atan(?a), atan(?b)) => atan(div(sub(?a, ?b), add(1, mul(?a, ?b))))",
             "lo(?a) >= 0, lo(?b) >= 0, real(?a), real(?b)",
