@@ -6,9 +6,10 @@
 
 use ngc_dialects::transfer::{self, Flow};
 use ngc_ir::pass::{Analysis, Function};
-use ngc_ir::{Attr, AttrDict, Body, Context, Op, Resources, Signature, Type, Value, ValueDef};
+use ngc_ir::{Attr, Body, Context, Op, Resources, Signature, Type, Value, ValueDef};
 use ngc_numerics::figures::WHOLE;
 use ngc_numerics::{DType, Enclosure};
+use smallvec::SmallVec;
 
 pub use ngc_numerics::{Interval, Range};
 
@@ -68,8 +69,11 @@ impl Ranges {
         self.flow.step(body, op);
         let data = body.op(op);
         let operands = body.operands(op).iter();
-        let from_reals = data.def.is_some_and(|def| def.traits.pure)
-            && keeps_reals(&data.attrs, operands.map(|&v| self.is_real(v)));
+        let types = body.operand_types(op);
+        let from_reals = data.def.is_some_and(|def| {
+            let s = Signature { def, operands: &types, attrs: &data.attrs };
+            def.traits.pure && keeps_reals(&s, operands.map(|&v| (self.is_real(v), self.of(v).exact)))
+        });
         for value in body.results(op) {
             if self.real.len() <= value.index() {
                 self.real.resize(value.index() + 1, false);
@@ -100,10 +104,33 @@ pub(crate) fn is_bounded(x: &Interval) -> bool {
     x.lo.is_finite() && x.hi.is_finite()
 }
 
-/// Whether an op makes of real numbers nothing but real numbers, wherever its result is defined, and has such operands.
-pub(crate) fn keeps_reals(attrs: &AttrDict, mut operands: impl ExactSizeIterator<Item = bool>) -> bool {
+/// Whether an op makes of real numbers nothing but real numbers, wherever its result is defined, and has such operands:
+/// of each, whether it is a real number and what encloses it. The logarithm of 0 and the greatest of no elements are
+/// infinite; a quotient by 0 is not defined.
+pub(crate) fn keeps_reals(
+    s: &Signature<'_>,
+    operands: impl ExactSizeIterator<Item = (bool, Interval)>,
+) -> bool {
     let finite = |attr: &Attr| !matches!(attr, Attr::Float(x, _) if !x.is_finite());
-    operands.len() > 0 && attrs.iter().all(|(_, attr)| finite(attr)) && operands.all(|real| real)
+    let operands: SmallVec<[(bool, Interval); 4]> = operands.collect();
+    let at = |n: usize| operands.get(n).map_or(WHOLE, |(_, x)| *x);
+    let beside_limits = match s.def.short_name() {
+        "log" | "log2" | "log10" => at(0).lo > 0.0,
+        "log1p" => at(0).lo > -1.0,
+        "atanh" => at(0).lo > -1.0 && at(0).hi < 1.0,
+        "xlogy" => at(1).lo > 0.0,
+        // A window of padding alone has none either.
+        "max_pool" => false,
+        "reduce_max" | "reduce_min" | "logsumexp" => {
+            let shape = s.operands.first().and_then(|ty| ty.shape()).unwrap_or_default();
+            shape.iter().all(|d| d.known().is_some_and(|n| n > 0))
+        }
+        _ => true,
+    };
+    beside_limits
+        && !operands.is_empty()
+        && s.attrs.iter().all(|(_, attr)| finite(attr))
+        && operands.iter().all(|(real, _)| *real)
 }
 
 impl Analysis for Ranges {

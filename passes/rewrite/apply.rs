@@ -84,6 +84,12 @@ pub fn instantiate(graph: &mut dyn Terms, pattern: &Pattern, with: &Replacement<
     }
 }
 
+/// Whether the format holds a number to a rounding.
+fn is_normal(format: Format, n: f64) -> bool {
+    let rounded = format.round(n);
+    rounded.is_finite() && rounded.abs() >= format.min_normal()
+}
+
 fn instantiate_op(
     graph: &mut dyn Terms,
     pattern: &OpPattern,
@@ -113,6 +119,10 @@ fn instantiate_op(
             (None, Pattern::Number(n, _)) => number(graph, *n, beside)?,
             (None, Pattern::Rounded(n, ..)) => number(graph, beside.map_or(*n, |f| f.round(*n)), beside)?,
             (None, Pattern::Computed(e, _)) => match Env::new(graph, with.bindings).eval(e)? {
+                // What the format cannot hold to a rounding is another number.
+                Val::Number(n) if beside.is_some_and(|f| n != 0.0 && !is_normal(f, n)) => {
+                    return Err(format!("{n} is not a normal number of its format"));
+                }
                 Val::Number(n) => number(graph, n, beside)?,
                 other => return Err(format!("{other:?} is not a number")),
             },

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ngc_ir::op_def::Arity;
 use ngc_ir::{Context, Diagnostic, Diagnostics, Ident};
-use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::conditions::FUNCTIONS;
@@ -67,7 +66,7 @@ impl RuleSet {
             let compiled = std::iter::once(rule).chain(back).map(|rule| compile(context, rule));
             (name, loc, compiled.collect::<Vec<_>>())
         };
-        let compiled: Vec<_> = rules.into_par_iter().map(both).collect();
+        let compiled = super::each(rules, both);
         for (name, loc, compiled) in compiled {
             if let Some(first) = names.insert(name.clone(), loc.clone()) {
                 let message = format!("rule '{name}' is defined twice");

@@ -188,13 +188,13 @@ impl Terms for Graph<'_> {
         uses.get(v.index()) == Some(&1)
     }
 
-    // Conversions are looked through: a rule speaks of real numbers.
+    // Conversions to formats are looked through: a rule speaks of real numbers. One to integers changes the number.
     fn uniform(&self, term: Term) -> Option<f64> {
         let node = self.node(term)?;
         match node.def.short_name() {
             "constant" => match node.attrs.get("value")? {
                 Attr::Float(v, _) => Some(*v),
-                Attr::Int(v, _) => Some(*v as f64),
+                Attr::Int(v, _) => Some(*v as f64).filter(|x| *x as i128 == i128::from(*v)),
                 value @ Attr::Dense(d) if d.splat || d.bytes.len() <= 64 => {
                     let values = constant_elements(value).ok()?.to_f64s();
                     let first = *values.first()?;
@@ -202,6 +202,7 @@ impl Terms for Graph<'_> {
                 }
                 _ => None,
             },
+            "convert" if self.ty(term).format().is_none() => None,
             "convert" | "broadcast_to" | "reshape" | "unsqueeze" => self.uniform(*node.operands.first()?),
             _ => None,
         }
@@ -244,8 +245,8 @@ impl Terms for Graph<'_> {
         let range = range::transfer(&signature, &ranges, ty);
         let n = self.made.len() as u32;
         self.index.insert(made.clone(), n);
-        let real =
-            is_bounded(&range.exact) || keeps_reals(&made.attrs, operands.iter().map(|&t| self.is_real(t)));
+        let known = operands.iter().map(|&t| (self.is_real(t), self.range(t).exact));
+        let real = is_bounded(&range.exact) || keeps_reals(&signature, known);
         self.made.push((made, def, ty, range, real));
         Ok(Term::Made(n))
     }

@@ -4,7 +4,7 @@
 //! right may show another op as it, for example `mul(x, reciprocal(y))` as `div(x, y)`. Such a view is a made term; the
 //! body does not change unless a rule that needed the view is applied.
 
-use ngc_ir::{Ident, Op};
+use ngc_ir::{Ident, Op, Type};
 use smallvec::SmallVec;
 
 use super::apply::{Refusal, Replacement, replace};
@@ -47,6 +47,25 @@ pub struct Matcher<'g, 'a> {
     pub graph: &'g mut Graph<'a>,
     /// Where views come from.
     pub rules: &'g RuleSet,
+}
+
+/// Whether a tensor that stands where a pattern has a number makes the result wider than the other operands do. A rule
+/// does not see that shape, which matters as soon as the elements are added up.
+pub fn widens(args: &[Pattern], operands: &[Type]) -> bool {
+    let is_number = |arg: &Pattern| matches!(arg, Pattern::Number(..) | Pattern::Rounded(..));
+    let shapes = |numbers: bool| {
+        let of = args.iter().zip(operands).filter(move |(arg, _)| is_number(arg) == numbers);
+        of.map(|(_, ty)| ty.shape().unwrap_or_default())
+    };
+    // From the last dimension on: whether some other operand has more than one element there, or a dimension at all.
+    let covers = |n: usize, one: bool| {
+        shapes(false).any(|s| s.len() > n && (one || s[s.len() - 1 - n].known() != Some(1)))
+    };
+    shapes(false).next().is_some()
+        && shapes(true).any(|s| {
+            let from_last = s.iter().rev().enumerate();
+            from_last.into_iter().any(|(n, d)| !covers(n, d.known() == Some(1)))
+        })
 }
 
 impl Matcher<'_, '_> {
@@ -184,6 +203,10 @@ impl Matcher<'_, '_> {
                 || node.def.attribute(name.as_str()).is_some_and(|a| is_default(value, a.default))
         });
         if !plain {
+            return Vec::new();
+        }
+        let types: SmallVec<[Type; 4]> = operands.iter().map(|&t| graph.ty(t)).collect();
+        if widens(&pattern.args, &types) {
             return Vec::new();
         }
         let mut found = vec![m];

@@ -80,6 +80,15 @@ pub fn bundled() -> Result<&'static RuleSet, Diagnostics> {
     RULES.as_ref().map_err(Clone::clone)
 }
 
+/// Does something with each of many things, in parallel; but alone within a job of several threads. Others of them may
+/// wait for [`RULES`], and a thread that takes over one of their jobs while it waits for its own would wait for itself.
+fn each<T: Send, R: Send>(of: Vec<T>, f: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
+    match rayon::current_thread_index() {
+        Some(_) => of.into_iter().map(f).collect(),
+        None => of.into_par_iter().map(f).collect(),
+    }
+}
+
 /// The bundled rules and those of further files, given as name and text. `sources` gets all files, for messages.
 ///
 /// # Errors
@@ -93,7 +102,7 @@ pub fn load(
     let all = BUNDLED.iter().chain(files);
     let all: Vec<(&str, &str, u16)> =
         all.map(|(name, text)| (*name, *text, sources.add(*name, *text, 1))).collect();
-    let parsed: Vec<_> = all.par_iter().map(|(name, text, file)| (name, parse::parse(text, *file))).collect();
+    let parsed = each(all, |(name, text, file)| (name, parse::parse(text, file)));
     for (name, found) in parsed {
         match found {
             Ok(found) => rules.extend(found.into_iter().map(|rule| Rule { file: name.to_string(), ..rule })),

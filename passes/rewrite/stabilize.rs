@@ -161,11 +161,14 @@ impl Pass for Stabilize {
             OptionValue::Str(text) => text,
             other => other.to_string(),
         };
-        let rules = match text("rules").as_str() {
-            "" => super::bundled()?,
-            files => cx.supply::<Library>().and_then(|all| all.get(files)).ok_or_else(|| {
-                library::failed(format!("the rules of '{files}' were not read: the driver supplies them"))
-            })?,
+        let files = text("rules");
+        let rules = match cx.supply::<Library>().and_then(|all| all.get(&files)) {
+            Some(rules) => rules,
+            None if files.is_empty() => super::bundled()?,
+            None => {
+                let message = format!("the rules of '{files}' were not read: the driver supplies them");
+                return Err(library::failed(message));
+            }
         };
         let sets = text("rule-set");
         let categories = library::categories(&sets, rules).map_err(library::failed)?;

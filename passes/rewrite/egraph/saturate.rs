@@ -13,14 +13,14 @@ use ngc_numerics::{Format, Range, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, divides_by_zero, facts};
+use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, contradict, divides_by_zero, facts};
 use super::proof::spelled;
 use crate::analysis::range::is_bounded;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, Env, unify};
 use crate::rewrite::graph::{Term, Terms, elements, is_default, normalized};
-use crate::rewrite::matcher::ROUNDING;
+use crate::rewrite::matcher::{ROUNDING, widens};
 use crate::rewrite::proof::Line;
 use crate::rewrite::rational::OPS;
 use crate::rewrite::rule::{OpPattern, Pattern, is_rounding};
@@ -256,6 +256,11 @@ fn op(
         if !attributes(egraph, wanted, def, leaves, &mut partial.0) {
             continue;
         }
+        let types: SmallVec<[Type; 4]> =
+            operands.iter().filter_map(|&id| facts(egraph, id).map(|f| f.ty)).collect();
+        if widens(&wanted.args, &types) {
+            continue;
+        }
         partial.1 = widest(partial.1, accumulates(egraph, node));
         let mut found = vec![(partial, Vec::new())];
         for (arg, &operand) in wanted.args.iter().zip(operands) {
@@ -323,6 +328,9 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
         _ => return false,
     };
     if egraph.find(right) == egraph.find(m.class) {
+        return false;
+    }
+    if facts(egraph, m.class).zip(facts(egraph, right)).is_some_and(|(old, new)| contradict(old, new)) {
         return false;
     }
     let assumed = egraph.analysis.assumes && {

@@ -38,6 +38,10 @@ pub enum Extents {
     Ones,
     /// No dimensions.
     Scalar,
+    /// All of them 2, with ranks that vary freely: no type tells then which axis is which.
+    Twos,
+    /// Like [`Extents::Any`], but operands differ from the base shape in two or three ways at once.
+    Uneven,
 }
 
 /// Points of an instance.
@@ -101,7 +105,8 @@ impl Draw<'_> {
         let rank = (self.random.below(4) + least_rank).min(4);
         let mut any = || (0..rank).map(|_| self.random.pick(&[1, 2, 3, 2])).collect::<Vec<usize>>();
         match self.aim.extents {
-            Extents::Any => any(),
+            Extents::Any | Extents::Uneven => any(),
+            Extents::Twos => vec![2; rank],
             Extents::Empty => {
                 let mut shape = any();
                 if rank > 0 {
@@ -114,9 +119,23 @@ impl Draw<'_> {
         }
     }
 
+    /// The base shape most often; else one that differs from it in the way that the extents ask for.
+    pub fn shape(&mut self, base: &[usize]) -> Vec<usize> {
+        match self.aim.extents {
+            Extents::Twos if self.random.chance(30) => vec![2; self.random.below(5)],
+            Extents::Twos => base.to_vec(),
+            Extents::Uneven => {
+                let changes = self.random.below(4);
+                (0..changes).fold(base.to_vec(), |shape, _| self.changed(&shape))
+            }
+            _ => self.changed(base),
+        }
+    }
+
     /// The base shape most often; else one that broadcasts with it, or lacks a dimension, or has the last two swapped,
     /// or a column that a matrix of the base shape may be multiplied by.
-    pub fn shape(&mut self, base: &[usize]) -> Vec<usize> {
+    fn changed(&mut self, base: &[usize]) -> Vec<usize> {
+        let resizes = matches!(self.aim.extents, Extents::Any | Extents::Uneven);
         let mut shape = base.to_vec();
         if shape.is_empty() {
             return shape;
@@ -137,13 +156,13 @@ impl Draw<'_> {
                 let n = shape.len();
                 shape.swap(n - 1, n - 2);
             }
-            4 if self.aim.extents == Extents::Any => {
+            4 if resizes => {
                 let n = shape.len();
                 shape[n - 1] = self.random.pick(&[1, 2, 3]);
             }
             5 => shape.clear(),
             7 if shape.len() < 4 && self.random.chance(50) => shape.insert(0, self.random.pick(&[1, 2])),
-            8 if self.aim.extents == Extents::Any && self.random.chance(50) => {
+            8 if resizes && self.random.chance(50) => {
                 shape.iter_mut().filter(|n| **n == 1).for_each(|n| *n = self.random.pick(&[1, 2, 3]));
             }
             6 => shape = base.last().map_or_else(Vec::new, |&n| vec![n, 1]),

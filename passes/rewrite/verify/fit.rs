@@ -118,9 +118,10 @@ impl Fit<'_, '_> {
     fn place(&mut self, wanted: Option<Wanted>) -> Vec<usize> {
         match (wanted, self.draw.aim.extents) {
             (Some(w), Extents::Ones) => vec![1; w.shape.len()],
-            (Some(w), Extents::Any | Extents::Empty) if w.firm && self.draw.random.below(8) > 0 => w.shape,
-            (Some(w), Extents::Any | Extents::Empty) => self.draw.shape(&w.shape),
-            _ => self.draw.shape(self.base),
+            (Some(w), Extents::Twos) => self.draw.shape(&vec![2; w.shape.len()]),
+            (_, Extents::Scalar) | (None, _) => self.draw.shape(self.base),
+            (Some(w), _) if w.firm && self.draw.random.below(8) > 0 => w.shape,
+            (Some(w), _) => self.draw.shape(&w.shape),
         }
     }
 
@@ -268,7 +269,18 @@ impl Fit<'_, '_> {
         let mut before = self.seen.iter().filter(|s| count(s) == count(of) && **s != of);
         let r = &mut *self.draw.random;
         let mut shape = of.to_vec();
+        let joined = |mut shape: Vec<usize>, at: usize| {
+            let n = shape.remove(at);
+            shape[at] *= n;
+            shape
+        };
         match r.below(6) {
+            // Groups of heads, each of which had its keys repeated; or all batches' heads in one.
+            2 | 3 if of.len() == 5 => shape = joined(shape, 1),
+            4 if of.len() == 5 => {
+                shape = joined(joined(shape, 0), 0);
+                shape.insert(0, 1);
+            }
             0 | 1 => {
                 if let Some(first) = before.next() {
                     return first.clone();
@@ -276,9 +288,7 @@ impl Fit<'_, '_> {
             }
             2 => shape.insert(r.below(of.len() + 1), 1),
             3 if of.len() >= 2 => {
-                let at = r.below(of.len() - 1);
-                let joined = shape.remove(at) * shape[at];
-                shape[at] = joined;
+                shape = joined(shape, r.below(of.len() - 1));
             }
             // Channels in groups, each with all that follows in one row or as it is.
             4 | 5 if of.len() >= 2 && of[1] > 0 => {

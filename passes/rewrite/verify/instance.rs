@@ -244,8 +244,8 @@ impl Instance {
         let moved: Vec<Vec<Float>> = moved.iter().map(|t| reals(t, bits)).collect();
         let mut points = Points::default();
         for (i, (a, b)) in a.iter().zip(&b).enumerate() {
-            if a.is_nan() || a.is_infinite() {
-                // The left side is undefined here.
+            // The left side is undefined here, or has a pole, or an infinite limit that the right side shares.
+            if a.is_nan() || (a.is_infinite() && (a == b || !self.is_limit(context, i, bits))) {
                 continue;
             }
             let difference = Float::with_val(bits, a - b).abs();
@@ -281,6 +281,17 @@ impl Instance {
     /// Whether an element of the left side has a value at an infinite input only by convention, such as the power of
     /// -inf: large finite numbers in its place leave the element undefined, so that there is no limit.
     fn is_beyond(&self, context: &Context, element: usize, bits: u32) -> bool {
+        self.with_finite_inputs(context, element, bits).is_some_and(|x| x.is_nan())
+    }
+
+    /// Whether an element of the left side that is infinite is so because an input is: large finite numbers in its place
+    /// make it a number.
+    fn is_limit(&self, context: &Context, element: usize, bits: u32) -> bool {
+        self.with_finite_inputs(context, element, bits).is_some_and(|x| x.is_finite())
+    }
+
+    /// An element of the left side with large numbers in place of infinite inputs; nothing if there are none.
+    fn with_finite_inputs(&self, context: &Context, element: usize, bits: u32) -> Option<Float> {
         let finite = |t: &Tensor| {
             let values = t.to_f64s();
             let DType::Float(format) = t.dtype else { return Some(t.clone()) };
@@ -288,15 +299,14 @@ impl Instance {
             Tensor::floats(format, t.shape.clone(), held).ok()
         };
         if self.inputs.iter().all(|t| t.to_f64s().iter().all(|v| v.is_finite())) {
-            return false;
+            return None;
         }
-        let Some(inputs) = self.inputs.iter().map(finite).collect::<Option<Vec<_>>>() else { return false };
-        let body = self.returning(context, &[self.unrounded.unwrap_or(self.left)]);
-        let Ok(module) = body.and_then(|b| module(context, b, &self.types())) else { return false };
+        let inputs = self.inputs.iter().map(finite).collect::<Option<Vec<_>>>()?;
+        let body = self.returning(context, &[self.unrounded.unwrap_or(self.left)]).ok()?;
+        let module = module(context, body, &self.types()).ok()?;
         let evaluator = Evaluator { mode: Mode::Real { bits } };
-        let outputs = Interpreter::new(context, &module, evaluator).call("instance", &inputs);
-        outputs
-            .is_ok_and(|o| o.first().is_some_and(|t| reals(t, bits).get(element).is_some_and(Float::is_nan)))
+        let outputs = Interpreter::new(context, &module, evaluator).call("instance", &inputs).ok()?;
+        reals(outputs.first()?, bits).get(element).cloned()
     }
 
     /// Inputs, constants and attributes.

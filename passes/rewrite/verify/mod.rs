@@ -22,7 +22,7 @@ use ngc_ir::{Context, Type};
 use ngc_numerics::{Format, Random};
 use rayon::prelude::*;
 
-use self::draw::Aim;
+use self::draw::{Aim, Extents};
 pub use self::instance::BITS;
 use self::instance::{Instance, Points};
 use super::compile::{CompiledRule, RuleSet};
@@ -36,6 +36,8 @@ pub const FORMATS: [Format; 4] = [Format::F64, Format::F32, Format::F16, Format:
 pub struct Effort {
     /// Points that must agree.
     pub points: usize,
+    /// Instances that must agree: one may have hundreds of points.
+    pub instances: usize,
     /// Different combinations of argument types that must occur.
     pub shapes: usize,
     /// Instances to draw before giving up.
@@ -50,7 +52,15 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Effort {
-        Effort { points: 1000, shapes: 5, trials: 160_000, bounded: 12, probes: 48, derive: false }
+        Effort {
+            points: 1000,
+            instances: 200,
+            shapes: 5,
+            trials: 160_000,
+            bounded: 12,
+            probes: 48,
+            derive: false,
+        }
     }
 }
 
@@ -104,9 +114,6 @@ pub struct Report {
     pub stated: usize,
     /// Edges that were looked for.
     pub edges: Vec<Edge>,
-    /// Of a rule without a condition: instances that the condition excludes and the rest does not, and points there at
-    /// which both sides were defined and agreed.
-    pub outside: [usize; 2],
     /// Whether the failure is an instance at which the sides differ or a bound is violated.
     pub refuted: bool,
     /// An instance at which the sides differ, or why there was no evidence.
@@ -148,8 +155,8 @@ pub fn verify_rule(context: &Context, rules: &RuleSet, rule: &CompiledRule, effo
     Check::new(context, rules, rule, effort).run(probe::probes(context, &rule.rule))
 }
 
-/// The same for a rule without its n-th condition, looked at where that condition would matter: if the report is not
-/// refuted, nothing shows that the condition is needed, and [`Report::outside`] says why.
+/// The same for a rule whose n-th condition is replaced by its negation: if the report is not refuted, nothing shows that
+/// the condition is needed.
 pub fn verify_without(
     context: &Context,
     rules: &RuleSet,
@@ -162,6 +169,7 @@ pub fn verify_without(
         Arc::make_mut(&mut weaker.rule).conditions.remove(condition);
     }
     let mut check = Check::new(context, rules, &weaker, effort);
+    check.random = Random::seeded(&format!("{} without {condition}", rule.rule.name));
     check.whole = Some(rule);
     check.run(probe::probes(context, &rule.rule))
 }
@@ -171,7 +179,7 @@ struct Check<'a> {
     context: &'a Context,
     rules: &'a RuleSet,
     rule: &'a CompiledRule,
-    /// The rule with all of its conditions, where one was dropped.
+    /// The rule with all of its conditions, where one was negated: it is this one that must refuse.
     whole: Option<&'a CompiledRule>,
     effort: Effort,
     random: Random,
@@ -195,7 +203,6 @@ impl<'a> Check<'a> {
             bounded: [0; FORMATS.len()],
             stated: 0,
             edges: Vec::new(),
-            outside: [0; 2],
             refuted: false,
             failure: None,
         };
@@ -222,33 +229,35 @@ impl<'a> Check<'a> {
 
     fn examine(&mut self, probes: Vec<probe::Probe>) -> Result<(), String> {
         for probe in probes {
-            let mut points = 0;
+            // What is true of one shape says little of the next, and one shape may have many points.
+            let about_shapes = matches!(probe.aim.extents, Extents::Twos | Extents::Uneven);
+            let (mut points, mut instances) = (0, 0);
             for trial in 0..self.effort.probes {
                 // A different format each time, for an edge may lie elsewhere in each.
-                points += self.instance(&Aim { format: FORMATS[trial % FORMATS.len()], ..probe.aim })?;
-                if points >= PROBE_POINTS {
+                let found = self.instance(&Aim { format: FORMATS[trial % FORMATS.len()], ..probe.aim })?;
+                points += found;
+                instances += usize::from(found > 0);
+                if points >= PROBE_POINTS && (instances >= PROBE_SHAPES || !about_shapes) {
                     break;
                 }
             }
             self.report.edges.push(Edge { at: probe.at, points });
         }
         for _ in 0..self.effort.trials {
-            let enough = self.report.points >= self.effort.points && self.report.shapes >= self.effort.shapes;
-            match self.whole {
-                None if enough => return self.formats(),
-                // What a condition excludes is what tells whether it is needed.
-                Some(_) if enough && self.report.outside[0] >= OUTSIDE => return self.formats(),
-                _ => {}
+            let Report { points, instances, shapes, .. } = self.report;
+            let Effort { points: p, instances: i, shapes: s, .. } = self.effort;
+            if points >= p && instances >= i && shapes >= s {
+                return self.formats();
             }
             let format = self.random.pick(&FORMATS);
             self.instance(&Aim::at_random(format))?;
         }
-        let Report { points, shapes, .. } = self.report;
+        let Report { points, instances, shapes, .. } = self.report;
         Err(if points == 0 {
             let why = self.last_refusal.take().map(|w| format!(" (last refusal: {w})")).unwrap_or_default();
             format!("no instance was found to which the rule applies{why}")
         } else {
-            format!("only {points} points on {shapes} shapes were found")
+            format!("only {points} points of {instances} instances on {shapes} shapes were found")
         })
     }
 
@@ -284,15 +293,13 @@ impl<'a> Check<'a> {
         if grown && !defined::left_has_values(self.context, &instance) {
             return Ok(0);
         }
-        let outside = self.whole.is_some_and(|whole| instance.refuses(self.context, self.rules, whole));
+        if self.whole.is_some_and(|whole| !instance.refuses(self.context, self.rules, whole)) {
+            return Ok(0);
+        }
         let compared = instance.compare(self.context);
         self.report.refuted |= compared.is_err();
         let Points { exact, rounded } = compared?;
         let points = exact + rounded;
-        if outside {
-            self.report.outside[0] += 1;
-            self.report.outside[1] += points;
-        }
         self.report.points += points;
         self.report.rounded += rounded;
         self.report.instances += 1;
@@ -325,11 +332,11 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Instances that a dropped condition excludes, which are enough.
-const OUTSIDE: usize = 60;
-
 /// Points that are enough at one edge.
 const PROBE_POINTS: usize = 64;
+
+/// Instances that are enough at an edge of shapes.
+const PROBE_SHAPES: usize = 24;
 
 /// Instances drawn for one whose bounds are checked, before a format counts as excluded.
 const FORMAT_TRIALS: usize = 40;

@@ -26,6 +26,8 @@ pub fn probes(context: &Context, rule: &Rule) -> Vec<Probe> {
     add("rank 0".into(), Aim { extents: Extents::Scalar, ..any });
     add("no elements along an axis".into(), Aim { extents: Extents::Empty, ..any });
     add("extents of 1".into(), Aim { extents: Extents::Ones, ..any });
+    add("extents of 2, ranks that differ".into(), Aim { extents: Extents::Twos, ..any });
+    add("shapes that differ in several ways".into(), Aim { extents: Extents::Uneven, ..any });
     for (at, points) in [
         ("inputs of 0, ±1/2, ±1 and 2", Points::Special),
         ("tiny inputs", Points::Tiny),

@@ -86,6 +86,6 @@ pub fn verified(text: &str, beside: bool) -> verify::Report {
     };
     let rules = rules.expect("the rule is well formed");
     let rule = rules.rules().last().expect("there is a rule");
-    let effort = Effort { points: 100, shapes: 2, trials: 20_000, ..Effort::default() };
+    let effort = Effort { points: 100, instances: 20, shapes: 2, trials: 20_000, ..Effort::default() };
     verify_rule(&context, &rules, rule, effort)
 }
