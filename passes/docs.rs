@@ -74,13 +74,13 @@ pub fn rules_markdown(context: &Context, rules: &RuleSet) -> Vec<(String, String
          constants that the rule computes. `where` is what the equality needs; `when` is what makes the right side \
          better.\n\n",
     );
-    let Effort { points, shapes, .. } = Effort::default();
+    let Effort { points, instances, shapes, .. } = Effort::default();
     let _ = writeln!(
         index,
         "Every rule is checked in the tests and by `--verify-rules`: evaluated on both sides at {BITS} bits, at {points} \
-         points and on {shapes} shapes at least, which satisfy the conditions; at the edges of the conditions (on the \
+         points of {instances} instances and on {shapes} shapes at least, which satisfy the conditions; at the edges of the conditions (on the \
          border, the next number on either side, far from it), on special constants (0, ±1, powers of two, numbers of \
-         elements), on extents of 1 and without dimensions, on zeros, tiny, large, equal and -inf inputs; and what \
+         elements), on extents of 1, of 2 with ranks that differ, on shapes that differ in several ways and without dimensions, on zeros, tiny, large, equal and -inf inputs; and what \
          each side computes in f64, f32, f16 and bf16 must lie within the error bound that the analysis gives. \
          [What the checker says of each condition](rule-conditions.md)."
     );

@@ -1,6 +1,7 @@
 //! Left sides of rules grown into each other: what one rule at a time cannot show. Operands are shared, constant, zero in
-//! disguise, or the left side of another rule; wherever every term of the function has a value, the searched function has
-//! the same one over the reals, and in its format it lies within the printed bound.
+//! disguise, or the left side of another rule; there may be a choice at the end, and two results. Wherever every term that a
+//! result depends on has a value, be others undefined, the searched function has the same result over the reals, and in its
+//! format it lies within the printed bound.
 
 mod support;
 
@@ -141,20 +142,58 @@ impl<'a> Sketch<'a> {
         fits
     }
 
-    /// The function `@f` that returns the last value, or all of them.
-    fn module(&self, all: bool) -> Module {
-        let mut body = self.body.clone();
+    /// The last value where an argument, or a difference of two values, is positive, and another elsewhere.
+    fn choose(&mut self) {
         let last = *self.pool.last().expect("there are arguments");
-        let results: Vec<Value> = match all {
-            true => (0..body.num_values()).map(Value::from_index).collect(),
-            false => vec![last],
+        let (asked, other) = (self.operand(), self.operand());
+        let zero = self.number(0.0);
+        let direction: AttrDict = [("direction", "GT".into())].into();
+        let both = if self.r.chance(50) { [last, other] } else { [other, last] };
+        let mut b = self.builder();
+        let Ok(condition) = b.emit("ng.compare", &[asked, zero], direction) else { return };
+        if let Ok(value) = b.emit("ng.where", &[condition, both[0], both[1]], AttrDict::EMPTY) {
+            self.pool.push(value);
+        }
+    }
+
+    /// All values of the body.
+    fn values(&self) -> Vec<Value> {
+        (0..self.body.num_values()).map(Value::from_index).collect()
+    }
+
+    /// Whether every term that a value depends on is finite, given what all values are. Of one number the branch that is not
+    /// taken does not count.
+    fn depends_on_numbers(&self, value: Value, all: &[Tensor], bits: u32) -> bool {
+        let tensor = &all[value.index()];
+        if tensor.dtype.is_float() && reals(tensor, bits).iter().any(|x| !x.is_finite()) {
+            return false;
+        }
+        let Some(op) = self.body.defining_op(value) else { return true };
+        let operands = self.body.operands(op);
+        let condition = (self.body.name(op) == "ng.where").then(|| all[operands[0].index()].to_f64s());
+        let skipped = match condition.as_deref() {
+            Some([one]) if tensor.to_f64s().len() == 1 => {
+                if *one == 0.0 {
+                    Some(1)
+                } else {
+                    Some(2)
+                }
+            }
+            _ => None,
         };
+        let mut others = operands.iter().enumerate().filter(|(n, _)| Some(*n) != skipped);
+        others.all(|(_, &v)| self.depends_on_numbers(v, all, bits))
+    }
+
+    /// The function `@f` that returns these values.
+    fn module(&self, results: &[Value]) -> Module {
+        let mut body = self.body.clone();
         let mut b = Builder::at_end(self.context, &mut body, self.block, Loc::Unknown);
-        b.op("func.return", &results, AttrDict::EMPTY).expect("a return");
+        b.op("func.return", results, AttrDict::EMPTY).expect("a return");
         let types = |values: &[Value]| values.iter().map(|&v| body.ty(v)).collect::<Vec<Type>>();
         let mut state = OpState::new(self.context.op("func.func").expect("func"), Loc::Unknown);
         state.attrs.set("sym_name", "f");
-        let signature = Type::function(&types(body.arguments(self.block)), &types(&results));
+        let signature = Type::function(&types(body.arguments(self.block)), &types(results));
         state.attrs.set("function_type", Attr::Type(signature));
         let ranges = self.arguments.iter().map(|&(lo, hi)| {
             let range = Attr::Array([lo, hi].map(Attr::float).into_iter().collect());
@@ -217,7 +256,14 @@ fn trial(context: &Context, rules: &RuleSet, grown: &[CompiledRule], seed: u64) 
             break;
         }
     }
-    let (before, all) = (sketch.module(false), sketch.module(true));
+    if sketch.r.chance(25) {
+        sketch.choose();
+    }
+    let mut results = vec![*sketch.pool.last().expect("there are arguments")];
+    if sketch.r.chance(25) {
+        results.push(sketch.operand());
+    }
+    let (before, all) = (sketch.module(&results), sketch.module(&sketch.values()));
     if verify(context, &before).is_err() {
         return Ok(0);
     }
@@ -240,39 +286,39 @@ fn trial(context: &Context, rules: &RuleSet, grown: &[CompiledRule], seed: u64) 
         let into = print_module(&twice, &PrintOptions::default());
         return Err(shown(format!("TWICE a second run changes it by {} into\n{into}", more.join(", "))));
     }
-    let outcome = report.totals.map(|t| t.results[0]).filter(|o| o.nominal.is_none());
     for _ in 0..6 {
         let inputs = sketch.inputs();
         let at = || inputs.iter().map(|t| format!("{:?}", t.to_f64s())).collect::<Vec<_>>().join(", ");
-        let mut different = String::new();
-        for bits in BITS {
-            let real = |m| evaluate_all(context, m, &inputs, Mode::Real { bits });
-            let terms = real(&all);
-            let floats = terms.iter().filter(|t| t.dtype.is_float());
-            if floats.clone().any(|t| reals(t, bits).iter().any(|x| !x.is_finite())) {
-                different.clear();
-                break;
+        for (n, &result) in results.iter().enumerate() {
+            let mut different = String::new();
+            for bits in BITS {
+                let real = |m| evaluate_all(context, m, &inputs, Mode::Real { bits });
+                if !sketch.depends_on_numbers(result, &real(&all), bits) {
+                    different.clear();
+                    break;
+                }
+                different = differences(&real(&before)[n], &real(&after)[n], bits);
+                if different.is_empty() {
+                    break;
+                }
             }
-            different = differences(&real(&before)[0], &real(&after)[0], bits);
-            if different.is_empty() {
-                break;
+            if !different.is_empty() {
+                return Err(shown(format!("REAL {different} at {}", at())));
             }
-        }
-        if !different.is_empty() {
-            return Err(shown(format!("REAL {different} at {}", at())));
-        }
-        // In the format.
-        let Some((phi, phi2)) = outcome.map(|o| o.absolute) else { continue };
-        let [a, b] =
-            [&before, &after].map(|m| evaluate_all(context, m, &inputs, Mode::Rounded).swap_remove(0));
-        for (a, b) in a.to_f64s().into_iter().zip(b.to_f64s()) {
-            let distance = phi + phi2;
-            let near = (a - b).abs() <= distance;
-            if distance.is_finite() && !near {
-                return Err(shown(format!(
-                    "BOUND {a} and {b} are farther apart than {distance} at {}",
-                    at()
-                )));
+            // In the format.
+            let outcome = report.totals.as_ref().map(|t| t.results[n]).filter(|o| o.nominal.is_none());
+            let Some((phi, phi2)) = outcome.map(|o| o.absolute) else { continue };
+            let [a, b] =
+                [&before, &after].map(|m| evaluate_all(context, m, &inputs, Mode::Rounded).swap_remove(n));
+            for (a, b) in a.to_f64s().into_iter().zip(b.to_f64s()) {
+                let distance = phi + phi2;
+                let near = (a - b).abs() <= distance;
+                if distance.is_finite() && !near {
+                    return Err(shown(format!(
+                        "BOUND {a} and {b} are farther apart than {distance} at {}",
+                        at()
+                    )));
+                }
             }
         }
     }

@@ -203,7 +203,7 @@ fn conditions_are_needed_or_listed() {
     let context = ngc_dialects::context();
     let rules = bundled();
     let effort =
-        Effort { points: 100, instances: 60, shapes: 4, trials: 1500, bounded: 2, probes: 24, derive: false };
+        Effort { points: 100, instances: 60, shapes: 4, trials: 1000, bounded: 2, probes: 16, derive: false };
     let of = |rule: &'static CompiledRule| (0..rule.rule.conditions.len()).map(move |n| (rule, n));
     let all: Vec<_> = rules.rules().iter().flat_map(of).collect();
     let reports: Vec<Report> = all
