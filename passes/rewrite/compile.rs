@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ngc_ir::op_def::Arity;
 use ngc_ir::{Context, Diagnostic, Diagnostics, Ident};
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::conditions::FUNCTIONS;
 use super::rule::{Expr, Infix, Label, OpPattern, Pattern, Rule, Side};
@@ -25,6 +25,28 @@ pub struct CompiledRule {
     pub spellings: Arc<[OpPattern]>,
     /// Its place in its set.
     pub id: usize,
+    /// Where one side may be undefined and the other not, as far as the checker saw; of users' rules it is not known.
+    pub one_sided: OneSided,
+}
+
+/// Where one side of a rule may be undefined and the other not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OneSided {
+    /// Nowhere.
+    Nowhere,
+    /// Where a variable is infinite.
+    Infinite,
+    /// Where all are finite, too.
+    Somewhere,
+}
+
+impl OneSided {
+    /// The rules of a list: the name of one a line, and whether it is `infinite` or `somewhere`.
+    pub(super) fn listed(text: &str) -> impl Iterator<Item = (&str, OneSided)> {
+        text.lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(name, at)| (name, if at == "infinite" { OneSided::Infinite } else { OneSided::Somewhere }))
+    }
 }
 
 impl CompiledRule {
@@ -81,6 +103,14 @@ impl RuleSet {
         }
         set.index();
         if errors.has_errors() { Err(errors) } else { Ok(set) }
+    }
+
+    /// The same, where this is known of rules by their names.
+    pub(super) fn with_domains(mut self, known: &FxHashMap<String, OneSided>) -> RuleSet {
+        for c in &mut self.rules {
+            c.one_sided = known.get(&c.rule.name).copied().unwrap_or(OneSided::Somewhere);
+        }
+        self
     }
 
     fn index(&mut self) {
@@ -207,7 +237,7 @@ fn compile(context: &Context, rule: Rule) -> Result<CompiledRule, Diagnostics> {
     }
     let spellings = rule.left.root().into_iter();
     let spellings = spellings.flat_map(|op| (0..count).map(|n| spelling(context, op, n))).collect();
-    Ok(CompiledRule { rule: Arc::new(rule), spellings, id: 0 })
+    Ok(CompiledRule { rule: Arc::new(rule), spellings, id: 0, one_sided: OneSided::Somewhere })
 }
 
 struct Check<'a> {

@@ -38,8 +38,9 @@ use std::sync::LazyLock;
 
 use ngc_ir::{Context, Diagnostics, Sources};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-use self::compile::RuleSet;
+use self::compile::{OneSided, RuleSet};
 use self::rule::Rule;
 
 macro_rules! bundle {
@@ -68,6 +69,9 @@ pub const BUNDLED: &[(&str, &str)] = bundle![
     "reassociation",
     "normal_form",
 ];
+
+/// Bundled rules of which one side may be undefined and the other not.
+const DOMAINS: &str = include_str!("rules/one_sided.txt");
 
 static RULES: LazyLock<Result<RuleSet, Diagnostics>> =
     LazyLock::new(|| load(&ngc_dialects::context(), &[], &mut Sources::new()));
@@ -103,13 +107,21 @@ pub fn load(
     let all: Vec<(&str, &str, u16)> =
         all.map(|(name, text)| (*name, *text, sources.add(*name, *text, 1))).collect();
     let parsed = each(all, |(name, text, file)| (name, parse::parse(text, file)));
-    for (name, found) in parsed {
+    // A user's rule is not in the list, whatever its domains are.
+    let mut domains: FxHashMap<String, OneSided> = FxHashMap::default();
+    for (n, (name, found)) in parsed.into_iter().enumerate() {
+        if let Some(found) = found.as_ref().ok().filter(|_| n < BUNDLED.len()) {
+            domains.extend(found.iter().map(|rule| (rule.name.clone(), OneSided::Nowhere)));
+        }
         match found {
             Ok(found) => rules.extend(found.into_iter().map(|rule| Rule { file: name.to_string(), ..rule })),
             Err(e) => errors.push(e),
         }
     }
-    match RuleSet::compile(context, rules) {
+    for (name, at) in OneSided::listed(DOMAINS) {
+        domains.insert(name.into(), at);
+    }
+    match RuleSet::compile(context, rules).map(|set| set.with_domains(&domains)) {
         Ok(set) if !errors.has_errors() => Ok(set),
         Ok(_) => Err(errors),
         Err(more) => {

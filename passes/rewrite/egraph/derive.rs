@@ -55,7 +55,7 @@ pub fn derive(context: &Context, body: &Body, left: Value, right: Value) -> Opti
         cut: &cut,
         group: cut.groups.first()?,
     };
-    let mut region = Region::build(&scope, cut.regions.first()?, 0);
+    let mut region = Region::build(&scope, cut.regions.first()?);
     let growth = saturate(&mut region.egraph, axioms, LIMITS);
     let (a, b) = (*region.ids.get(&left)?, *region.ids.get(&right)?);
     if region.egraph.find(a) != region.egraph.find(b) {

@@ -87,8 +87,6 @@ pub struct Facts {
     pub values: SmallVec<[Value; 1]>,
     /// How often it was found that more is known, or less.
     pub revisions: u32,
-    /// What the value is at each of the points of the e-graph, if it has any.
-    pub points: Vec<At>,
 }
 
 /// After so many revisions the enclosure of a class is narrowed no more, for a class that is part of its own terms might
@@ -105,23 +103,6 @@ fn settled(old: &Interval, new: Interval, revisions: u32) -> Interval {
     }
 }
 
-/// The value of a term at a point: enclosed, or nothing where it is undefined or not known.
-pub type At = Option<Interval>;
-
-/// Relative distance from which on two numbers are different functions' values, and not one that a rule rounds.
-const APART: f64 = 1e-3;
-
-/// Whether two classes that a rule calls equal have different values at a point. One rule may say of a term that is
-/// undefined there what it could be, `sqrt(x) sqrt(x) = |x|`, and another one something else, `sqrt(x) sqrt(x) = x`: each
-/// holds where the term is defined, but both together make terms equal that always are.
-pub fn contradict(a: &Facts, b: &Facts) -> bool {
-    let apart = |a: &Interval, b: &Interval| {
-        let gap = (a.lo - b.hi).max(b.lo - a.hi);
-        gap > APART * a.lo.abs().max(b.lo.abs())
-    };
-    a.points.iter().zip(&b.points).any(|(a, b)| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| apart(a, b)))
-}
-
 /// What nodes refer to.
 pub struct World<'a> {
     /// The declared ops.
@@ -134,10 +115,8 @@ pub struct World<'a> {
     pub uses: Vec<u32>,
     /// Whether ranges are assumed.
     pub assumes: bool,
-    /// At how many points terms are evaluated.
-    pub points: usize,
-    /// Whether terms that differ at a point were found equal.
-    pub contradicted: bool,
+    /// Whether a term may be undefined where a result is defined all the same.
+    pub partial: bool,
     attrs: FxHashMap<Ident, Attr>,
     types: FxHashMap<Ident, Type>,
 }
@@ -151,8 +130,7 @@ impl<'a> World<'a> {
             leaves: Vec::new(),
             uses,
             assumes,
-            points: 0,
-            contradicted: false,
+            partial: false,
             attrs: FxHashMap::default(),
             types: FxHashMap::default(),
         }
@@ -242,7 +220,6 @@ impl<'a> Analysis<Node> for World<'a> {
             Node::Number(bits, ty) => {
                 let (number, ty) = (f64::from_bits(*bits), world.ty(*ty).unwrap_or(Type::float(Format::F64)));
                 let (exact, values) = (Enclosure::point(number), SmallVec::new());
-                let points = vec![at(exact, &exact); world.points];
                 Data::Term(Facts {
                     ty,
                     exact,
@@ -251,7 +228,6 @@ impl<'a> Analysis<Node> for World<'a> {
                     uniform: Some(number),
                     values,
                     revisions: 0,
-                    points,
                 })
             }
             Node::Value(n) => Data::Term(world.leaves[*n as usize].1.clone()),
@@ -263,7 +239,6 @@ impl<'a> Analysis<Node> for World<'a> {
                 uniform: None,
                 values: SmallVec::new(),
                 revisions: 0,
-                points: vec![None; world.points],
             })),
         }
     }
@@ -274,26 +249,21 @@ impl<'a> Analysis<Node> for World<'a> {
         let exact = next(&a.exact, &b.exact, a.revisions);
         let proven = next(&a.proven, &b.proven, a.revisions);
         let (uniform, real) = (a.uniform.or(b.uniform), a.real && b.real);
-        self.contradicted |= contradict(a, &b);
-        let adds = |a: &[At], b: &[At]| a.iter().zip(b).any(|(a, b)| a.is_none() && b.is_some());
         let merged = DidMerge(
             exact != a.exact
                 || proven != a.proven
                 || real != a.real
                 || uniform != a.uniform
-                || adds(&a.points, &b.points)
                 || !b.values.is_empty(),
             exact != b.exact
                 || proven != b.proven
                 || real != b.real
                 || uniform != b.uniform
-                || adds(&b.points, &a.points)
                 || !a.values.is_empty(),
         );
         a.revisions = a.revisions.max(b.revisions) + u32::from(exact != a.exact || proven != a.proven);
         (a.exact, a.proven, a.real, a.uniform) = (exact, proven, real, uniform);
         a.values.extend(b.values);
-        a.points.iter_mut().zip(b.points).for_each(|(a, b)| *a = a.or(b));
         merged
     }
 }
@@ -314,12 +284,6 @@ pub fn common(a: &Interval, b: &Interval) -> Interval {
 pub fn divides_by_zero<'f>(op: &str, mut exact: impl DoubleEndedIterator<Item = &'f Interval>) -> bool {
     let is_zero = |x: &Interval| x.lo == 0.0 && x.hi == 0.0;
     matches!(op, "ng.div" | "ng.reciprocal") && exact.next_back().is_some_and(is_zero)
-}
-
-/// A value at a point, if it is a number, and one that its range allows.
-pub fn at(value: Interval, range: &Interval) -> At {
-    let known = is_bounded(&value) && !value.may_be_nan && value.lo <= range.hi && range.lo <= value.hi;
-    known.then_some(value)
 }
 
 /// What an op says of its result.
@@ -343,11 +307,5 @@ fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
         name => matches!(name, "broadcast_to" | "reshape" | "unsqueeze"),
     };
     let uniform = if passes { operands.first()?.uniform } else { None };
-    let points = (0..egraph.analysis.points).map(|n| {
-        let ranges: Option<SmallVec<[Range; 4]>> =
-            operands.iter().map(|f| f.points[n].map(Range::both)).collect();
-        at(ngc_dialects::transfer::transfer(&s, &ranges?, &[ty])[0].range.exact, &exact)
-    });
-    let points = points.collect();
-    Some(Facts { ty, exact, proven, real, uniform, values: SmallVec::new(), revisions: 0, points })
+    Some(Facts { ty, exact, proven, real, uniform, values: SmallVec::new(), revisions: 0 })
 }

@@ -17,9 +17,10 @@ use std::sync::Arc;
 
 use egg::{EGraph, Id};
 use ngc_dialects::ng::constant::tensor_to_attr;
+use ngc_ir::op_def::Semantics;
 use ngc_ir::pass::Function;
 use ngc_ir::{Attr, Context, Dense, Op, Type, Value};
-use ngc_numerics::{DType, Interval, Random, Tensor};
+use ngc_numerics::{DType, Interval, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -121,49 +122,48 @@ pub fn solve<'a>(scope: &Scope<'a>, rules: &RuleSet, options: &'a Options) -> So
     let ops = &scope.cut.regions[scope.group.members[0]];
     let outputs: Vec<Value> =
         ops.iter().map(|&op| scope.function.body.result(op, 0)).filter(|&v| scope.cut.is_output(v)).collect();
-    let points = if is_partial(scope, ops, &outputs) { POINTS } else { 0 };
-    let mut region = Region::build(scope, ops, points);
+    let mut region = Region::build(scope, ops);
+    region.egraph.analysis.partial = is_partial(scope, ops, &outputs);
     let begun = Growth { lines: options.proofs, ..Growth::default() };
     let growth = grow(&mut region.egraph, rules, options.limits, begun);
-    if region.egraph.analysis.contradicted {
-        return Solution::default();
-    }
     let (better, open) = region.better(&outputs, ops, &growth, options);
     let mut solution = Solution { better, near: growth.near, open };
     solution.near.sort_by_key(|n| (n.value, n.rule));
     solution
 }
 
-/// Points at which terms are evaluated where some may be undefined.
-const POINTS: usize = 16;
-
-/// Whether a term may be undefined where some element of a result is defined all the same. If it cannot, as in a function
+/// Whether a term may be undefined where some element of a result is defined all the same. If none can, as in most functions
 /// of numbers with one result, every law that holds where its terms are defined may be used.
 fn is_partial(scope: &Scope<'_>, ops: &[Op], outputs: &[Value]) -> bool {
     let body = &scope.function.body;
-    let chooses = |op: &Op| matches!(body.name(*op), "ng.where" | "ng.compare");
-    let scalar = |op: &Op| body.ty(body.result(*op, 0)).as_tensor().is_none();
-    let strict = outputs.len() <= 1 && ops.iter().all(|op| scalar(op) && !chooses(op));
-    let undefined = |op: &Op| scope.group.exact(body.result(*op, 0), scope.ranges).may_be_nan;
-    !strict && ops.iter().any(undefined)
-}
-
-/// A number of a range: of either sign and any magnitude, if the range allows it.
-fn point(random: &mut Random, range: &Interval) -> f64 {
-    let magnitude = 10f64.powf(4.0 * random.unit() - 2.0);
-    let x = if random.chance(50) { magnitude } else { -magnitude };
-    let (lo, hi) = (range.lo, range.hi);
-    if (lo..=hi).contains(&x) {
-        x
-    } else if lo.is_finite() && hi.is_finite() {
-        lo + (hi - lo) * random.unit()
-    } else if lo.is_finite() {
-        lo + magnitude
-    } else if hi.is_finite() {
-        hi - magnitude
-    } else {
-        x
-    }
+    let graph = Graph::new(scope.context, body, scope.ranges);
+    let number = |v: Value| graph.uniform(Term::Value(v));
+    // Whether the result is undefined wherever an operand is.
+    let strict = |op: &Op| {
+        let operands = body.operands(*op);
+        match body.name(*op) {
+            "ng.where" | "ng.select" | "ng.xlogy" => false,
+            // x^0 and 1^y are 1.
+            "ng.pow" => {
+                number(operands[1]).is_some_and(|y| y != 0.0) || number(operands[0]).is_some_and(|x| x != 1.0)
+            }
+            // An infinite leg decides.
+            "ng.hypot" => operands.iter().all(|&v| scope.group.all(v, |v| scope.ranges.is_real(v))),
+            // Truth values and integers are never undefined.
+            _ => body.ty(body.result(*op, 0)).format().is_some(),
+        }
+    };
+    // An element of a result of elementwise ops depends on one element of every term.
+    let pointwise = |op: &Op| {
+        let def = body.op(*op).def;
+        def.is_some_and(|d| d.traits.constant || matches!(d.semantics, Semantics::Elementwise(_)))
+            || body.name(*op) == "ng.convert"
+    };
+    let all = outputs.len() <= 1 && ops.iter().all(|op| pointwise(op) && strict(op));
+    let undefined = |v: Value| scope.group.exact(v, scope.ranges).may_be_nan;
+    !all && ops
+        .iter()
+        .any(|&op| undefined(body.result(op, 0)) || body.operands(op).iter().any(|&v| undefined(v)))
 }
 
 struct Region<'a> {
@@ -176,10 +176,9 @@ struct Region<'a> {
 }
 
 impl<'a> Region<'a> {
-    fn build(scope: &Scope<'a>, ops: &[Op], points: usize) -> Region<'a> {
-        let mut world =
+    fn build(scope: &Scope<'a>, ops: &[Op]) -> Region<'a> {
+        let world =
             World::new(scope.context, &scope.function.body, scope.cut.uses.clone(), scope.proven.is_some());
-        world.points = points;
         let egraph: Egraph<'a> = EGraph::new(world).with_explanations_enabled();
         let mut region =
             Region { scope: *scope, egraph, ids: FxHashMap::default(), first: FxHashMap::default() };
@@ -245,17 +244,8 @@ impl<'a> Region<'a> {
         let ty = self.scope.function.body.ty(value);
         let (exact, proven) = self.exact(value);
         let real = self.scope.group.all(value, |v| self.scope.ranges.is_real(v));
-        let mut random = Random::seeded(&format!("leaf {number}"));
-        let points = (0..self.egraph.analysis.points).map(|_| match uniform {
-            Some(x) => language::at(Interval::point(x), &exact),
-            None => {
-                let x = point(&mut random, &exact);
-                language::at(Interval::point(if ty.format().is_some() { x } else { x.round() }), &exact)
-            }
-        });
-        let points = points.collect();
-        let values = SmallVec::from_elem(value, 1);
-        let facts = Facts { ty, exact, proven, real, uniform, values, revisions: 0, points };
+        let facts =
+            Facts { ty, exact, proven, real, uniform, values: SmallVec::from_elem(value, 1), revisions: 0 };
         self.egraph.analysis.leaves.push((value, facts));
         let id = self.egraph.add_uncanonical(Node::Value(number));
         self.ids.insert(value, id);

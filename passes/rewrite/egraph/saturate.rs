@@ -13,11 +13,11 @@ use ngc_numerics::{Format, Range, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::language::{Data, Egraph, Kind, Node, accumulates, attribute, contradict, divides_by_zero, facts};
+use super::language::{Data, Egraph, Facts, Kind, Node, accumulates, attribute, divides_by_zero, facts};
 use super::proof::spelled;
 use crate::analysis::range::is_bounded;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
-use crate::rewrite::compile::{CompiledRule, RuleSet};
+use crate::rewrite::compile::{CompiledRule, OneSided, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, Env, unify};
 use crate::rewrite::graph::{Term, Terms, elements, is_default, normalized};
 use crate::rewrite::matcher::{ROUNDING, widens};
@@ -310,6 +310,24 @@ fn widest(a: Option<Format>, b: Option<Format>) -> Option<Format> {
     a.into_iter().chain(b).max_by_key(|f| f.precision())
 }
 
+/// Whether both sides are undefined at the same inputs: by the rule, or as all terms are proven to have values. Otherwise
+/// one rule could say of a term that has none what it might be, and another one something else, `sqrt(x) sqrt(x) = |x|` and
+/// `sqrt(x) sqrt(x) = x`, which together make terms equal that always have values.
+fn keeps_domain(egraph: &Egraph<'_>, rule: &CompiledRule, m: &Match) -> bool {
+    let all = |holds: fn(&Facts) -> bool| {
+        m.bindings.iter().all(|(_, bound)| match bound {
+            Bound::Term(Term::Made(n)) => facts(egraph, Id::from(*n as usize)).is_none_or(holds),
+            _ => true,
+        })
+    };
+    let defined = |f: &Facts| !f.exact.may_be_nan;
+    match rule.one_sided {
+        OneSided::Nowhere => true,
+        OneSided::Infinite if all(|f| f.real || is_bounded(&f.exact)) => true,
+        _ => all(defined) && facts(egraph, m.class).is_some_and(defined),
+    }
+}
+
 /// Makes the right side and puts it into the class; whether that was new.
 fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Growth) -> bool {
     let with = Replacement { bindings: &m.bindings, accumulate: m.accumulate };
@@ -330,7 +348,7 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
     if egraph.find(right) == egraph.find(m.class) {
         return false;
     }
-    if facts(egraph, m.class).zip(facts(egraph, right)).is_some_and(|(old, new)| contradict(old, new)) {
+    if egraph.analysis.partial && !keeps_domain(egraph, rule, &m) {
         return false;
     }
     let assumed = egraph.analysis.assumes && {
@@ -377,7 +395,7 @@ impl Classes<'_, '_> {
         }
     }
 
-    fn facts(&self, term: Term) -> Option<&super::language::Facts> {
+    fn facts(&self, term: Term) -> Option<&Facts> {
         match self.data(term)? {
             Data::Term(facts) => Some(facts),
             Data::Attr(_) => None,

@@ -67,6 +67,8 @@ pub enum Points {
     Upward,
     /// Of another one of these kinds for each input: an infinite base meets an exponent of 0.
     Mixed,
+    /// Some undefined.
+    Undefined,
 }
 
 /// Where a variable is held.
@@ -240,6 +242,9 @@ impl Draw<'_> {
                     r.pick(&[(-3.0, 3.0), (0.1, 3.0), (0.0, 1.0), (-1e-3, 1e-3), (-30.0, 30.0), (2.0, 2.0)]);
                 (0..count).map(|_| r.uniform(lo, hi)).collect()
             }
+            Points::Undefined => (0..count)
+                .map(|_| if r.chance(20) { f64::NAN } else { r.pick(&[0.0, 1.0, 0.5, -2.0]) })
+                .collect(),
             Points::Special => {
                 (0..count).map(|_| r.pick(&[0.0, 0.0, 1.0, -1.0, -0.0, 2.0, 0.5, -0.5])).collect()
             }

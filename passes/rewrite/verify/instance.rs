@@ -45,6 +45,8 @@ pub struct Points {
     pub exact: usize,
     /// Within the rounding of computed constants.
     pub rounded: usize,
+    /// Where one of them is undefined and the other is not: with finite inputs, and with infinite ones.
+    pub one_sided: [usize; 2],
 }
 
 /// A function with both sides of a rule, and inputs.
@@ -150,7 +152,10 @@ impl Instance {
             sides.push(plan.emit(&mut b, term, &mut Emitted::default()).ok()?);
         }
         // Of no elements nothing is said.
-        let hull = |t: &Tensor| t.to_f64s().into_iter().map(Enclosure::point).reduce(Enclosure::hull);
+        let hull = |t: &Tensor| {
+            let defined = t.to_f64s().into_iter().filter(|x| !x.is_nan());
+            defined.map(Enclosure::point).reduce(Enclosure::hull)
+        };
         let given = inputs.iter().map(|t| hull(t).unwrap_or(Enclosure::point(0.0))).collect();
         Some(Instance {
             body,
@@ -243,9 +248,15 @@ impl Instance {
         let (a, b) = (reals(left, bits), reals(right, bits));
         let moved: Vec<Vec<Float>> = moved.iter().map(|t| reals(t, bits)).collect();
         let mut points = Points::default();
+        let any = |is: fn(f64) -> bool| self.inputs.iter().any(|t| t.to_f64s().into_iter().any(is));
+        let (undefined, infinite) = (any(f64::is_nan), any(f64::is_infinite));
         for (i, (a, b)) in a.iter().zip(&b).enumerate() {
-            // The left side is undefined here, or has a pole, or an infinite limit that the right side shares.
-            if a.is_nan() || (a.is_infinite() && (a == b || !self.is_limit(context, i, bits))) {
+            if a.is_nan() || undefined {
+                points.one_sided[usize::from(infinite)] += usize::from(a.is_nan() != b.is_nan());
+                continue;
+            }
+            // The left side has a pole here, or an infinite limit that the right side shares.
+            if a.is_infinite() && (a == b || !self.is_limit(context, i, bits)) {
                 continue;
             }
             let difference = Float::with_val(bits, a - b).abs();

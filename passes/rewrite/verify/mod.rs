@@ -106,6 +106,8 @@ pub struct Report {
     pub points: usize,
     /// Of these, points at which they agreed within the rounding of the constants that the rule computes.
     pub rounded: usize,
+    /// Points at which one side is undefined and the other is not: with finite inputs, and with infinite ones.
+    pub one_sided: [usize; 2],
     /// Different combinations of argument types among the instances.
     pub shapes: usize,
     /// For each of [`FORMATS`] values that were held against their error bound, both sides together.
@@ -199,6 +201,7 @@ impl<'a> Check<'a> {
             instances: 0,
             points: 0,
             rounded: 0,
+            one_sided: [0; 2],
             shapes: 0,
             bounded: [0; FORMATS.len()],
             stated: 0,
@@ -298,7 +301,8 @@ impl<'a> Check<'a> {
         }
         let compared = instance.compare(self.context);
         self.report.refuted |= compared.is_err();
-        let Points { exact, rounded } = compared?;
+        let Points { exact, rounded, one_sided } = compared?;
+        (0..2).for_each(|n| self.report.one_sided[n] += one_sided[n]);
         let points = exact + rounded;
         self.report.points += points;
         self.report.rounded += rounded;

@@ -37,6 +37,7 @@ pub fn probes(context: &Context, rule: &Rule) -> Vec<Probe> {
         ("-inf and 0 among the inputs", Points::Masked),
         ("infinities among the inputs", Points::Infinite),
         ("inputs of different such kinds", Points::Mixed),
+        ("undefined inputs", Points::Undefined),
     ] {
         add(at.into(), Aim { points, ..any });
     }
