@@ -78,9 +78,10 @@ pub fn rules_markdown(context: &Context, rules: &RuleSet) -> Vec<(String, String
     let _ = writeln!(
         index,
         "Every rule is checked in the tests and by `--verify-rules`: evaluated on both sides at {BITS} bits, at {points} \
-         points of {instances} instances and on {shapes} shapes at least, which satisfy the conditions; at the edges of the conditions (on the \
-         border, the next number on either side, far from it), on special constants (0, ±1, powers of two, numbers of \
-         elements), on extents of 1, of 2 with ranks that differ, on shapes that differ in several ways and without dimensions, on zeros, tiny, large, equal and -inf inputs; and what \
+         points of {instances} instances and on {shapes} shapes at least, which satisfy the conditions; at the edges of \
+         the conditions (on the border, the next number on either side, far from it), on special constants (0, ±1, \
+         powers of two, numbers of elements), on extents of 1, of 2 with ranks that differ, on shapes that differ in \
+         several ways and without dimensions, on zeros, tiny, large, equal and -inf inputs; and what \
          each side computes in f64, f32, f16 and bf16 must lie within the error bound that the analysis gives. \
          [What the checker says of each condition](rule-conditions.md)."
     );

@@ -188,7 +188,6 @@ impl Terms for Graph<'_> {
         uses.get(v.index()) == Some(&1)
     }
 
-    // Conversions to formats are looked through: a rule speaks of real numbers. One to integers changes the number.
     fn uniform(&self, term: Term) -> Option<f64> {
         let node = self.node(term)?;
         match node.def.short_name() {
@@ -202,8 +201,7 @@ impl Terms for Graph<'_> {
                 }
                 _ => None,
             },
-            "convert" if self.ty(term).format().is_none() => None,
-            "convert" | "broadcast_to" | "reshape" | "unsqueeze" => self.uniform(*node.operands.first()?),
+            op if passes_number(op, self.ty(term)) => self.uniform(*node.operands.first()?),
             _ => None,
         }
     }
@@ -249,6 +247,15 @@ impl Terms for Graph<'_> {
         let real = is_bounded(&range.exact) || keeps_reals(&signature, known);
         self.made.push((made, def, ty, range, real));
         Ok(Term::Made(n))
+    }
+}
+
+/// Whether an op with a result of this type gives the number that all elements of its operand are. A rule speaks of real
+/// numbers, which a conversion to another format does not change; one to integers does.
+pub(super) fn passes_number(op: &str, ty: Type) -> bool {
+    match op {
+        "convert" => ty.format().is_some(),
+        _ => matches!(op, "broadcast_to" | "reshape" | "unsqueeze"),
     }
 }
 

@@ -51,10 +51,14 @@ pub struct Matcher<'g, 'a> {
 
 /// Whether a tensor that stands where a pattern has a number makes the result wider than the other operands do. A rule
 /// does not see that shape, which matters as soon as the elements are added up.
-pub fn widens(args: &[Pattern], operands: &[Type]) -> bool {
+pub fn widens(args: &[Pattern], operands: impl Fn() -> SmallVec<[Type; 4]>) -> bool {
     let is_number = |arg: &Pattern| matches!(arg, Pattern::Number(..) | Pattern::Rounded(..));
+    if !args.iter().any(is_number) {
+        return false;
+    }
+    let operands = operands();
     let shapes = |numbers: bool| {
-        let of = args.iter().zip(operands).filter(move |(arg, _)| is_number(arg) == numbers);
+        let of = args.iter().zip(&operands).filter(move |(arg, _)| is_number(arg) == numbers);
         of.map(|(_, ty)| ty.shape().unwrap_or_default())
     };
     // From the last dimension on: whether some other operand has more than one element there, or a dimension at all.
@@ -62,10 +66,7 @@ pub fn widens(args: &[Pattern], operands: &[Type]) -> bool {
         shapes(false).any(|s| s.len() > n && (one || s[s.len() - 1 - n].known() != Some(1)))
     };
     shapes(false).next().is_some()
-        && shapes(true).any(|s| {
-            let from_last = s.iter().rev().enumerate();
-            from_last.into_iter().any(|(n, d)| !covers(n, d.known() == Some(1)))
-        })
+        && shapes(true).any(|s| s.iter().rev().enumerate().any(|(n, d)| !covers(n, d.known() == Some(1))))
 }
 
 impl Matcher<'_, '_> {
@@ -205,8 +206,7 @@ impl Matcher<'_, '_> {
         if !plain {
             return Vec::new();
         }
-        let types: SmallVec<[Type; 4]> = operands.iter().map(|&t| graph.ty(t)).collect();
-        if widens(&pattern.args, &types) {
+        if widens(&pattern.args, || operands.iter().map(|&t| graph.ty(t)).collect()) {
             return Vec::new();
         }
         let mut found = vec![m];

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::analysis::range::{is_bounded, keeps_reals};
-use crate::rewrite::graph::is_default;
+use crate::rewrite::graph::{is_default, passes_number};
 
 /// A term whose operands are classes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -301,11 +301,6 @@ fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
     let exact = range(|f| f.exact);
     let proven = if egraph.analysis.assumes { range(|f| f.proven) } else { exact };
     let real = is_bounded(&proven) || keeps_reals(&s, operands.iter().map(|f| (f.real, f.proven)));
-    // A rule speaks of real numbers, which a conversion to another format does not change.
-    let passes = match def.short_name() {
-        "convert" => ty.format().is_some(),
-        name => matches!(name, "broadcast_to" | "reshape" | "unsqueeze"),
-    };
-    let uniform = if passes { operands.first()?.uniform } else { None };
+    let uniform = if passes_number(def.short_name(), ty) { operands.first()?.uniform } else { None };
     Some(Facts { ty, exact, proven, real, uniform, values: SmallVec::new(), revisions: 0 })
 }

@@ -7,6 +7,7 @@
 pub mod derive;
 pub mod extract;
 pub mod language;
+mod partial;
 pub mod proof;
 pub mod sampled;
 pub mod saturate;
@@ -17,7 +18,6 @@ use std::sync::Arc;
 
 use egg::{EGraph, Id};
 use ngc_dialects::ng::constant::tensor_to_attr;
-use ngc_ir::op_def::Semantics;
 use ngc_ir::pass::Function;
 use ngc_ir::{Attr, Context, Dense, Op, Type, Value};
 use ngc_numerics::{DType, Interval, Tensor};
@@ -123,47 +123,13 @@ pub fn solve<'a>(scope: &Scope<'a>, rules: &RuleSet, options: &'a Options) -> So
     let outputs: Vec<Value> =
         ops.iter().map(|&op| scope.function.body.result(op, 0)).filter(|&v| scope.cut.is_output(v)).collect();
     let mut region = Region::build(scope, ops);
-    region.egraph.analysis.partial = is_partial(scope, ops, &outputs);
+    region.egraph.analysis.partial = partial::is_partial(scope, ops, &outputs);
     let begun = Growth { lines: options.proofs, ..Growth::default() };
     let growth = grow(&mut region.egraph, rules, options.limits, begun);
     let (better, open) = region.better(&outputs, ops, &growth, options);
     let mut solution = Solution { better, near: growth.near, open };
     solution.near.sort_by_key(|n| (n.value, n.rule));
     solution
-}
-
-/// Whether a term may be undefined where some element of a result is defined all the same. If none can, as in most functions
-/// of numbers with one result, every law that holds where its terms are defined may be used.
-fn is_partial(scope: &Scope<'_>, ops: &[Op], outputs: &[Value]) -> bool {
-    let body = &scope.function.body;
-    let graph = Graph::new(scope.context, body, scope.ranges);
-    let number = |v: Value| graph.uniform(Term::Value(v));
-    // Whether the result is undefined wherever an operand is.
-    let strict = |op: &Op| {
-        let operands = body.operands(*op);
-        match body.name(*op) {
-            "ng.where" | "ng.select" | "ng.xlogy" => false,
-            // x^0 and 1^y are 1.
-            "ng.pow" => {
-                number(operands[1]).is_some_and(|y| y != 0.0) || number(operands[0]).is_some_and(|x| x != 1.0)
-            }
-            // An infinite leg decides.
-            "ng.hypot" => operands.iter().all(|&v| scope.group.all(v, |v| scope.ranges.is_real(v))),
-            // Truth values and integers are never undefined.
-            _ => body.ty(body.result(*op, 0)).format().is_some(),
-        }
-    };
-    // An element of a result of elementwise ops depends on one element of every term.
-    let pointwise = |op: &Op| {
-        let def = body.op(*op).def;
-        def.is_some_and(|d| d.traits.constant || matches!(d.semantics, Semantics::Elementwise(_)))
-            || body.name(*op) == "ng.convert"
-    };
-    let all = outputs.len() <= 1 && ops.iter().all(|op| pointwise(op) && strict(op));
-    let undefined = |v: Value| scope.group.exact(v, scope.ranges).may_be_nan;
-    !all && ops
-        .iter()
-        .any(|&op| undefined(body.result(op, 0)) || body.operands(op).iter().any(|&v| undefined(v)))
 }
 
 struct Region<'a> {

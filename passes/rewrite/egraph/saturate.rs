@@ -14,10 +14,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::language::{Data, Egraph, Facts, Kind, Node, accumulates, attribute, divides_by_zero, facts};
+use super::partial::keeps_domain;
 use super::proof::spelled;
 use crate::analysis::range::is_bounded;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
-use crate::rewrite::compile::{CompiledRule, OneSided, RuleSet};
+use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, Env, unify};
 use crate::rewrite::graph::{Term, Terms, elements, is_default, normalized};
 use crate::rewrite::matcher::{ROUNDING, widens};
@@ -256,9 +257,8 @@ fn op(
         if !attributes(egraph, wanted, def, leaves, &mut partial.0) {
             continue;
         }
-        let types: SmallVec<[Type; 4]> =
-            operands.iter().filter_map(|&id| facts(egraph, id).map(|f| f.ty)).collect();
-        if widens(&wanted.args, &types) {
+        let types = || operands.iter().filter_map(|&id| facts(egraph, id).map(|f| f.ty)).collect();
+        if widens(&wanted.args, types) {
             continue;
         }
         partial.1 = widest(partial.1, accumulates(egraph, node));
@@ -310,24 +310,6 @@ fn widest(a: Option<Format>, b: Option<Format>) -> Option<Format> {
     a.into_iter().chain(b).max_by_key(|f| f.precision())
 }
 
-/// Whether both sides are undefined at the same inputs: by the rule, or as all terms are proven to have values. Otherwise
-/// one rule could say of a term that has none what it might be, and another one something else, `sqrt(x) sqrt(x) = |x|` and
-/// `sqrt(x) sqrt(x) = x`, which together make terms equal that always have values.
-fn keeps_domain(egraph: &Egraph<'_>, rule: &CompiledRule, m: &Match) -> bool {
-    let all = |holds: fn(&Facts) -> bool| {
-        m.bindings.iter().all(|(_, bound)| match bound {
-            Bound::Term(Term::Made(n)) => facts(egraph, Id::from(*n as usize)).is_none_or(holds),
-            _ => true,
-        })
-    };
-    let defined = |f: &Facts| !f.exact.may_be_nan;
-    match rule.one_sided {
-        OneSided::Nowhere => true,
-        OneSided::Infinite if all(|f| f.real || is_bounded(&f.exact)) => true,
-        _ => all(defined) && facts(egraph, m.class).is_some_and(defined),
-    }
-}
-
 /// Makes the right side and puts it into the class; whether that was new.
 fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Growth) -> bool {
     let with = Replacement { bindings: &m.bindings, accumulate: m.accumulate };
@@ -348,7 +330,7 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
     if egraph.find(right) == egraph.find(m.class) {
         return false;
     }
-    if egraph.analysis.partial && !keeps_domain(egraph, rule, &m) {
+    if egraph.analysis.partial && !keeps_domain(egraph, rule, m.class, &m.bindings) {
         return false;
     }
     let assumed = egraph.analysis.assumes && {
