@@ -208,14 +208,20 @@ impl Draw<'_> {
 
     /// Elements at an edge: the first one on it, the rest beyond or some on it too.
     fn held(&mut self, held: Held, format: Format, count: usize) -> Vec<f64> {
+        // Beside an infinity lie large numbers: the exponential of the greatest one overflows the evaluator itself.
+        let at = |c: f64, n: i32| match step(format, c, n) {
+            x if c.is_infinite() && x.is_finite() => x.clamp(-1e4, 1e4),
+            x => x,
+        };
+        let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
         let (lo, hi, ends) = match held {
             Held::Above(c, n, reach) => {
-                let lo = step(format, c, n);
-                (lo, lo + reach, vec![lo])
+                let lo = at(c, n);
+                (finite(lo), finite(lo) + reach, vec![lo])
             }
             Held::Below(c, n, reach) => {
-                let hi = step(format, c, n);
-                (hi - reach, hi, vec![hi])
+                let hi = at(c, n);
+                (finite(hi) - reach, finite(hi), vec![hi])
             }
             Held::Within(c, n) => {
                 let c = step(format, c, n).abs();
