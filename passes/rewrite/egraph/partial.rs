@@ -1,64 +1,113 @@
 //! Terms that may be undefined where a result is defined all the same, and the rules that may be used beside them.
 
 use egg::Id;
-use ngc_ir::op_def::Semantics;
-use ngc_ir::{Op, Value};
+use ngc_ir::op_def::{Semantics, Signature};
+use ngc_ir::{Op, Type, Value};
+use ngc_numerics::Enclosure;
+use ngc_numerics::figures::Range;
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::Scope;
-use super::language::{Egraph, Facts, facts};
-use crate::analysis::range::is_bounded;
+use super::saturate::{Classes, term};
+use crate::analysis::range::{Ranges, transfer};
 use crate::rewrite::compile::{CompiledRule, OneSided};
 use crate::rewrite::conditions::{Bindings, Bound};
-use crate::rewrite::graph::{Graph, Term, Terms};
+use crate::rewrite::graph::{Term, Terms};
 
 /// Whether a term may be undefined where some element of a result is defined all the same. If none can, as in most functions
 /// of numbers with one result, every law that holds where its terms are defined may be used.
 pub fn is_partial(scope: &Scope<'_>, ops: &[Op], outputs: &[Value]) -> bool {
     let body = &scope.function.body;
-    let graph = Graph::new(scope.context, body, scope.ranges);
-    let number = |v: Value| graph.uniform(Term::Value(v));
-    // Whether the result is undefined wherever an operand is.
-    let strict = |op: &Op| {
-        let operands = body.operands(*op);
-        match body.name(*op) {
-            "ng.where" | "ng.select" | "ng.xlogy" => false,
-            // x^0 and 1^y are 1.
-            "ng.pow" => {
-                number(operands[1]).is_some_and(|y| y != 0.0) || number(operands[0]).is_some_and(|x| x != 1.0)
-            }
-            // An infinite leg decides.
-            "ng.hypot" => operands.iter().all(|&v| scope.group.all(v, |v| scope.ranges.is_real(v))),
-            // Truth values and integers are never undefined.
-            _ => body.ty(body.result(*op, 0)).format().is_some(),
-        }
-    };
+    let ranges = scope.proven.unwrap_or(scope.ranges);
+    let undefined = |v: &Value| scope.group.exact(*v, ranges).may_be_nan;
+    let within: FxHashSet<Value> = ops.iter().map(|&op| body.result(op, 0)).collect();
+    let outside = ops.iter().flat_map(|&op| body.operands(op).iter().copied()).filter(|v| !within.contains(v));
+    let made = ops.iter().filter(|&&op| !is_total(scope, ranges, op)).map(|&op| body.result(op, 0));
+    let open: FxHashSet<Value> = outside.chain(made).filter(undefined).collect();
+    if open.is_empty() {
+        return false;
+    }
     // An element of a result of elementwise ops depends on one element of every term.
     let pointwise = |op: &Op| {
         let def = body.op(*op).def;
         def.is_some_and(|d| d.traits.constant || matches!(d.semantics, Semantics::Elementwise(_)))
             || body.name(*op) == "ng.convert"
     };
-    let all = outputs.len() <= 1 && ops.iter().all(|op| pointwise(op) && strict(op));
-    let undefined = |v: Value| scope.group.exact(v, scope.ranges).may_be_nan;
-    !all && ops
-        .iter()
-        .any(|&op| undefined(body.result(op, 0)) || body.operands(op).iter().any(|&v| undefined(v)))
+    if !ops.iter().all(pointwise) {
+        return true;
+    }
+    // Every result must pass on that a term is undefined.
+    outputs.iter().any(|&output| {
+        let passing = passing(scope, ranges, ops, output);
+        open.iter().any(|v| !passing.contains(v))
+    })
 }
 
-/// Whether both sides of a match are undefined at the same inputs: by the rule, or as all terms are proven to have values. Otherwise
+/// The terms with which a result is undefined.
+fn passing(scope: &Scope<'_>, ranges: &Ranges, ops: &[Op], output: Value) -> FxHashSet<Value> {
+    let body = &scope.function.body;
+    let mut found = FxHashSet::from_iter([output]);
+    for &op in ops.iter().rev() {
+        if !found.contains(&body.result(op, 0)) {
+            continue;
+        }
+        let operands = body.operands(op).iter().enumerate();
+        found.extend(operands.filter(|&(n, _)| is_strict(scope, ranges, op, n)).map(|(_, &v)| v));
+    }
+    found
+}
+
+/// Whether an op has a result wherever its operands have values.
+fn is_total(scope: &Scope<'_>, ranges: &Ranges, op: Op) -> bool {
+    let body = &scope.function.body;
+    let data = body.op(op);
+    let Some(def) = data.def else { return false };
+    let types: SmallVec<[Type; 4]> = body.operands(op).iter().map(|&v| body.ty(v)).collect();
+    let defined = |v: &Value| {
+        let exact = scope.group.exact(*v, ranges);
+        Enclosure { may_be_nan: exact.is_undefined(), ..exact }
+    };
+    let operands: SmallVec<[Range; 4]> = body.operands(op).iter().map(|v| Range::both(defined(v))).collect();
+    let signature = Signature { def, operands: &types, attrs: &data.attrs };
+    !transfer(&signature, &operands, body.ty(body.result(op, 0))).exact.may_be_nan
+}
+
+/// Whether the result of an op is undefined wherever its n-th operand is.
+fn is_strict(scope: &Scope<'_>, ranges: &Ranges, op: Op, n: usize) -> bool {
+    let body = &scope.function.body;
+    let operands = body.operands(op);
+    let never = |v: Value, x: f64| !scope.group.exact(v, ranges).contains(&x);
+    match body.name(op) {
+        "ng.where" | "ng.select" | "ng.xlogy" => false,
+        // x^0 and 1^y are 1.
+        "ng.pow" => never(operands[1 - n], if n == 0 { 0.0 } else { 1.0 }),
+        // An infinite leg decides.
+        "ng.hypot" => scope.group.all(operands[1 - n], |v| ranges.is_real(v)),
+        // Truth values and integers are never undefined.
+        _ => body.ty(body.result(op, 0)).format().is_some(),
+    }
+}
+
+/// Whether both sides of a match are undefined at the same inputs: by the rule, or as all terms are known to have values. Otherwise
 /// one rule could say of a term that has none what it might be, and another one something else, `sqrt(x) sqrt(x) = |x|` and
 /// `sqrt(x) sqrt(x) = x`, which together make terms equal that always have values.
-pub fn keeps_domain(egraph: &Egraph<'_>, rule: &CompiledRule, class: Id, bindings: &Bindings) -> bool {
-    let all = |holds: fn(&Facts) -> bool| {
+pub fn keeps_domain(
+    terms: &Classes<'_, '_>,
+    rule: &CompiledRule,
+    class: Id,
+    bindings: &Bindings,
+) -> bool {
+    let all = |holds: &dyn Fn(Term) -> bool| {
         bindings.iter().all(|(_, bound)| match bound {
-            Bound::Term(Term::Made(n)) => facts(egraph, Id::from(*n as usize)).is_none_or(holds),
+            Bound::Term(term @ Term::Made(_)) => holds(*term),
             _ => true,
         })
     };
-    let defined = |f: &Facts| !f.exact.may_be_nan;
+    let defined = |t: Term| !terms.range(t).exact.may_be_nan;
     match rule.one_sided {
         OneSided::Nowhere => true,
-        OneSided::Infinite if all(|f| f.real || is_bounded(&f.exact)) => true,
-        _ => all(defined) && facts(egraph, class).is_some_and(defined),
+        OneSided::Infinite if all(&|t| terms.is_real(t)) => true,
+        _ => all(&defined) && defined(term(class)),
     }
 }

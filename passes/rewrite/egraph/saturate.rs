@@ -330,13 +330,15 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
     if egraph.find(right) == egraph.find(m.class) {
         return false;
     }
-    if egraph.analysis.partial && !keeps_domain(egraph, rule, m.class, &m.bindings) {
+    let partial = egraph.analysis.partial;
+    let kept = |terms: &Classes<'_, '_>| !partial || keeps_domain(terms, rule, m.class, &m.bindings);
+    if !kept(&Classes { egraph, proven: false }) {
         return false;
     }
     let assumed = egraph.analysis.assumes && {
         let proven = Classes { egraph: &mut *egraph, proven: true };
         let env = Env::new(&proven, &m.bindings);
-        !rule.rule.conditions.iter().all(|c| env.holds(c))
+        !kept(&proven) || !rule.rule.conditions.iter().all(|c| env.holds(c))
     };
     let left = m.left.add(egraph);
     let reason = format!("{}", growth.applied.len());
@@ -357,7 +359,8 @@ fn apply(egraph: &mut Egraph<'_>, rule: &CompiledRule, m: Match, growth: &mut Gr
     egraph.union_trusted(left, right, reason)
 }
 
-fn term(id: Id) -> Term {
+/// A class as a term.
+pub fn term(id: Id) -> Term {
     Term::Made(usize::from(id) as u32)
 }
 

@@ -229,6 +229,12 @@ impl Instance {
         outcome
     }
 
+    /// See [`Points::one_sided`], with as many bits as there are: with few of them `1 - sigmoid(1e4)` is 0 and has no logarithm.
+    pub fn one_sided(&self, context: &Context) -> [usize; 2] {
+        let most = MORE_BITS.last().map(|&bits| self.compare_at(context, bits));
+        most.and_then(Result::ok).unwrap_or_default().one_sided
+    }
+
     fn compare_at(&self, context: &Context, bits: u32) -> Result<Points, String> {
         let right = self.right.ok_or("the rule was not applied")?;
         // With the exact numbers in place of their roundings the sides are equal; what the roundings do is bounded.
@@ -255,8 +261,9 @@ impl Instance {
                 points.one_sided[usize::from(infinite)] += usize::from(a.is_nan() != b.is_nan());
                 continue;
             }
-            // The left side has a pole here, or an infinite limit that the right side shares.
+            // An infinite limit that the right side shares; or the left side has a pole here, and no value.
             if a.is_infinite() && (a == b || !self.is_limit(context, i, bits)) {
+                points.one_sided[usize::from(infinite)] += usize::from(b.is_finite());
                 continue;
             }
             let difference = Float::with_val(bits, a - b).abs();

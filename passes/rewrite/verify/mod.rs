@@ -301,7 +301,10 @@ impl<'a> Check<'a> {
         }
         let compared = instance.compare(self.context);
         self.report.refuted |= compared.is_err();
-        let Points { exact, rounded, one_sided } = compared?;
+        let Points { exact, rounded, mut one_sided } = compared?;
+        if (0..2).any(|n| one_sided[n] > 0 && self.report.one_sided[n] == 0) {
+            one_sided = instance.one_sided(self.context);
+        }
         (0..2).for_each(|n| self.report.one_sided[n] += one_sided[n]);
         let points = exact + rounded;
         self.report.points += points;
