@@ -23,10 +23,10 @@ use super::rule::{Label, Pattern};
 use super::terms;
 use crate::analysis::calibrate::{Samples, Seen};
 use crate::analysis::range::Ranges;
-use crate::transform::erase_dead;
+use crate::transform::{erase_dead, simplify_body};
 
 /// Rounds after which a search by equality saturation ends, changed or not.
-const MAX_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 16;
 
 /// As [`MAX_ROUNDS`], of the searches that go from spelling to spelling: each round betters something, so they end.
 const MOST_ROUNDS: usize = 64;
@@ -77,43 +77,54 @@ pub fn stabilize(
     let mut state = start.clone();
     let local = matches!(options.search, Search::Greedy | Search::Beam);
     let rounds = if local { MOST_ROUNDS } else { MAX_ROUNDS };
-    let mut idle = 0;
-    if !region::observed(&function.body, &ranges).is_empty() {
-        // What is recognised together with the question is cured first, for what is asked about stays as it is.
-        let guards = rules.filter(|c| asks(&c.rule.left));
-        let asked = (0, options.egraph.proofs);
-        let replaced = directed(context, function, &guards, |_| true, asked, (&mut ranges, &mut report));
-        note(&mut state, function, &replaced, &mut report);
-    }
+    let guards = LazyCell::new(|| rules.filter(|c| asks(&c.rule.left)));
     let cures = LazyCell::new(|| cures(rules));
-    for round in 0..rounds {
+    // Rounds since something was replaced.
+    let mut idle = 0;
+    for number in 0..rounds {
+        let (proofs, mut changed) = ((number, options.egraph.proofs), false);
+        let mut stays = region::observed(&function.body, &ranges);
+        if idle == 0 && !stays.is_empty() {
+            // What is recognised together with the question is cured first, for what is asked about stays as it is.
+            let replaced = directed(context, function, &guards, |_| true, proofs, (&mut ranges, &mut report));
+            note(&mut state, function, &replaced, &mut report);
+            changed = !replaced.is_empty();
+            stays = region::observed(&function.body, &ranges);
+        }
         let mut replaced = Vec::new();
-        let open = match options.search {
+        // What one cut tears apart the next may not.
+        let round = Round { number, ranges: &ranges, stays: &stays, shifted: idle % 2 == 1 };
+        let found = match options.search {
             Search::Directed => None,
-            _ => {
-                let (known, out) = ((&ranges, round), (&mut report, &mut replaced));
-                Some(search(context, function, rules, options, known, out))
-            }
+            _ => Some(search(context, function, rules, options, &round, (&mut report, &mut replaced))),
         };
-        if !replaced.is_empty() {
-            ranges = Ranges::compute(function, context);
-        } else {
+        let searched = !replaced.is_empty();
+        if !searched {
             // Where bounds do not decide, the direction in which a rule is written does.
-            let stays = region::observed(&function.body, &ranges);
             let stays: FxHashSet<Value> = stays.iter().flat_map(|&op| function.body.results(op)).collect();
-            let at = |v: Value| !stays.contains(&v) && open.as_ref().is_none_or(|open| open.contains(&v));
+            let open = |v: &Value| found.as_ref().is_none_or(|found| found.open.contains(v));
             let missed = std::mem::take(&mut report.missed);
-            let rules = if open.is_some() { &cures } else { rules };
-            let asked = (round, options.egraph.proofs);
-            replaced = directed(context, function, rules, at, asked, (&mut ranges, &mut report));
-            if open.is_some() {
+            let rules = if found.is_some() { &cures } else { rules };
+            let at = |v: Value| !stays.contains(&v) && open(&v);
+            replaced = directed(context, function, rules, at, proofs, (&mut ranges, &mut report));
+            if found.is_some() {
                 report.missed = missed;
             }
         }
         note(&mut state, function, &replaced, &mut report);
-        idle = if replaced.is_empty() { idle + 1 } else { 0 };
-        // What one cut tears apart the next may not.
-        if idle > usize::from(local) {
+        changed |= !replaced.is_empty();
+        if changed {
+            idle = 0;
+            // A second run sees the function as it is when all is simplified.
+            let simplified = simplify_body(context, &mut function.body);
+            state = state.map(|state| if simplified { Arc::new(Snapshot::of(function)) } else { state });
+            if searched || simplified {
+                ranges = Ranges::compute(function, context);
+            }
+            continue;
+        }
+        idle += 1;
+        if idle >= found.map_or(1, |found| found.cuts) {
             break;
         }
     }
@@ -165,15 +176,34 @@ impl Found<'_> {
     }
 }
 
-/// One round; returns the values of which bounds say nothing.
+/// What a round begins with.
+struct Round<'r> {
+    number: usize,
+    ranges: &'r Ranges,
+    /// Ops that stay as they are.
+    stays: &'r FxHashSet<Op>,
+    /// Whether the body is cut elsewhere.
+    shifted: bool,
+}
+
+/// What a round says of what it did not replace.
+struct Looked {
+    /// Values of which bounds say nothing.
+    open: FxHashSet<Value>,
+    /// Cuts after which all was looked at.
+    cuts: usize,
+}
+
+/// One round.
 fn search(
     context: &Context,
     function: &mut Function,
     rules: &RuleSet,
     options: &Options<'_>,
-    (proven, round): (&Ranges, usize),
+    round: &Round<'_>,
     (report, replaced): (&mut Report, &mut Vec<Replaced>),
-) -> FxHashSet<Value> {
+) -> Looked {
+    let proven = round.ranges;
     let stated = function.attrs.get("arg_attrs");
     // Regions that are alike are searched once by equality saturation, whose bounds then hold for all; the others look
     // at terms of the body itself.
@@ -185,7 +215,7 @@ fn search(
         .map(|samples| Ranges::assuming(&function.body, stated, &function.resources, &samples.ranges()));
     let ranges = assumed.as_ref().unwrap_or(proven);
     let proven = assumed.is_some().then_some(proven);
-    let cut = Cut::new(function, ranges, options.egraph.region, round);
+    let cut = Cut::new(function, ranges, round.stays, options.egraph.region, round.shifted);
     let tasks: Vec<(&Group, usize)> = cut
         .groups
         .iter()
@@ -221,7 +251,7 @@ fn search(
     found.sort_by_key(|f| f.region);
     report.missed.clear();
     let names = if options.egraph.proofs { proof::names(&function.body) } else { FxHashMap::default() };
-    let title = (function.name().to_string(), round + 1);
+    let title = (function.name().to_string(), round.number + 1);
     let mut rewriter = Rewriter::new(context, &mut function.body);
     let mut dead: Vec<Op> = Vec::new();
     // What earlier regions replaced, for plans speak of the body as it was.
@@ -253,7 +283,8 @@ fn search(
     for &op in dead.iter().rev() {
         report.erased += rewriter.erase_if_dead(op);
     }
-    found.iter().flat_map(|f| f.solution.open.iter().map(|&v| f.rename(v))).collect()
+    let open = found.iter().flat_map(|f| f.solution.open.iter().map(|&v| f.rename(v))).collect();
+    Looked { open, cuts: cut.regions.len().clamp(1, 2) }
 }
 
 /// Reports the near matches of a region, but at most one of a rule at a place.

@@ -95,9 +95,15 @@ pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
 const LONGEST: usize = 512;
 
 impl Cut {
-    /// Cuts the entry block into runs of about `size` ops. Odd rounds cut elsewhere, so that what one cut tears apart
-    /// another does not.
-    pub fn new(function: &Function, ranges: &Ranges, size: usize, round: usize) -> Cut {
+    /// Cuts the entry block into runs of about `size` ops; `shifted` by half a run, so that what one cut tears apart another
+    /// does not. The ops that stay as they are belong to none.
+    pub fn new(
+        function: &Function,
+        ranges: &Ranges,
+        stays: &FxHashSet<Op>,
+        size: usize,
+        shifted: bool,
+    ) -> Cut {
         let body = &function.body;
         let count = body.num_values();
         let mut cut = Cut {
@@ -111,7 +117,6 @@ impl Cut {
             highest: 1,
         };
         let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
-        let observed = observed(body, ranges);
         let mut eligible = Vec::new();
         for (place, &op) in ops.iter().enumerate() {
             let constant = body.op(op).def.is_some_and(|d| d.traits.constant);
@@ -123,11 +128,11 @@ impl Cut {
                 cut.heights[v.index()] = height;
             }
             let pure = body.op(op).def.is_some_and(|d| d.traits.pure);
-            if body.num_results(op) == 1 && pure && !observed.contains(&op) {
+            if body.num_results(op) == 1 && pure && !stays.contains(&op) {
                 eligible.push(op);
             }
         }
-        cut.regions = runs(body, &eligible, size.max(2), round);
+        cut.regions = runs(body, &eligible, size.max(2), shifted);
         for (number, region) in cut.regions.iter().enumerate() {
             for &op in region {
                 cut.home[body.result(op, 0).index()] = number as u32;
@@ -246,15 +251,19 @@ fn is_tensor(attrs: &AttrDict) -> bool {
 }
 
 /// Runs of about `size` ops; where ops repeat, a whole number of periods.
-fn runs(body: &Body, ops: &[Op], size: usize, round: usize) -> Vec<Vec<Op>> {
-    let marks: Vec<u64> = ops.iter().map(|&op| mark(body, op)).collect();
+fn runs(body: &Body, ops: &[Op], size: usize, shifted: bool) -> Vec<Vec<Op>> {
     let mut out: Vec<Vec<Op>> = Vec::new();
+    if ops.len() <= size {
+        out.extend((!ops.is_empty()).then(|| ops.to_vec()));
+        return out;
+    }
+    let marks: Vec<u64> = ops.iter().map(|&op| mark(body, op)).collect();
     let mut from = 0;
     let cut = |out: &mut Vec<Vec<Op>>, from: usize, to: usize, size: usize| {
         out.extend(ops[from..to].chunks(size).map(<[Op]>::to_vec));
     };
-    // Odd rounds begin with half a run.
-    let shift = |length: usize| if round.is_multiple_of(2) { 0 } else { length / 2 };
+    // A shifted cut begins with half a run.
+    let shift = |length: usize| if shifted { length / 2 } else { 0 };
     while from < ops.len() {
         // What repeats in less than one run gains nothing.
         let found = repetition(&marks[from..]).filter(|(.., length)| *length > size);

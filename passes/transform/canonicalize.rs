@@ -3,7 +3,7 @@
 use ngc_ir::dominance::definition_order;
 use ngc_ir::op_def::{Fold, OpDef};
 use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, StatisticDef};
-use ngc_ir::{AttrDict, Body, Diagnostics, Op, OpState, Signature, Value};
+use ngc_ir::{AttrDict, Body, Context, Diagnostics, Op, OpState, Signature, Value};
 
 use super::{Replacements, can_replace, constant, constants, erase_dead, simplified};
 
@@ -52,29 +52,41 @@ impl Pass for Canonicalize {
         function: &mut Function,
         cx: &mut PassContext<'_>,
     ) -> Result<Changed, Diagnostics> {
-        let body = &mut function.body;
-        let mut sweep = Sweep { constant: cx.context.op("ng.constant"), folded: 0, swapped: 0 };
-        for _ in 0..cx.options.int("max-iterations") {
-            if !sweep.run(body) {
-                break;
-            }
-        }
-        let erased = erase_dead(body);
+        let sweep = Sweep::run_to_end(cx.context, &mut function.body, cx.options.int("max-iterations"));
         cx.count("folded", sweep.folded);
         cx.count("swapped", sweep.swapped);
-        cx.count("erased", erased);
-        Ok((sweep.folded + sweep.swapped + erased > 0).into())
+        cx.count("erased", sweep.erased);
+        Ok(sweep.changed().into())
     }
 }
 
-struct Sweep {
+/// What was done to a body.
+pub(super) struct Sweep {
     /// Declaration of the op that holds folded constants.
     constant: Option<&'static OpDef>,
     folded: usize,
     swapped: usize,
+    erased: usize,
 }
 
 impl Sweep {
+    /// Sweeps until nothing changes, or as often as may be.
+    pub(super) fn run_to_end(context: &Context, body: &mut Body, most: i64) -> Sweep {
+        let mut sweep = Sweep { constant: context.op("ng.constant"), folded: 0, swapped: 0, erased: 0 };
+        for _ in 0..most {
+            if !sweep.run(body) {
+                break;
+            }
+        }
+        sweep.erased = erase_dead(body);
+        sweep
+    }
+
+    /// Whether anything changed.
+    pub(super) fn changed(&self) -> bool {
+        self.folded + self.swapped + self.erased > 0
+    }
+
     /// One sweep from definitions to uses. Whether anything changed.
     fn run(&mut self, body: &mut Body) -> bool {
         let before = self.folded + self.swapped;

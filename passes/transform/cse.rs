@@ -45,7 +45,24 @@ impl Pass for Cse {
         function: &mut Function,
         cx: &mut PassContext<'_>,
     ) -> Result<Changed, Diagnostics> {
-        let body = &mut function.body;
+        let merged = Merged::of(&mut function.body);
+        cx.count("merged", merged.merged);
+        cx.count("simplified", merged.simplified);
+        cx.count("erased", merged.erased);
+        Ok(merged.changed().into())
+    }
+}
+
+/// What was done to a body.
+pub(super) struct Merged {
+    merged: usize,
+    simplified: usize,
+    erased: usize,
+}
+
+impl Merged {
+    /// Merges equal ops.
+    pub(super) fn of(body: &mut Body) -> Merged {
         let mut erased = erase_dead(body);
         let root = body.root();
         let mut merger = Merger {
@@ -60,10 +77,12 @@ impl Pass for Cse {
         if simplified > 0 {
             erased += erase_dead(body);
         }
-        cx.count("merged", merged);
-        cx.count("simplified", simplified);
-        cx.count("erased", erased);
-        Ok((merged + simplified + erased > 0).into())
+        Merged { merged, simplified, erased }
+    }
+
+    /// Whether anything changed.
+    pub(super) fn changed(&self) -> bool {
+        self.merged + self.simplified + self.erased > 0
     }
 }
 

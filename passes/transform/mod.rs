@@ -8,7 +8,7 @@ pub mod infer_shapes;
 pub mod inline;
 pub mod symbol_dce;
 
-use ngc_ir::{Attr, Body, Module, Op, Value};
+use ngc_ir::{Attr, Body, Context, Module, Op, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -85,6 +85,20 @@ pub(crate) fn erase_dead(body: &mut Body) -> usize {
         }
     }
     erased
+}
+
+/// What `canonicalize` and `cse` do, until neither changes anything. Whether one of them did.
+pub(crate) fn simplify_body(context: &Context, body: &mut Body) -> bool {
+    // Each of them makes the body smaller or moves constants to the right.
+    const MOST: usize = 10;
+    let mut once = || {
+        let canonical = canonicalize::Sweep::run_to_end(context, body, MOST as i64).changed();
+        cse::Merged::of(body).changed() || canonical
+    };
+    once() && {
+        let _ = (1..MOST).take_while(|_| once()).count();
+        true
+    }
 }
 
 fn each_use(body: &Body, op: Op, mut f: impl FnMut(Value)) {

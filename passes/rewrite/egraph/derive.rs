@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use ngc_ir::pass::Function;
 use ngc_ir::{AttrDict, Body, Context, Diagnostics, Loc, Op, Sources, Value};
+use rustc_hash::FxHashSet;
 
 use super::saturate::{Limits, saturate};
 use super::{Region, Scope, proof};
@@ -45,7 +46,7 @@ pub fn derive(context: &Context, body: &Body, left: Value, right: Value) -> Opti
         resources: Default::default(),
     };
     let ranges = Ranges::default();
-    let cut = Cut::new(&function, &ranges, ops.len() + 2, 0);
+    let cut = Cut::new(&function, &ranges, &FxHashSet::default(), ops.len() + 2, false);
     let scope = Scope {
         context,
         function: &function,
