@@ -133,7 +133,8 @@ impl Errors {
 
     /// The absolute bound in units in the last place of the greatest value.
     pub fn ulps(&self, value: Value, format: Format) -> f64 {
-        let greatest = magnitude(&self.range(value).exact).min(format.max_finite());
+        let defined = Interval { may_be_nan: false, ..self.range(value).exact };
+        let greatest = magnitude(&defined).min(format.max_finite());
         div(self.absolute(value), format.ulp(greatest))
     }
 

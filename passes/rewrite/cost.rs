@@ -65,7 +65,9 @@ pub fn key(format: Option<Format>, flow: &Flow, value: Value, exact: &Interval, 
     let inside = |x: &Interval| !x.may_be_nan && x.lo >= -max && x.hi <= max;
     let non_finite = !inside(&computed) || error.is_nan();
     let least = mignitude(exact);
-    let floor = if least > 0.0 { 0.0 } else { format.unit_roundoff().sqrt() * magnitude(exact).min(max) };
+    // Where it is undefined nothing is promised.
+    let greatest = magnitude(&Interval { may_be_nan: false, ..*exact });
+    let floor = if least > 0.0 { 0.0 } else { format.unit_roundoff().sqrt() * greatest.min(max) };
     let floor = least.max(floor).max(format.min_normal());
     let relative = flow.relative(value).from(floor).min(error / floor);
     Key { non_finite, relative: if error == 0.0 { 0.0 } else { relative }, absolute: error, additive }

@@ -22,6 +22,9 @@ use crate::analysis::range::Ranges;
 /// Rounds after which the search ends, changed or not.
 const MAX_ROUNDS: usize = 4;
 
+/// Ops that rules may add, for one whose right side holds its left side would add them for ever.
+const MOST_OPS: usize = 100_000;
+
 /// Applies rules in the direction in which they are written, at the values that `at` names. What was not proven takes the
 /// place of what the report says was missed. `ranges` are those of the function, before and after.
 pub fn directed(
@@ -33,6 +36,7 @@ pub fn directed(
     (ranges, report): (&mut Ranges, &mut Report),
 ) -> Vec<Replaced> {
     let mut replaced = Vec::new();
+    let most = function.body.num_ops() + MOST_OPS;
     for _ in 0..MAX_ROUNDS {
         let before = replaced.len();
         let mut missed: BTreeMap<(usize, String), Step> = BTreeMap::new();
@@ -42,12 +46,16 @@ pub fn directed(
         let mut rewriter = Rewriter::new(context, &mut function.body);
         let mut ops = rewriter.body().walk().into_iter().rev();
         // One graph serves until the body changes.
-        while let Some((op, found)) = {
-            let mut graph = Graph::new(context, rewriter.body(), ranges);
-            ops.by_ref()
-                .filter(|&op| rewriter.body().num_results(op) == 1 && at(rewriter.body().result(op, 0)))
-                .find_map(|op| search(&mut graph, &rewriter, rules, op, &mut missed).map(|found| (op, found)))
-        } {
+        while rewriter.body().num_ops() < most
+            && let Some((op, found)) = {
+                let mut graph = Graph::new(context, rewriter.body(), ranges);
+                ops.by_ref()
+                    .filter(|&op| rewriter.body().num_results(op) == 1 && at(rewriter.body().result(op, 0)))
+                    .find_map(|op| {
+                        search(&mut graph, &rewriter, rules, op, &mut missed).map(|found| (op, found))
+                    })
+            }
+        {
             let old = rewriter.body().result(op, 0);
             match replace(&mut rewriter, ranges, op, &found) {
                 Ok((new, erased)) => {

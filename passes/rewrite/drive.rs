@@ -156,9 +156,9 @@ fn asks(pattern: &Pattern) -> bool {
     pattern.root().is_some_and(|op| op.op.as_str() == "ng.is_nan" || op.args.iter().any(asks))
 }
 
-/// The rules that say which side is the cure, and not only how a form can be regrouped.
+/// The rules that say which side is the cure, and not only how a form can be regrouped, or made cheaper at a price in error.
 fn cures(rules: &RuleSet) -> RuleSet {
-    let regroupings = ["all", "cancellation", "reassociation"];
+    let regroupings = ["all", "cancellation", "reassociation", "image"];
     let directions: Vec<&str> = rules.categories().into_iter().filter(|c| !regroupings.contains(c)).collect();
     rules.select(&directions)
 }

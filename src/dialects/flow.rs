@@ -170,6 +170,19 @@ pub fn settle(range: &mut Range, error: f64) -> f64 {
     error.min(apart(exact.hi, range.computed.lo).max(apart(range.computed.hi, exact.lo)).max(0.0))
 }
 
+/// The value of which this is the same number in a wider format, or itself.
+fn unwidened(body: &Body, value: Value) -> Value {
+    let from =
+        body.defining_op(value).filter(|&op| body.name(op) == "ng.convert").map(|op| body.operands(op));
+    let Some(&[from]) = from else { return value };
+    let widens = body.ty(from).format().zip(body.ty(value).format()).is_some_and(|(from, to)| {
+        to.precision() >= from.precision()
+            && to.max_finite() >= from.max_finite()
+            && to.min_subnormal() <= from.min_subnormal()
+    });
+    if widens { unwidened(body, from) } else { value }
+}
+
 /// What intervals lose, NaN aside: a value less its own maximum is not positive, and a term over the sum of all is at most 1.
 fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
     let ([x, y], [range, _]) = (body.operands(op), operands) else { return None };
@@ -177,15 +190,21 @@ fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
         let keeps = body.with_signature(of, |s| s.flag("keepdims")) == Some(true);
         keeps || body.ty(body.result(of, 0)).shape().is_some_and(<[_]>::is_empty)
     };
-    let reduction = body.defining_op(*y)?;
-    if body.operands(reduction) != [*x] || !whole(reduction) {
+    let reduction = body.defining_op(unwidened(body, *y))?;
+    let [of] = *body.operands(reduction) else { return None };
+    if unwidened(body, of) != unwidened(body, *x) || !whole(reduction) {
         return None;
     }
     let finite = |x: Interval| !x.may_be_nan && x.lo.is_finite() && x.hi.is_finite();
     match (body.name(op), body.name(reduction)) {
         ("ng.sub", "ng.reduce_max") => Some(Enclosure { lo: f64::NEG_INFINITY, hi: 0.0, may_be_nan: true }),
         ("ng.sub", "ng.reduce_min") => Some(Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: true }),
-        ("ng.div", "ng.reduce_sum") if finite(range.hull()) && range.hull().lo >= 0.0 => {
+        ("ng.div", "ng.reduce_sum")
+            if of == *x
+                && body.result(reduction, 0) == *y
+                && finite(range.hull())
+                && range.hull().lo >= 0.0 =>
+        {
             // Rounding is monotone, so no partial sum of an order without compensation is below a term of it.
             let plain = body.with_signature(reduction, |s| {
                 s.attr("accumulate").is_none()

@@ -196,9 +196,28 @@ impl<'a> Interpreter<'a> {
         }
         let types: Vec<Type> =
             body.operands(op).iter().zip(&inputs).map(|(&v, t)| concrete(body.ty(v), t)).collect();
-        evaluate(self.context, &self.evaluator, &self.decompositions, def, &data.attrs, &types, &inputs)
-            .map_err(Failure::Here)
+        let results =
+            evaluate(self.context, &self.evaluator, &self.decompositions, def, &data.attrs, &types, &inputs)
+                .map_err(Failure::Here)?;
+        if let (Semantics::Elementwise(_), [result]) = (def.semantics, &results[..]) {
+            for (n, (&v, input)) in body.operands(op).iter().zip(&inputs).enumerate() {
+                let Some((from, to)) = stretched(body.ty(v), &input.shape, &result.shape) else { continue };
+                return Err(Failure::Here(format!(
+                    "stretches an unknown extent: it is {from} in operand #{n} and {to} in the result; `?` does not \
+                     broadcast, an extent that is always 1 is to be stated as 1"
+                )));
+            }
+        }
+        Ok(results)
     }
+}
+
+/// An extent that is `?` in the declared type, and the other one to which a broadcast stretches it.
+fn stretched(declared: Type, shape: &[usize], result: &[usize]) -> Option<(usize, usize)> {
+    let declared = declared.shape()?;
+    let ends = shape.iter().rev().zip(result.iter().rev());
+    let mut unknown = declared.iter().rev().zip(ends).filter(|(dim, _)| **dim == Dim::Dynamic);
+    unknown.find_map(|(_, (&from, &to))| (from != to).then_some((from, to)))
 }
 
 /// Values of a function that do not depend on its arguments, by value; many runs share them.

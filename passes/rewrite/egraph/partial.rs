@@ -22,7 +22,8 @@ pub fn is_partial(scope: &Scope<'_>, ops: &[Op], outputs: &[Value]) -> bool {
     let ranges = scope.proven.unwrap_or(scope.ranges);
     let undefined = |v: &Value| scope.group.exact(*v, ranges).may_be_nan;
     let within: FxHashSet<Value> = ops.iter().map(|&op| body.result(op, 0)).collect();
-    let outside = ops.iter().flat_map(|&op| body.operands(op).iter().copied()).filter(|v| !within.contains(v));
+    let outside =
+        ops.iter().flat_map(|&op| body.operands(op).iter().copied()).filter(|v| !within.contains(v));
     let made = ops.iter().filter(|&&op| !is_total(scope, ranges, op)).map(|&op| body.result(op, 0));
     let open: FxHashSet<Value> = outside.chain(made).filter(undefined).collect();
     if open.is_empty() {
@@ -92,12 +93,7 @@ fn is_strict(scope: &Scope<'_>, ranges: &Ranges, op: Op, n: usize) -> bool {
 /// Whether both sides of a match are undefined at the same inputs: by the rule, or as all terms are known to have values. Otherwise
 /// one rule could say of a term that has none what it might be, and another one something else, `sqrt(x) sqrt(x) = |x|` and
 /// `sqrt(x) sqrt(x) = x`, which together make terms equal that always have values.
-pub fn keeps_domain(
-    terms: &Classes<'_, '_>,
-    rule: &CompiledRule,
-    class: Id,
-    bindings: &Bindings,
-) -> bool {
+pub fn keeps_domain(terms: &Classes<'_, '_>, rule: &CompiledRule, class: Id, bindings: &Bindings) -> bool {
     let all = |holds: &dyn Fn(Term) -> bool| {
         bindings.iter().all(|(_, bound)| match bound {
             Bound::Term(term @ Term::Made(_)) => holds(*term),

@@ -15,8 +15,10 @@ use rug::Float;
 
 use super::instance::{Instance, module, reals};
 
-/// Ops whose infinite results are limits, which the reals with infinities have: the logarithm at 0, masks of -inf.
-const LIMITS: [&str; 6] = ["ng.constant", "ng.where", "ng.log", "ng.log2", "ng.log10", "ng.log1p"];
+/// Ops whose infinite results are limits, which the reals with infinities have: the logarithm at 0, masks of -inf. A quotient
+/// by 0 is none: the sign of a zero is not a number's.
+const LIMITS: [&str; 7] =
+    ["ng.constant", "ng.where", "ng.log", "ng.log2", "ng.log10", "ng.log1p", "ng.atanh"];
 
 /// The message names an op of the right side without a value.
 pub fn check(context: &Context, instance: &Instance) -> Result<(), String> {
@@ -67,26 +69,33 @@ fn check_at(context: &Context, instance: &Instance, bits: u32) -> Result<(), Str
     terms(body, right, &mut seen, &mut brought);
     let results: Vec<Value> = given.iter().chain(&brought).copied().collect();
     let Some(outputs) = values(context, instance, &results, bits)? else { return Ok(()) };
-    let all_finite = |v: &Value| all_finite(&outputs, v);
-    let inputs_finite = instance.inputs.iter().all(|t| t.to_f64s().iter().all(|x| x.is_finite()));
-    if !inputs_finite || !given.iter().all(all_finite) {
+    if !instance.inputs.iter().all(|t| t.to_f64s().iter().all(|x| x.is_finite())) {
         return Ok(());
     }
     let mut limits: HashSet<Value> = HashSet::new();
-    for value in brought.into_iter().filter(|v| !all_finite(v)) {
-        let Some(op) = body.defining_op(value) else { continue };
-        let is_limit =
-            LIMITS.contains(&body.name(op)) || body.operands(op).iter().any(|v| limits.contains(v));
-        if !is_limit || outputs[&value].iter().any(Float::is_nan) {
-            return Err(format!(
-                "{} of the right side has no value where every term of the left side has one, at {}",
-                body.name(op),
-                instance.describe()
-            ));
-        }
+    let mut undefined = |v: &&Value| !all_finite(&outputs, v) && !is_limit(body, &outputs, &mut limits, **v);
+    if given.iter().any(|v| undefined(&v)) {
+        return Ok(());
+    }
+    match brought.iter().find(undefined).and_then(|v| body.defining_op(*v)) {
+        Some(op) => Err(format!(
+            "{} of the right side has no value where every term of the left side has one, at {}",
+            body.name(op),
+            instance.describe()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether a value that is not finite is a limit; it is noted then. Values come after what they are computed from.
+fn is_limit(body: &Body, values: &Values, limits: &mut HashSet<Value>, value: Value) -> bool {
+    let Some(op) = body.defining_op(value) else { return true };
+    let from = LIMITS.contains(&body.name(op)) || body.operands(op).iter().any(|v| limits.contains(v));
+    let is = from && !values[&value].iter().any(Float::is_nan);
+    if is {
         limits.insert(value);
     }
-    Ok(())
+    is
 }
 
 /// Adds results of ops that a value is computed from and that were not seen, each after its operands.
