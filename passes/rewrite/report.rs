@@ -13,6 +13,7 @@ use super::proof::Proof;
 use super::rule::Rule;
 use super::sample::Figure;
 use crate::analysis::range::Ranges;
+use crate::digits::up;
 
 /// What a driver hands over to the pass.
 #[derive(Debug, Default)]
@@ -119,9 +120,10 @@ pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Step> {
                 rule: "overflow".into(),
                 loc: body.op(op).loc.clone(),
                 message: format!(
-                    "{} reaches {reach:.2e}, the largest {format} is {:.2e}: no rule cures it, its result needs a wider \
+                    "{} reaches {}, the largest {format} is {:.2e}: no rule cures it, its result needs a wider \
                      format",
                     body.name(op),
+                    up(reach, |x| format!("{x:.2e}")),
                     format.max_finite()
                 ),
                 effect: Effect::Unknown,
@@ -153,8 +155,10 @@ pub fn message(rule: &CompiledRule, ops: &[Op], body: &Body, ranges: &Ranges) ->
         let (value, def) = (body.result(op, 0), body.op(op).def?);
         let (format, range) = (body.ty(value).format()?, ranges.of(value).exact);
         let reach = range.lo.abs().max(range.hi.abs());
-        let reach =
-            if reach.is_finite() { format!("reaches {reach:.2e}") } else { "is unbounded".to_string() };
+        let reach = match reach.is_finite() {
+            true => format!("reaches {}", up(reach, |x| format!("{x:.2e}"))),
+            false => "is unbounded".to_string(),
+        };
         Some(format!("; {} {reach}, the largest {format} is {:.2e}", def.short_name(), format.max_finite()))
     });
     text.push_str(&overflow.unwrap_or_default());
