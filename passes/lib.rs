@@ -4,6 +4,7 @@
 //! no IO: what users' rule files and samples hold is read by the driver, and supplied.
 
 pub mod analysis;
+pub mod digits;
 pub mod docs;
 pub mod rewrite;
 pub mod transform;

@@ -59,7 +59,7 @@ impl Pass for Analyze {
             },
             OptionDef {
                 name: "floor",
-                kind: OptionKind::Float(0.0),
+                kind: OptionKind::Float { default: 0.0, min: 0.0 },
                 doc: "least magnitude to which an error is related",
             },
             OptionDef {

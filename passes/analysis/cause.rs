@@ -7,6 +7,7 @@ use ngc_numerics::program::Step;
 use ngc_numerics::{Binary64, Enclosure, Format, Interval, Prim, enclosure};
 
 use super::nonfinite::is_finite;
+use crate::digits::{down, trimmed, up};
 
 /// What can go wrong, in IEEE 754's terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -302,7 +303,11 @@ fn by_range(
     let (what, reaches) = if exact.may_be_nan && largest <= max {
         ("make a NaN".into(), "no bound excludes it".to_string())
     } else if largest.is_finite() && largest > max {
-        let reaches = format!("the result may reach {}, the largest {name} is {}", show(largest), show(max));
+        let reaches = format!(
+            "the result may reach {}, the largest {name} is {}",
+            trimmed(up(largest, few)),
+            show(max)
+        );
         (format!("overflow {name}"), reaches)
     } else if largest.is_finite() {
         let reaches =
@@ -326,24 +331,27 @@ pub fn chain(body: &Body, range: impl Fn(Value) -> Interval, root: Op, operand: 
     chain
 }
 
-/// An interval as messages show it.
+/// An interval as messages show it, rounded outward.
 pub fn show_range(x: &Interval) -> String {
     if x.is_undefined() {
         return "NaN".into();
     }
     let nan = if x.may_be_nan { " or NaN" } else { "" };
-    format!("[{}, {}]{nan}", show(x.lo), show(x.hi))
+    format!("[{}, {}]{nan}", trimmed(down(x.lo, few)), trimmed(up(x.hi, few)))
 }
 
 /// Three digits, or an integer of few.
-pub fn show(x: f64) -> String {
+fn show(x: f64) -> String {
+    trimmed(few(x))
+}
+
+fn few(x: f64) -> String {
     if x == 0.0 {
         "0".into()
     } else if !x.is_finite() || (x.fract() == 0.0 && x.abs() < 1e7) {
         format!("{x}")
     } else if (1e-3..1e5).contains(&x.abs()) {
-        let short = format!("{x:.6}");
-        short.trim_end_matches('0').trim_end_matches('.').into()
+        format!("{x:.6}")
     } else {
         format!("{x:.2e}")
     }

@@ -17,6 +17,7 @@ use super::sample::Figure;
 use super::saved::{Saved, saved};
 use crate::analysis::chains::Chains;
 use crate::analysis::range::stated;
+use crate::digits::{down, trimmed, up};
 
 /// A function as it was.
 pub struct Snapshot {
@@ -202,10 +203,10 @@ impl Change {
             (["delta-before", "delta-after"], self.delta),
             (["curvature-before", "curvature-after"], self.curvature),
         ];
-        let pairs = pairs.into_iter().flat_map(|([b, a], (x, y))| [(b, number(x)), (a, number(y))]);
+        let pairs = pairs.into_iter().flat_map(|([b, a], (x, y))| [(b, bound(x)), (a, bound(y))]);
         let rest = [
-            Some(("distance", number(self.distance()))),
-            self.constant().map(|c| ("constant", number(c))),
+            Some(("distance", bound(self.distance()))),
+            self.constant().map(|c| ("constant", bound(c))),
             self.nominal.map(|side| ("nominal", spelled(side))),
             self.sampled.map(|(before, _)| ("estimated-bits-before", before.to_string())),
             self.sampled.map(|(_, after)| ("estimated-bits-after", after.to_string())),
@@ -214,11 +215,24 @@ impl Change {
     }
 }
 
-/// A figure as it reads in a remark.
+/// A figure as it reads in a remark, rounded to nearest.
 pub fn number(x: f64) -> String {
+    trimmed(few(x))
+}
+
+/// A bound from above as it reads in a remark.
+pub fn bound(x: f64) -> String {
+    trimmed(up(x, few))
+}
+
+/// A bound from below as it reads in a remark.
+pub fn least(x: f64) -> String {
+    trimmed(down(x, few))
+}
+
+fn few(x: f64) -> String {
     if x == 0.0 || (0.1..1000.0).contains(&x.abs()) {
-        let text = format!("{x:.3}");
-        text.trim_end_matches('0').trim_end_matches('.').to_string()
+        format!("{x:.3}")
     } else if x.is_finite() {
         format!("{x:.1e}")
     } else {
@@ -227,7 +241,7 @@ pub fn number(x: f64) -> String {
 }
 
 fn pair((before, after): Pair) -> String {
-    format!("{} -> {}", number(before), number(after))
+    format!("{} -> {}", bound(before), bound(after))
 }
 
 impl fmt::Display for Change {
@@ -237,7 +251,7 @@ impl fmt::Display for Change {
         write!(f, ", L {}, Δ {}", pair(self.lipschitz), pair(self.delta))?;
         if let (Some(c), Some(format)) = (self.constant(), self.format) {
             let exponent = format.unit_roundoff().log2();
-            write!(f, ", |G - G'| <= C u with C = {}, u = 2^{exponent}", number(c))?;
+            write!(f, ", |G - G'| <= C u with C = {}, u = 2^{exponent}", bound(c))?;
         } else if self.absolute.0.is_infinite() {
             write!(f, ", |G - G'| unbounded as G was")?;
         }
@@ -371,11 +385,11 @@ impl Outcome {
     pub fn args(&self, n: usize) -> Vec<(&'static str, String)> {
         let figures = [
             Some(("result", n.to_string())),
-            Some(("error-before", number(self.absolute.0))),
-            Some(("error-after", number(self.absolute.1))),
-            Some(("relative-error-before", number(self.relative.0))),
-            Some(("relative-error-after", number(self.relative.1))),
-            Some(("distance", number(add(self.absolute.0, self.absolute.1)))),
+            Some(("error-before", bound(self.absolute.0))),
+            Some(("error-after", bound(self.absolute.1))),
+            Some(("relative-error-before", bound(self.relative.0))),
+            Some(("relative-error-after", bound(self.relative.1))),
+            Some(("distance", bound(add(self.absolute.0, self.absolute.1)))),
             Some(("alpha", self.gain())),
             self.nominal.map(|side| ("nominal", spelled(side))),
         ];
@@ -384,7 +398,7 @@ impl Outcome {
 
     /// One line; beside the bound stand the rules of which it does not count that they round a constant.
     pub fn text(&self, n: usize, rounding: &[String]) -> String {
-        let mut distance = number(add(self.absolute.0, self.absolute.1));
+        let mut distance = bound(add(self.absolute.0, self.absolute.1));
         if !rounding.is_empty() {
             distance += &format!(", not counting the constants that [{}] rounds", rounding.join("], ["));
         }

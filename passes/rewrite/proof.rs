@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::compile::CompiledRule;
 use super::conditions::{Bindings, Bound, Env, Val};
 use super::graph::{Term, Terms};
-use super::measure::number;
+use super::measure::{bound, least};
 use super::rule::{Expr, OpPattern, Pattern};
 
 /// An equality that a rule states, at one place. Values stand as variables, see [`value`].
@@ -104,7 +104,7 @@ impl Line {
             for (n, (term, x)) in ranges.iter().enumerate() {
                 let lead = if n == 0 { " (" } else { ", " };
                 let nan = if x.may_be_nan { " or NaN" } else { "" };
-                let _ = write!(out, "{lead}{} in [{}, {}]{nan}", show(term), number(x.lo), number(x.hi));
+                let _ = write!(out, "{lead}{} in [{}, {}]{nan}", show(term), least(x.lo), bound(x.hi));
             }
             out.push_str(if ranges.is_empty() { "" } else { ")" });
         }

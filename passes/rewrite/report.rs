@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use ngc_ir::{Body, Loc, Op, Value};
+use ngc_numerics::Interval;
 
 use super::compile::CompiledRule;
 use super::measure::{Change, Totals};
@@ -13,6 +14,7 @@ use super::proof::Proof;
 use super::rule::Rule;
 use super::sample::Figure;
 use crate::analysis::range::Ranges;
+use crate::digits::up;
 
 /// What a driver hands over to the pass.
 #[derive(Debug, Default)]
@@ -101,8 +103,18 @@ impl Step {
     }
 }
 
-/// Ops whose result leaves the finite range of its format although their operands do not: what no rule could cure takes
-/// a wider format. Says something only where every argument has a stated range.
+/// How far a range reaches; nothing where that is not known. Neither is it at the end of `f64`, which is where enclosures
+/// put what is infinite by definition, as in softmax of no elements.
+fn reach(range: &Interval) -> Option<f64> {
+    Some(range.lo.abs().max(range.hi.abs())).filter(|&reach| reach < f64::MAX)
+}
+
+fn shown(reach: f64) -> String {
+    up(reach, |x| format!("{x:.2e}"))
+}
+
+/// Ops whose result leaves the finite range of its format although their operands do not, after a search that found no cure.
+/// Says something only where every argument has a stated range.
 pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Step> {
     let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
     if arguments.iter().any(|&v| ranges.is_unknown(body, v)) {
@@ -113,15 +125,15 @@ pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Step> {
     ops.filter(|&op| beyond(body.result(op, 0)) && !body.operands(op).iter().any(|&v| beyond(v)))
         .filter_map(|op| {
             let value = body.result(op, 0);
-            let (format, range) = (body.ty(value).format()?, ranges.of(value).exact);
-            let reach = range.lo.abs().max(range.hi.abs());
-            reach.is_finite().then(|| Step {
+            let (format, reach) = (body.ty(value).format()?, reach(&ranges.of(value).exact)?);
+            Some(Step {
                 rule: "overflow".into(),
                 loc: body.op(op).loc.clone(),
                 message: format!(
-                    "{} reaches {reach:.2e}, the largest {format} is {:.2e}: no rule cures it, its result needs a wider \
-                     format",
+                    "{} may reach {}, the largest {format} is {:.2e}: the chosen rules gave no cure; a wider set of rules \
+                     or a wider format may",
                     body.name(op),
+                    shown(reach),
                     format.max_finite()
                 ),
                 effect: Effect::Unknown,
@@ -151,10 +163,9 @@ pub fn message(rule: &CompiledRule, ops: &[Op], body: &Body, ranges: &Ranges) ->
     };
     let overflow = ops.iter().rev().find(|&&op| overflows(op) && !inner(op)).and_then(|&op| {
         let (value, def) = (body.result(op, 0), body.op(op).def?);
-        let (format, range) = (body.ty(value).format()?, ranges.of(value).exact);
-        let reach = range.lo.abs().max(range.hi.abs());
-        let reach =
-            if reach.is_finite() { format!("reaches {reach:.2e}") } else { "is unbounded".to_string() };
+        let format = body.ty(value).format()?;
+        let reach = reach(&ranges.of(value).exact)
+            .map_or("is unbounded".to_string(), |reach| format!("reaches {}", shown(reach)));
         Some(format!("; {} {reach}, the largest {format} is {:.2e}", def.short_name(), format.max_finite()))
     });
     text.push_str(&overflow.unwrap_or_default());

@@ -97,7 +97,7 @@ impl Pass for Stabilize {
             },
             OptionDef {
                 name: "threshold",
-                kind: OptionKind::Float(0.01),
+                kind: OptionKind::Float { default: 0.01, min: 0.0 },
                 doc: "greedy: the share of a bound by which a rewrite must lower it",
             },
             OptionDef {
@@ -107,33 +107,33 @@ impl Pass for Stabilize {
             },
             OptionDef {
                 name: "w-lipschitz",
-                kind: OptionKind::Float(1.0),
+                kind: OptionKind::Float { default: 1.0, min: 0.0 },
                 doc: "weight of the logarithm of an op's Lipschitz constant, where errors do not decide",
             },
             OptionDef {
                 name: "w-delta",
-                kind: OptionKind::Float(1.0),
+                kind: OptionKind::Float { default: 1.0, min: 0.0 },
                 doc: "weight of an op's own rounding in units in the last place, where errors do not decide",
             },
             OptionDef {
                 name: "w-condition",
-                kind: OptionKind::Float(1.0),
+                kind: OptionKind::Float { default: 1.0, min: 0.0 },
                 doc: "weight of the logarithm of an op's condition number, where errors do not decide",
             },
             OptionDef {
                 name: "w-curvature",
-                kind: OptionKind::Float(0.1),
+                kind: OptionKind::Float { default: 0.1, min: 0.0 },
                 doc: "weight of the logarithm of an op's curvature, where errors do not decide",
             },
             OptionDef {
                 name: "w-work",
-                kind: OptionKind::Float(1e-3),
+                kind: OptionKind::Float { default: 1e-3, min: 0.0 },
                 doc: "weight of the work, a simple operation on one element or a cycle of the target, where errors do not \
                       decide",
             },
             OptionDef {
                 name: "w-late",
-                kind: OptionKind::Float(1.0),
+                kind: OptionKind::Float { default: 1.0, min: 0.0 },
                 doc: "by how much more an op weighs at the results of the function than at its arguments, but for its work",
             },
             OptionDef {

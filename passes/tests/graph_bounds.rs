@@ -13,6 +13,7 @@ use ngc_interp::Interpreter;
 use ngc_ir::{Attr, AttrDict, Context, Value};
 use ngc_numerics::{Enclosure, Evaluator, Format, Mode, Tensor};
 use ngc_passes::analysis::error::Errors;
+use ngc_passes::digits::up;
 use support::networks::Net;
 
 /// Samples that are evaluated together.
@@ -107,6 +108,10 @@ fn measure(context: &Context, samples: usize) -> Vec<Row> {
     rows
 }
 
+fn shown(bound: f64) -> String {
+    up(bound, |x| format!("{x:.2e}"))
+}
+
 const TITLE: &str = "\n## Whole graphs\n";
 const COMMAND: &str = "NGC_GRAPH_SAMPLES=100000 NGC_BLESS=1 cargo test -p ngc-passes --test graph_bounds";
 
@@ -115,7 +120,7 @@ fn no_sample_of_a_graph_is_above_the_bound() {
     let samples = std::env::var("NGC_GRAPH_SAMPLES").ok().and_then(|n| n.parse().ok()).unwrap_or(SAMPLES);
     let rows = measure(&ngc_dialects::context(), samples);
     for Row { name, bound, observed } in &rows {
-        println!("{name} | {bound:.2e} | {observed:.2e} | {:.1}", bound / observed);
+        println!("{name} | {} | {observed:.2e} | {:.1}", shown(*bound), bound / observed);
         assert!(observed <= bound, "{name}: {observed:e} is above {bound:e}");
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/sharpness.md");
@@ -127,14 +132,15 @@ fn no_sample_of_a_graph_is_above_the_bound() {
              | graph | format | bound | observed | ratio |\n|---|---|---|---|---|\n"
         );
         for Row { name, bound, observed } in &rows {
-            let _ = writeln!(table, "| {name} | {bound:.2e} | {observed:.2e} | {:.1} |", bound / observed);
+            let _ =
+                writeln!(table, "| {name} | {} | {observed:.2e} | {:.1} |", shown(*bound), bound / observed);
         }
         let first = page.split(TITLE).next().unwrap_or_default();
         std::fs::write(&path, format!("{first}{table}")).expect("the page can be written");
         return;
     }
     for Row { name, bound, .. } in &rows {
-        let stated = format!("| {name} | {bound:.2e} |");
+        let stated = format!("| {name} | {} |", shown(*bound));
         assert!(page.contains(&stated), "docs/sharpness.md does not have {stated}; `{COMMAND}` renews it");
     }
 }

@@ -20,10 +20,10 @@ use crate::show;
 /// The pass that uses rules.
 const PASS: &str = "stabilize";
 
-/// Sets the options of `stabilize` that have flags of their own.
+/// Sets the options of `stabilize` that have flags of their own. Without the pass there are no proofs to write, either.
 ///
 /// # Errors
-/// Says so where the pass does not run, or has the option already.
+/// Says so where the pass does not run for a flag about it, or has the option already.
 pub fn set_options(flags: &Flags, pipeline: &mut Pipeline) -> Result<(), String> {
     if let Some(name) = flags.rules.iter().find(|name| name.contains(',')) {
         return Err(format!("error: --rules: the name '{name}' has a comma in it, which separates names"));
@@ -38,12 +38,16 @@ pub fn set_options(flags: &Flags, pipeline: &mut Pipeline) -> Result<(), String>
         ("masked-rows", masked.map(str::to_string)),
         ("target", flags.target.clone()),
     ];
+    let runs = pipeline.steps.iter().any(uses_rules);
+    let absent =
+        |name| format!("error: --{name} is about the pass '{PASS}', which does not run; add --{PASS}");
+    if flags.emit_proof.is_some() && !runs {
+        return Err(absent("emit-proof"));
+    }
     for (name, text) in given {
         let Some(text) = text else { continue };
-        if !pipeline.steps.iter().any(uses_rules) {
-            return Err(format!(
-                "error: --{name} is about the pass '{PASS}', which does not run; add --{PASS}"
-            ));
+        if !runs {
+            return Err(absent(name));
         }
         for step in pipeline.steps.iter_mut().filter(|step| uses_rules(step)) {
             step.options

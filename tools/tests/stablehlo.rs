@@ -11,6 +11,7 @@ use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Module, Sources};
 use ngc_numerics::{DType, Enclosure, Evaluator, Mode, Random, Tensor};
 use ngc_passes::analysis::error::Errors;
+use ngc_passes::digits::up;
 use rayon::prelude::*;
 
 fn folder() -> PathBuf {
@@ -121,7 +122,7 @@ fn compare(context: &Context, name: &str, text: &str) -> String {
             "{name}: output {n} is {apart:e} from JAX, bound {ours_within:e}"
         );
     }
-    format!("{name}\t{worst:.1e}\t{bound:.1e}\n")
+    format!("{name}\t{worst:.1e}\t{}\n", up(bound, |x| format!("{x:.1e}")))
 }
 
 #[test]

@@ -7,6 +7,7 @@ use ngc_ir::{Loc, Sources};
 
 use super::super::calibrate::Sampled;
 use super::{Bound, Report, Row};
+use crate::digits::{self, trimmed};
 
 /// What the columns mean.
 pub const LEGEND: &str = "\
@@ -176,25 +177,20 @@ fn place(loc: &Loc, sources: &Sources, file: Option<&str>) -> String {
 
 /// Three digits are what a reader needs. The figure shown is not below `x`.
 pub fn up(x: f64) -> String {
-    outward(x, 1.0)
+    trimmed(digits::up(x, three))
 }
 
 /// Three digits, not above `x`.
 pub fn down(x: f64) -> String {
-    outward(x, -1.0)
-}
-
-fn outward(x: f64, side: f64) -> String {
-    let digits = nearest(x);
-    let shown: f64 = digits.parse().unwrap_or(x);
-    if !x.is_finite() || (shown - x) * side >= 0.0 {
-        return digits;
-    }
-    nearest(shown + side * 10f64.powi(x.abs().log10().floor() as i32 - 2))
+    trimmed(digits::down(x, three))
 }
 
 /// Three digits.
 pub fn nearest(x: f64) -> String {
+    trimmed(three(x))
+}
+
+fn three(x: f64) -> String {
     if x == 0.0 || !x.is_finite() || (x.fract() == 0.0 && x.abs() < 1e5) {
         return x.to_string();
     }
@@ -202,13 +198,9 @@ pub fn nearest(x: f64) -> String {
         return format!("{x:.2e}");
     }
     let decimals = 2 - x.abs().log10().floor() as i32;
-    let digits = format!("{x:.*}", decimals.max(0) as usize);
-    match digits.contains('.') {
-        true => digits.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => digits,
-    }
+    format!("{x:.*}", decimals.max(0) as usize)
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+    format!("{} %", digits::up(100.0 * share, |x| format!("{x:.1}")))
 }

@@ -14,6 +14,7 @@ use self::example::{Example, Examples};
 use super::compile::{CompiledRule, RuleSet};
 use super::rule::{Label, Rule};
 use super::verify::{FORMATS, Report};
+use crate::digits::up;
 
 /// What a label means.
 pub fn label(label: Label) -> &'static str {
@@ -150,11 +151,7 @@ fn figure(x: f64) -> String {
                 "∞".into()
             }
         }
-        x => {
-            let unit = 10f64.powi(x.abs().log10().floor() as i32 - 1);
-            let rounded = (x / unit).ceil() * unit;
-            format!("{rounded:.1e}")
-        }
+        x => up(x, |x| format!("{x:.1e}")),
     }
 }
 

@@ -8,7 +8,7 @@ use ngc_passes::rewrite::drive::Options;
 
 use crate::PAGE;
 use crate::support::networks::Net;
-use crate::support::page::figure;
+use crate::support::page::bound;
 use crate::support::{default_rules, errors, function, search};
 
 /// `exp(x) / sum(exp(x))` along the last axis.
@@ -134,7 +134,7 @@ fn no_network_amplifies_more_than_before() {
         search(&context, &mut module, op, &rules, &Options::default());
         let after = figures(&module);
         let cells: Vec<String> =
-            before.iter().zip(&after).flat_map(|(b, a)| [figure(*b), figure(*a)]).collect();
+            before.iter().zip(&after).flat_map(|(b, a)| [bound(*b), bound(*a)]).collect();
         let _ = writeln!(table, "| {name} | {} |", cells.join(" | "));
     }
     println!("{table}");

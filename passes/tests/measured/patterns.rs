@@ -7,7 +7,7 @@ use ngc_passes::rewrite::drive::Options;
 use rug::Float;
 
 use crate::PAGE;
-use crate::support::page::figure;
+use crate::support::page::{self, figure};
 use crate::support::values::{distance, reals};
 use crate::support::{default_rules, errors, evaluate, function, parse, search};
 
@@ -184,9 +184,9 @@ fn ten_of_ten() {
         let ops = body.walk().into_iter().map(|op| body.name(op));
         let ops: Vec<&str> = ops.filter_map(|n| n.strip_prefix("ng.")).filter(|n| *n != "constant").collect();
         let inputs: Vec<String> = inputs.iter().map(|x| format!("{x:?}")).collect();
-        let (before, after, bound) = (figure(before), figure(after), figure(bound));
+        let (before, after, most) = (figure(before), figure(after), page::bound(bound));
         let (inputs, ops) = (inputs.join(", "), ops.join(", "));
-        let _ = writeln!(table, "| {name} | {inputs} | {before} | {after} | {bound} | {ops} |");
+        let _ = writeln!(table, "| {name} | {inputs} | {before} | {after} | {most} | {ops} |");
     }
     println!("{table}");
     PAGE.state("Ten patterns", &table);

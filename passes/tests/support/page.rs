@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use ngc_passes::digits::{trimmed, up};
+
 /// A page: what it says first, and its sections in order.
 pub struct Page {
     pub file: &'static str,
@@ -57,11 +59,19 @@ fn stated(page: &str, title: &str) -> Option<String> {
 
 /// A figure in a table: three digits, or that it is not finite.
 pub fn figure(x: f64) -> String {
+    trimmed(few(x))
+}
+
+/// A bound in a table, rounded up.
+pub fn bound(x: f64) -> String {
+    trimmed(up(x, few))
+}
+
+fn few(x: f64) -> String {
     match x {
         0.0 => "0".into(),
-        x if x.is_nan() => "NaN".into(),
-        x if x.is_infinite() => "inf".into(),
-        x if (0.01..1000.0).contains(&x.abs()) => format!("{}", (x * 100.0).round() / 100.0),
+        x if !x.is_finite() => x.to_string(),
+        x if (0.01..1000.0).contains(&x.abs()) => format!("{x:.2}"),
         x => format!("{x:.1e}"),
     }
 }

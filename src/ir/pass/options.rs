@@ -24,8 +24,13 @@ pub enum OptionKind {
         /// Least value allowed.
         min: i64,
     },
-    /// A real number.
-    Float(f64),
+    /// A finite number, not less than `min`.
+    Float {
+        /// Value when not given.
+        default: f64,
+        /// Least value allowed.
+        min: f64,
+    },
     /// Any text.
     Str(&'static str),
     /// One of these words; the first is the default.
@@ -51,7 +56,7 @@ impl OptionKind {
         match self {
             OptionKind::Bool(v) => OptionValue::Bool(v),
             OptionKind::Int { default, .. } => OptionValue::Int(default),
-            OptionKind::Float(v) => OptionValue::Float(v),
+            OptionKind::Float { default, .. } => OptionValue::Float(default),
             OptionKind::Str(v) => OptionValue::Str(v.into()),
             OptionKind::Choice(words) => OptionValue::Str(words.first().copied().unwrap_or("").into()),
         }
@@ -63,7 +68,8 @@ impl OptionKind {
             OptionKind::Bool(_) => "true or false".into(),
             OptionKind::Int { min: i64::MIN, .. } => "an integer".into(),
             OptionKind::Int { min, .. } => format!("an integer, at least {min}"),
-            OptionKind::Float(_) => "a number".into(),
+            OptionKind::Float { min: f64::NEG_INFINITY, .. } => "a finite number".into(),
+            OptionKind::Float { min, .. } => format!("a finite number, at least {min}"),
             OptionKind::Str(_) => "text".into(),
             OptionKind::Choice(words) => format!("one of {}", words.join(", ")),
         }
@@ -73,7 +79,9 @@ impl OptionKind {
         match self {
             OptionKind::Bool(_) => text.parse().ok().map(OptionValue::Bool),
             OptionKind::Int { min, .. } => text.parse().ok().filter(|v| *v >= min).map(OptionValue::Int),
-            OptionKind::Float(_) => text.parse().ok().filter(|v: &f64| !v.is_nan()).map(OptionValue::Float),
+            OptionKind::Float { min, .. } => {
+                text.parse().ok().filter(|v: &f64| v.is_finite() && *v >= min).map(OptionValue::Float)
+            }
             OptionKind::Str(_) => Some(OptionValue::Str(text.into())),
             OptionKind::Choice(words) => words.contains(&text).then(|| OptionValue::Str(text.into())),
         }

@@ -26,7 +26,7 @@ impl Pass for Count {
             OptionDef { name: "deep", kind: OptionKind::Bool(false), doc: "" },
             OptionDef { name: "file", kind: OptionKind::Str(""), doc: "" },
             OptionDef { name: "mode", kind: OptionKind::Choice(&["fast", "exact"]), doc: "" },
-            OptionDef { name: "tolerance", kind: OptionKind::Float(0.5), doc: "" },
+            OptionDef { name: "tolerance", kind: OptionKind::Float { default: 0.5, min: 0.0 }, doc: "" },
         ]
     }
     fn run_on_function(&self, f: &mut Function, cx: &mut PassContext<'_>) -> Result<Changed, Diagnostics> {
@@ -186,6 +186,10 @@ fn errors_in_pipelines() {
         "builtin.module(func.func(touch{min=3}))",
         "builtin.module(func.func(count{max=0}))",
         "builtin.module(func.func(count{max}))",
+        "builtin.module(func.func(count{tolerance=-1e-300}))",
+        "builtin.module(func.func(count{tolerance=inf}))",
+        "builtin.module(func.func(count{tolerance=1e999}))",
+        "builtin.module(func.func(count{tolerance=nan}))",
         "builtin.module(func.func(count{max=1 max=2}))",
         "builtin.module(func.func(count{mode=loose}))",
         "builtin.module(func.func(count{max=\"1))",
