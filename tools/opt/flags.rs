@@ -143,7 +143,8 @@ pub struct Flags {
     #[arg(long, requires = "calibrate", help_heading = "Rewrite rules")]
     pub assume_calibrated: bool,
 
-    /// Use the rewrite rules of this file too (grammar/rules.pest says how they are written); may be given again
+    /// Use the rewrite rules of this file too (grammar/rules.pest says how they are written); they are taken as true, and
+    /// --verify-rules checks them; may be given again
     #[arg(long, value_name = "FILE", help_heading = "Rewrite rules")]
     pub rules: Vec<String>,
 
