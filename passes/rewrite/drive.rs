@@ -25,7 +25,7 @@ use crate::analysis::calibrate::{Samples, Seen};
 use crate::analysis::range::Ranges;
 use crate::transform::{erase_dead, simplify_body};
 
-/// Rounds after which a search by equality saturation ends, changed or not.
+/// Rounds after which a search by equality saturation, or by direction, ends, changed or not.
 const MAX_ROUNDS: usize = 16;
 
 /// As [`MAX_ROUNDS`], of the searches that go from spelling to spelling: each round betters something, so they end.

@@ -63,7 +63,8 @@ fn passing(scope: &Scope<'_>, ranges: &Ranges, ops: &[Op], output: Value) -> FxH
 fn is_total(scope: &Scope<'_>, ranges: &Ranges, op: Op) -> bool {
     let body = &scope.function.body;
     let data = body.op(op);
-    let Some(def) = data.def else { return false };
+    // Constants of several values differ from copy to copy.
+    let Some(def) = data.def.filter(|def| !def.traits.constant) else { return false };
     let types: SmallVec<[Type; 4]> = body.operands(op).iter().map(|&v| body.ty(v)).collect();
     let defined = |v: &Value| {
         let exact = scope.group.exact(*v, ranges);
@@ -80,7 +81,9 @@ fn is_strict(scope: &Scope<'_>, ranges: &Ranges, op: Op, n: usize) -> bool {
     let operands = body.operands(op);
     let never = |v: Value, x: f64| !scope.group.exact(v, ranges).contains(&x);
     match body.name(op) {
-        "ng.where" | "ng.select" | "ng.xlogy" => false,
+        "ng.xlogy" => false,
+        // The slope of what is not negative does not matter.
+        "ng.prelu" => n == 0 || scope.group.exact(operands[0], ranges).hi < 0.0,
         // x^0 and 1^y are 1.
         "ng.pow" => never(operands[1 - n], if n == 0 { 0.0 } else { 1.0 }),
         // An infinite leg decides.

@@ -230,9 +230,10 @@ impl Instance {
     }
 
     /// See [`Points::one_sided`], with as many bits as there are: with few of them `1 - sigmoid(1e4)` is 0 and has no logarithm.
-    pub fn one_sided(&self, context: &Context) -> [usize; 2] {
+    /// `few` is what there is with few bits, and stands where more of them say nothing.
+    pub fn one_sided(&self, context: &Context, few: [usize; 2]) -> [usize; 2] {
         let most = MORE_BITS.last().map(|&bits| self.compare_at(context, bits));
-        most.and_then(Result::ok).unwrap_or_default().one_sided
+        most.and_then(Result::ok).map_or(few, |points| points.one_sided)
     }
 
     fn compare_at(&self, context: &Context, bits: u32) -> Result<Points, String> {

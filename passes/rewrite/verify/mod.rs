@@ -303,7 +303,7 @@ impl<'a> Check<'a> {
         self.report.refuted |= compared.is_err();
         let Points { exact, rounded, mut one_sided } = compared?;
         if (0..2).any(|n| one_sided[n] > 0 && self.report.one_sided[n] == 0) {
-            one_sided = instance.one_sided(self.context);
+            one_sided = instance.one_sided(self.context, one_sided);
         }
         (0..2).for_each(|n| self.report.one_sided[n] += one_sided[n]);
         let points = exact + rounded;
