@@ -19,6 +19,7 @@ pub const REGISTRY: Registry = Registry {
         &transform::cse::Cse,
         &transform::dce::Dce,
         &analysis::explain_nonfinite::ExplainNonfinite,
+        &transform::fold_constants::FoldConstants,
         &transform::infer_shapes::InferShapes,
         &transform::inline::Inline,
         &rewrite::stabilize::Stabilize,
@@ -27,6 +28,6 @@ pub const REGISTRY: Registry = Registry {
     pipelines: &[NamedPipeline {
         name: "stabilize",
         summary: "Rewrite into a form that survives floating point",
-        text: "builtin.module(inline,symbol-dce,func.func(canonicalize,cse,stabilize,canonicalize,cse))",
+        text: "builtin.module(inline,symbol-dce,func.func(canonicalize,cse,stabilize,fold-constants,canonicalize,cse))",
     }],
 };

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Attr, Body, Context, Op, Resources, Value};
-use ngc_numerics::figures::{add, div, magnitude, mignitude, mul};
+use ngc_numerics::figures::{add, div, mignitude, mul};
 use ngc_numerics::{Figures, Format, Interval, Range, Sensitivity};
 
 use super::chains::{Chains, EFFORT};
-use super::range;
+use super::range::{self, reach};
 
 /// Figures of every op of one function, and bounds of the errors of its values. All are bounds, none an estimate.
 #[derive(Clone, Debug, Default)]
@@ -133,8 +133,7 @@ impl Errors {
 
     /// The absolute bound in units in the last place of the greatest value.
     pub fn ulps(&self, value: Value, format: Format) -> f64 {
-        let defined = Interval { may_be_nan: false, ..self.range(value).exact };
-        let greatest = magnitude(&defined).min(format.max_finite());
+        let greatest = reach(&self.range(value).exact).min(format.max_finite());
         div(self.absolute(value), format.ulp(greatest))
     }
 

@@ -7,7 +7,7 @@
 use ngc_dialects::transfer::{self, Flow};
 use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Attr, Body, Context, Op, Resources, Signature, Type, Value, ValueDef};
-use ngc_numerics::figures::WHOLE;
+use ngc_numerics::figures::{WHOLE, magnitude};
 use ngc_numerics::{DType, Enclosure};
 use smallvec::SmallVec;
 
@@ -17,8 +17,8 @@ pub use ngc_numerics::{Interval, Range};
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     flow: Flow,
-    /// By value: see [`is_real`](Ranges::is_real).
-    real: Vec<bool>,
+    /// By value: see [`ends`](Ranges::ends).
+    ends: Vec<Ends>,
 }
 
 impl Ranges {
@@ -70,22 +70,27 @@ impl Ranges {
         let data = body.op(op);
         let operands = body.operands(op).iter();
         let types = body.operand_types(op);
-        let from_reals = data.def.is_some_and(|def| {
+        let known = data.def.filter(|def| def.traits.pure).map_or(Ends::OPEN, |def| {
             let s = Signature { def, operands: &types, attrs: &data.attrs };
-            def.traits.pure && keeps_reals(&s, operands.map(|&v| (self.is_real(v), self.of(v).exact)))
+            inherited(&s, operands.map(|&v| (self.ends(v), self.of(v).exact)))
         });
         for value in body.results(op) {
-            if self.real.len() <= value.index() {
-                self.real.resize(value.index() + 1, false);
+            if self.ends.len() <= value.index() {
+                self.ends.resize(value.index() + 1, Ends::OPEN);
             }
-            self.real[value.index()] = from_reals;
+            self.ends[value.index()] = known;
         }
     }
 
-    /// Whether a value is finite over the reals wherever it is defined: its range is bounded, or it is computed from such
-    /// values alone. A bound that is lost on the way leaves it a number all the same.
+    /// Which infinities a value is nowhere: by its range, or as it is computed from such values alone. A bound that is lost on
+    /// the way leaves it a number all the same.
+    pub fn ends(&self, value: Value) -> Ends {
+        Ends::of(&self.of(value).exact).or(self.ends.get(value.index()).copied().unwrap_or_default())
+    }
+
+    /// Whether a value is finite over the reals wherever it is defined.
     pub fn is_real(&self, value: Value) -> bool {
-        is_bounded(&self.of(value).exact) || self.real.get(value.index()).is_some_and(|&real| real)
+        self.ends(value) == Ends::REAL
     }
 
     /// The ranges of a value.
@@ -99,20 +104,73 @@ impl Ranges {
     }
 }
 
-/// Whether both ends are finite.
-pub(crate) fn is_bounded(x: &Interval) -> bool {
-    x.lo.is_finite() && x.hi.is_finite()
+/// Which infinities a value over the reals is nowhere, wherever it is defined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ends {
+    /// Nowhere +inf.
+    pub above: bool,
+    /// Nowhere -inf.
+    pub below: bool,
 }
 
-/// Whether an op makes of real numbers nothing but real numbers, wherever its result is defined, and has such operands:
-/// of each, whether it is a real number and what encloses it. The logarithm of 0 and the greatest of no elements are
-/// infinite; a quotient by 0 is not defined.
-pub(crate) fn keeps_reals(
+impl Ends {
+    /// Nothing known.
+    pub const OPEN: Ends = Ends { above: false, below: false };
+    /// Finite wherever it is defined.
+    pub const REAL: Ends = Ends { above: true, below: true };
+
+    /// What a range says.
+    pub fn of(x: &Interval) -> Ends {
+        Ends { above: x.hi < f64::INFINITY, below: x.lo > f64::NEG_INFINITY }
+    }
+
+    /// What holds by the one or by the other.
+    pub fn or(self, other: Ends) -> Ends {
+        Ends { above: self.above || other.above, below: self.below || other.below }
+    }
+
+    /// What holds of both.
+    pub fn and(self, other: Ends) -> Ends {
+        Ends { above: self.above && other.above, below: self.below && other.below }
+    }
+
+    fn negated(self) -> Ends {
+        Ends { above: self.below, below: self.above }
+    }
+}
+
+/// Which infinities the result of an op is nowhere, wherever it is defined, by what is known of its operands: of each, which
+/// infinities it is nowhere and what encloses it. The logarithm of 0 and the greatest of no elements are infinite; a quotient
+/// by 0 is not defined. A mask of -inf leaves numbers that are nowhere +inf.
+pub(crate) fn inherited(
     s: &Signature<'_>,
-    operands: impl ExactSizeIterator<Item = (bool, Interval)>,
-) -> bool {
+    operands: impl ExactSizeIterator<Item = (Ends, Interval)>,
+) -> Ends {
+    let operands: SmallVec<[(Ends, Interval); 4]> = operands.collect();
+    if keeps_reals(s, &operands) {
+        return Ends::REAL;
+    }
+    let end = |n: usize| operands.get(n).map_or(Ends::OPEN, |(ends, _)| *ends);
+    let real_and_not_negative =
+        |n: usize| end(n) == Ends::REAL && operands.get(n).is_some_and(|(_, x)| x.lo >= 0.0);
+    match s.def.short_name() {
+        "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "broadcast_to" | "slice"
+        | "reverse" | "tile" | "convert" | "reduce_sum" => end(0),
+        "log" | "log2" | "log10" | "log1p" | "reduce_max" => Ends { below: false, ..end(0) },
+        "add" | "max" | "min" => end(0).and(end(1)),
+        "concat" => (0..operands.len()).map(end).fold(Ends::REAL, Ends::and),
+        "sub" => end(0).and(end(1).negated()),
+        "neg" => end(0).negated(),
+        "where" | "select" => end(1).and(end(2)),
+        "mul" if real_and_not_negative(0) => end(1),
+        "mul" | "div" if real_and_not_negative(1) => end(0),
+        _ => Ends::OPEN,
+    }
+}
+
+/// Whether an op makes of real numbers nothing but real numbers, wherever its result is defined, and has such operands.
+fn keeps_reals(s: &Signature<'_>, operands: &[(Ends, Interval)]) -> bool {
     let finite = |attr: &Attr| !matches!(attr, Attr::Float(x, _) if !x.is_finite());
-    let operands: SmallVec<[(bool, Interval); 4]> = operands.collect();
     let at = |n: usize| operands.get(n).map_or(WHOLE, |(_, x)| *x);
     let beside_limits = match s.def.short_name() {
         "log" | "log2" | "log10" => at(0).lo > 0.0,
@@ -130,7 +188,7 @@ pub(crate) fn keeps_reals(
     beside_limits
         && !operands.is_empty()
         && s.attrs.iter().all(|(_, attr)| finite(attr))
-        && operands.iter().all(|(real, _)| *real)
+        && operands.iter().all(|(ends, _)| *ends == Ends::REAL)
 }
 
 impl Analysis for Ranges {
@@ -167,6 +225,11 @@ fn finite(ty: Type) -> Interval {
         }
         None => WHOLE,
     }
+}
+
+/// The greatest absolute value where there is one: of an input at which the value is undefined nothing is promised.
+pub(crate) fn reach(x: &Interval) -> f64 {
+    magnitude(&Interval { may_be_nan: false, ..*x })
 }
 
 /// The range of an op's result of type `ty`, from the ranges of its operands.

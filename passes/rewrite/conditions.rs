@@ -195,6 +195,9 @@ pub const FUNCTIONS: &[Function] = &[
         "finite wherever it is defined: in a bounded range, or computed from finite numbers alone",
         |e, _| Ok(Val::Bool(e.graph.is_real(e.terms[0]))),
     ),
+    term("below_inf", 1, "nowhere +inf: by its range, or as it is computed", |e, _| {
+        Ok(Val::Bool(e.graph.ends(e.terms[0]).above))
+    }),
     term("overflows", 1, "the exact value may lie beyond the finite range of its format", |e, _| {
         Ok(Val::Bool(e.graph.range(e.terms[0]).may_overflow(e.format()?)))
     }),
@@ -235,6 +238,7 @@ pub const FUNCTIONS: &[Function] = &[
     term("constant", 1, "it is a constant of one value", |e, _| {
         Ok(Val::Bool(e.graph.uniform(e.terms[0]).is_some()))
     }),
+    term("fixed", 1, "it depends on no argument", |e, _| Ok(Val::Bool(e.graph.is_fixed(e.terms[0])))),
     term("rank", 1, "number of dimensions", |e, _| Ok(Val::Number(e.shape(0).len() as f64))),
     term("shape", 1, "extents, -1 for ?", |e, _| {
         let extents = e.shape(0).iter().map(|d| Val::Number(d.known().map_or(-1.0, |n| n as f64)));

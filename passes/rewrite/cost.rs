@@ -10,6 +10,7 @@ use ngc_numerics::program::Step;
 use ngc_numerics::{Figures, Format, Interval, Prim};
 
 use super::target::Target;
+use crate::analysis::range::reach;
 
 /// How good a term is; the least is the best. Errors count in steps, eight from one power of two to the next, so that what
 /// differs by less is settled by the terms behind them: a few hundredths of a bound are not worth a second product.
@@ -65,9 +66,7 @@ pub fn key(format: Option<Format>, flow: &Flow, value: Value, exact: &Interval, 
     let inside = |x: &Interval| !x.may_be_nan && x.lo >= -max && x.hi <= max;
     let non_finite = !inside(&computed) || error.is_nan();
     let least = mignitude(exact);
-    // Where it is undefined nothing is promised.
-    let greatest = magnitude(&Interval { may_be_nan: false, ..*exact });
-    let floor = if least > 0.0 { 0.0 } else { format.unit_roundoff().sqrt() * greatest.min(max) };
+    let floor = if least > 0.0 { 0.0 } else { format.unit_roundoff().sqrt() * reach(exact).min(max) };
     let floor = least.max(floor).max(format.min_normal());
     let relative = flow.relative(value).from(floor).min(error / floor);
     Key { non_finite, relative: if error == 0.0 { 0.0 } else { relative }, absolute: error, additive }

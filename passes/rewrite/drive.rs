@@ -79,8 +79,8 @@ pub fn stabilize(
     let rounds = if local { MOST_ROUNDS } else { MAX_ROUNDS };
     let guards = LazyCell::new(|| rules.filter(|c| asks(&c.rule.left)));
     let cures = LazyCell::new(|| cures(rules));
-    // Rounds since something was replaced.
-    let mut idle = 0;
+    // Rounds since something was replaced, and the values at which no rule applied since.
+    let (mut idle, mut settled) = (0, FxHashSet::<Value>::default());
     for number in 0..rounds {
         let (proofs, mut changed) = ((number, options.egraph.proofs), false);
         let mut stays = region::observed(&function.body, &ranges);
@@ -105,16 +105,18 @@ pub fn stabilize(
             let open = |v: &Value| found.as_ref().is_none_or(|found| found.open.contains(v));
             let missed = std::mem::take(&mut report.missed);
             let rules = if found.is_some() { &cures } else { rules };
-            let at = |v: Value| !stays.contains(&v) && open(&v);
+            let at = |v: Value| !stays.contains(&v) && open(&v) && !settled.contains(&v);
             replaced = directed(context, function, rules, at, proofs, (&mut ranges, &mut report));
-            if found.is_some() {
+            if let Some(found) = &found {
                 report.missed = missed;
+                settled.extend(&found.open);
             }
         }
         note(&mut state, function, &replaced, &mut report);
         changed |= !replaced.is_empty();
         if changed {
             idle = 0;
+            settled.clear();
             // A second run sees the function as it is when all is simplified.
             let simplified = simplify_body(context, &mut function.body);
             state = state.map(|state| if simplified { Arc::new(Snapshot::of(function)) } else { state });
@@ -249,7 +251,9 @@ fn search(
         }
     }
     found.sort_by_key(|f| f.region);
-    report.missed.clear();
+    if !round.shifted {
+        report.missed.clear();
+    }
     let names = if options.egraph.proofs { proof::names(&function.body) } else { FxHashMap::default() };
     let title = (function.name().to_string(), round.number + 1);
     let mut rewriter = Rewriter::new(context, &mut function.body);
@@ -287,14 +291,17 @@ fn search(
     Looked { open, cuts: cut.regions.len().clamp(1, 2) }
 }
 
-/// Reports the near matches of a region, but at most one of a rule at a place.
+/// Reports the near matches of a region, but at most one of a rule at a place: another cut may see it again.
 fn missed(found: &Found<'_>, rules: &RuleSet, rewriter: &Rewriter<'_>, report: &mut Report) {
     let improved: FxHashSet<Value> = found.solution.better.iter().flat_map(covered).collect();
     for near in found.solution.near.iter().filter(|n| !improved.contains(&n.value)) {
         let rule = &rules.rules()[near.rule].rule;
         let op = rewriter.body().defining_op(found.rename(near.value));
         let loc = op.map_or(Loc::Unknown, |op| rewriter.body().op(op).loc.clone());
-        report.missed.push(Step::refused(rule, loc, &near.why));
+        let step = Step::refused(rule, loc, &near.why);
+        if !report.missed.iter().any(|known| known.rule == step.rule && known.loc == step.loc) {
+            report.missed.push(step);
+        }
     }
 }
 

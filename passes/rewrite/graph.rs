@@ -12,7 +12,8 @@ use ngc_numerics::{Format, Tensor};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
-use crate::analysis::range::{self, Range, Ranges, is_bounded, keeps_reals};
+use crate::analysis::range::{self, Ends, Range, Ranges, inherited};
+use crate::transform::fold_constants::fixed;
 
 /// A value of the body, or a term made while matching.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -35,13 +36,19 @@ pub trait Terms {
     fn uniform(&self, term: Term) -> Option<f64>;
     /// The elements of a constant that is written out.
     fn elements(&self, term: Term) -> Option<Tensor>;
+    /// Whether the term depends on no argument.
+    fn is_fixed(&self, term: Term) -> bool;
     /// Whether nothing but the match uses the term.
     fn used_once(&self, term: Term) -> bool;
     /// The widest format in which an op that computes the term is told to accumulate.
     fn accumulates(&self, term: Term) -> Option<Format>;
-    /// Whether the term is finite over the reals wherever it is defined: its range is bounded, or it is computed from such
-    /// terms alone.
-    fn is_real(&self, term: Term) -> bool;
+    /// Which infinities the term is nowhere over the reals, wherever it is defined: by its range, or as it is computed from
+    /// such terms alone.
+    fn ends(&self, term: Term) -> Ends;
+    /// Whether the term is finite over the reals wherever it is defined.
+    fn is_real(&self, term: Term) -> bool {
+        self.ends(term) == Ends::REAL
+    }
     /// One name for terms that are known to be the same.
     fn canonical(&self, term: Term) -> Term {
         term
@@ -83,9 +90,11 @@ pub struct Graph<'a> {
     pub body: &'a Body,
     /// Ranges of its values.
     pub ranges: &'a Ranges,
-    made: Vec<(Made, &'static OpDef, Type, Range, bool)>,
+    made: Vec<(Made, &'static OpDef, Type, Range, Ends)>,
     /// Number of uses of every value, counted when first asked for.
     uses: OnceCell<Vec<u32>>,
+    /// Values that depend on no argument, found when first asked for.
+    fixed: OnceCell<Vec<bool>>,
     index: HashMap<Made, u32, FxBuildHasher>,
     /// What a normal-form rule, by its place in the set, shows a term as, after so many views.
     pub(super) views: FxHashMap<(usize, Term, usize), Views>,
@@ -102,6 +111,7 @@ impl<'a> Graph<'a> {
             body,
             ranges,
             uses: OnceCell::new(),
+            fixed: OnceCell::new(),
             made: Vec::new(),
             index: HashMap::default(),
             views: FxHashMap::default(),
@@ -213,9 +223,17 @@ impl Terms for Graph<'_> {
         }
     }
 
-    fn is_real(&self, term: Term) -> bool {
+    fn is_fixed(&self, term: Term) -> bool {
+        match (term, self.node(term)) {
+            (Term::Value(v), _) => self.fixed.get_or_init(|| fixed(self.body))[v.index()],
+            (Term::Made(_), Some(node)) => node.operands.iter().all(|&o| self.is_fixed(o)),
+            (Term::Made(_), None) => false,
+        }
+    }
+
+    fn ends(&self, term: Term) -> Ends {
         match term {
-            Term::Value(v) => self.ranges.is_real(v),
+            Term::Value(v) => self.ranges.ends(v),
             Term::Made(n) => self.made[n as usize].4,
         }
     }
@@ -243,9 +261,9 @@ impl Terms for Graph<'_> {
         let range = range::transfer(&signature, &ranges, ty);
         let n = self.made.len() as u32;
         self.index.insert(made.clone(), n);
-        let known = operands.iter().map(|&t| (self.is_real(t), self.range(t).exact));
-        let real = is_bounded(&range.exact) || keeps_reals(&signature, known);
-        self.made.push((made, def, ty, range, real));
+        let known = operands.iter().map(|&t| (self.ends(t), self.range(t).exact));
+        let ends = Ends::of(&range.exact).or(inherited(&signature, known));
+        self.made.push((made, def, ty, range, ends));
         Ok(Term::Made(n))
     }
 }

@@ -30,8 +30,10 @@ pub struct Judge<'a> {
 /// A value of the body with all that it is made of.
 #[derive(Clone, Default)]
 struct Term {
-    /// What its own op costs beside its error.
+    /// What its own op costs beside its error; nothing if it depends on no argument, for it is computed beforehand.
     own: f64,
+    /// Whether it depends on no argument.
+    fixed: bool,
     /// Indices of the values that it is made of, itself among them, in order.
     parts: Box<[u32]>,
     /// The sum of their costs.
@@ -51,12 +53,12 @@ impl<'a> Judge<'a> {
         Judge { context, body, block, flow, weights, step, written: FxHashMap::default(), terms: Vec::new() }
     }
 
-    /// A value from outside that lies in a range, so far from the arguments of the function.
-    pub fn argument(&mut self, ty: Type, range: Interval, depth: f64) -> Value {
+    /// A value from outside that lies in a range, so far from the arguments of the function; `fixed` if it depends on none.
+    pub fn argument(&mut self, ty: Type, range: Interval, depth: f64, fixed: bool) -> Value {
         let value = self.body.add_argument(self.block, ty, Loc::Unknown);
         self.flow.set(value, Range::both(range), 0.0);
         self.terms.resize(self.body.num_values(), Term::default());
-        self.terms[value.index()].depth = depth;
+        self.terms[value.index()] = Term { depth, fixed, ..Term::default() };
         value
     }
 
@@ -71,7 +73,9 @@ impl<'a> Judge<'a> {
         let found = self.emit(name, operands, key.2.clone(), depth);
         self.terms.resize(self.body.num_values(), Term::default());
         let found = found.map(|(value, own)| {
-            self.terms[value.index()] = Term { depth, ..self.term(value, operands, own) };
+            let fixed = operands.iter().all(|v| self.terms[v.index()].fixed);
+            let own = if fixed { 0.0 } else { own };
+            self.terms[value.index()] = Term { depth, fixed, ..self.term(value, operands, own) };
             value
         });
         self.written.insert(key, found);
@@ -95,7 +99,7 @@ impl<'a> Judge<'a> {
         parts.dedup();
         let cost = own + parts.iter().map(|&n| self.terms[n as usize].own).sum::<f64>();
         parts.push(value.index() as u32);
-        Term { own, parts: parts.into(), cost, depth: 0.0 }
+        Term { own, parts: parts.into(), cost, ..Term::default() }
     }
 
     /// What terms cost together beside their errors; what they share is paid once.

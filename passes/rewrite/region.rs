@@ -12,7 +12,8 @@ use ngc_numerics::Interval;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
-use crate::analysis::range::Ranges;
+use crate::analysis::range::{Ends, Ranges};
+use crate::transform::fold_constants::fixed;
 
 /// A body cut into regions.
 pub struct Cut {
@@ -31,6 +32,8 @@ pub struct Cut {
     /// Ops on the longest way from an argument or a constant, by value; and the most of all.
     heights: Vec<u32>,
     highest: u32,
+    /// Values that depend on no argument, by their index.
+    fixed: Vec<bool>,
 }
 
 /// Regions that differ in nothing but their ranges and their constants of several values.
@@ -52,6 +55,14 @@ impl Group {
                 all.reduce(|a, b| a.hull(b)).unwrap_or(ranges.of(value).exact)
             }
             None => ranges.of(value).exact,
+        }
+    }
+
+    /// Which infinities a value of the first member is nowhere, nor one that corresponds to it.
+    pub fn ends(&self, value: Value, ranges: &Ranges) -> Ends {
+        match self.index.get(&value) {
+            Some(&n) => self.values.iter().map(|values| ranges.ends(values[n])).fold(Ends::REAL, Ends::and),
+            None => ranges.ends(value),
         }
     }
 
@@ -115,6 +126,7 @@ impl Cut {
             outside: vec![false; count],
             heights: vec![0; count],
             highest: 1,
+            fixed: fixed(body),
         };
         let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
         let mut eligible = Vec::new();
@@ -152,6 +164,11 @@ impl Cut {
     /// Whether the value is used beyond its region.
     pub fn is_output(&self, value: Value) -> bool {
         self.outside[value.index()]
+    }
+
+    /// Whether the value depends on no argument.
+    pub fn is_fixed(&self, value: Value) -> bool {
+        self.fixed[value.index()]
     }
 
     /// Place of the op that defines the value; 0 for arguments.

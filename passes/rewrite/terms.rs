@@ -351,8 +351,8 @@ impl<'a> Terrain<'a> {
         let (ty, exact) = (body.ty(value), ranges.of(value).exact);
         let side = self.sides[n].side.filter(|_| nominal::is_open(body, ranges, value, &exact));
         let range = side.map_or(exact, |side| nominal::within(side, ty, &exact));
-        let depth = self.scope.cut.depth(value);
-        Some(self.sides[n].judge.argument(ty, range, depth))
+        let cut = self.scope.cut;
+        Some(self.sides[n].judge.argument(ty, range, cut.depth(value), cut.is_fixed(value)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ngc_ir::{AttrDict, Context, Ident, Loc, OpDef, Type};
 use ngc_numerics::{Enclosure, Format, Random, Tensor};
-use ngc_passes::analysis::range::Range;
+use ngc_passes::analysis::range::{Ends, Range};
 use ngc_passes::rewrite::apply::Refusal;
 use ngc_passes::rewrite::conditions::{Bindings, Bound};
 use ngc_passes::rewrite::graph::{Term, Terms};
@@ -148,14 +148,18 @@ impl Terms for Arena {
     fn elements(&self, _: Term) -> Option<Tensor> {
         None
     }
+    fn is_fixed(&self, _: Term) -> bool {
+        false
+    }
+
     fn used_once(&self, _: Term) -> bool {
         false
     }
     fn accumulates(&self, _: Term) -> Option<Format> {
         None
     }
-    fn is_real(&self, _: Term) -> bool {
-        self.range.is_finite()
+    fn ends(&self, _: Term) -> Ends {
+        Ends::of(&self.range(Term::Made(0)).exact)
     }
     fn parts(&self, term: Term) -> Option<(&'static str, SmallVec<[Term; 2]>)> {
         match self.node(term) {

@@ -4,6 +4,7 @@ pub mod canonicalize;
 pub mod cse;
 pub mod dce;
 mod dims;
+pub mod fold_constants;
 pub mod infer_shapes;
 pub mod inline;
 pub mod symbol_dce;
@@ -95,10 +96,7 @@ pub(crate) fn simplify_body(context: &Context, body: &mut Body) -> bool {
         let canonical = canonicalize::Sweep::run_to_end(context, body, MOST as i64).changed();
         cse::Merged::of(body).changed() || canonical
     };
-    once() && {
-        let _ = (1..MOST).take_while(|_| once()).count();
-        true
-    }
+    (0..MOST).take_while(|_| once()).count() > 0
 }
 
 fn each_use(body: &Body, op: Op, mut f: impl FnMut(Value)) {

@@ -1,5 +1,6 @@
 //! Evaluation of functions, op by op.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -327,9 +328,9 @@ pub fn evaluate_op(
     evaluator: &Evaluator,
     def: &'static OpDef,
     attrs: &AttrDict,
-    inputs: &[Tensor],
+    inputs: &[impl Borrow<Tensor>],
 ) -> Result<Vec<Tensor>, String> {
-    let lifted: Vec<Tensor> = inputs.iter().map(|t| evaluator.lift(t)).collect();
+    let lifted: Vec<Tensor> = inputs.iter().map(|t| evaluator.lift(t.borrow())).collect();
     let inputs: Vec<&Tensor> = lifted.iter().collect();
     let types: Vec<Type> = inputs.iter().map(|t| concrete(Type::scalar(t.dtype), t)).collect();
     let signature = Signature { def, operands: &types, attrs };

@@ -67,7 +67,8 @@ impl<'a> Scratch<'a> {
             let op = function.body.defining_op(value).map(|op| function.body.op(op));
             let constant = op.filter(|op| constants && op.def.is_some_and(|d| d.traits.constant));
             let made = constant.and_then(|op| judge.write(op.name, &[], op.attrs.clone()));
-            made.unwrap_or_else(|| judge.argument(function.body.ty(value), range, scope.cut.depth(value)))
+            let (ty, depth) = (function.body.ty(value), scope.cut.depth(value));
+            made.unwrap_or_else(|| judge.argument(ty, range, depth, scope.is_fixed(value)))
         };
         let leaves = leaves.iter().map(leaf).collect();
         Scratch { judge, leaves, exact: FxHashMap::default() }

@@ -10,7 +10,7 @@ use ngc_numerics::{Enclosure, Format, Interval, Range};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::analysis::range::{is_bounded, keeps_reals};
+use crate::analysis::range::{Ends, inherited};
 use crate::rewrite::graph::{is_default, passes_number};
 
 /// A term whose operands are classes.
@@ -79,10 +79,12 @@ pub struct Facts {
     pub exact: Interval,
     /// The same as far as it is proven, where ranges are assumed.
     pub proven: Interval,
-    /// Whether each of the terms is finite over the reals wherever it is defined.
-    pub real: bool,
+    /// Which infinities each of the terms is nowhere, wherever it is defined.
+    pub ends: Ends,
     /// The number that all elements are.
     pub uniform: Option<f64>,
+    /// Whether one of the terms depends on no argument.
+    pub fixed: bool,
     /// The values of the body that are in the class.
     pub values: SmallVec<[Value; 1]>,
     /// How often it was found that more is known, or less.
@@ -224,8 +226,9 @@ impl<'a> Analysis<Node> for World<'a> {
                     ty,
                     exact,
                     proven: exact,
-                    real: number.is_finite(),
+                    ends: Ends::of(&exact),
                     uniform: Some(number),
+                    fixed: true,
                     values,
                     revisions: 0,
                 })
@@ -235,8 +238,9 @@ impl<'a> Analysis<Node> for World<'a> {
                 ty: Type::float(Format::F64),
                 exact: Range::WHOLE.exact,
                 proven: Range::WHOLE.exact,
-                real: false,
+                ends: Ends::OPEN,
                 uniform: None,
+                fixed: false,
                 values: SmallVec::new(),
                 revisions: 0,
             })),
@@ -248,21 +252,23 @@ impl<'a> Analysis<Node> for World<'a> {
         let next = |a: &Interval, b: &Interval, revisions| settled(a, common(a, b), revisions);
         let exact = next(&a.exact, &b.exact, a.revisions);
         let proven = next(&a.proven, &b.proven, a.revisions);
-        let (uniform, real) = (a.uniform.or(b.uniform), a.real && b.real);
+        let (uniform, ends, fixed) = (a.uniform.or(b.uniform), a.ends.and(b.ends), a.fixed || b.fixed);
         let merged = DidMerge(
             exact != a.exact
                 || proven != a.proven
-                || real != a.real
+                || ends != a.ends
                 || uniform != a.uniform
+                || fixed != a.fixed
                 || !b.values.is_empty(),
             exact != b.exact
                 || proven != b.proven
-                || real != b.real
+                || ends != b.ends
                 || uniform != b.uniform
+                || fixed != b.fixed
                 || !a.values.is_empty(),
         );
         a.revisions = a.revisions.max(b.revisions) + u32::from(exact != a.exact || proven != a.proven);
-        (a.exact, a.proven, a.real, a.uniform) = (exact, proven, real, uniform);
+        (a.exact, a.proven, a.ends, a.uniform, a.fixed) = (exact, proven, ends, uniform, fixed);
         a.values.extend(b.values);
         merged
     }
@@ -300,7 +306,8 @@ fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
     };
     let exact = range(|f| f.exact);
     let proven = if egraph.analysis.assumes { range(|f| f.proven) } else { exact };
-    let real = is_bounded(&proven) || keeps_reals(&s, operands.iter().map(|f| (f.real, f.proven)));
+    let ends = Ends::of(&proven).or(inherited(&s, operands.iter().map(|f| (f.ends, f.proven))));
     let uniform = if passes_number(def.short_name(), ty) { operands.first()?.uniform } else { None };
-    Some(Facts { ty, exact, proven, real, uniform, values: SmallVec::new(), revisions: 0 })
+    let fixed = operands.iter().all(|f| f.fixed);
+    Some(Facts { ty, exact, proven, ends, uniform, fixed, values: SmallVec::new(), revisions: 0 })
 }

@@ -117,6 +117,13 @@ pub struct Scope<'a> {
     pub group: &'a Group,
 }
 
+impl Scope<'_> {
+    /// Whether a value of the group depends on no argument.
+    fn is_fixed(&self, value: Value) -> bool {
+        self.group.all(value, |v| self.cut.is_fixed(v))
+    }
+}
+
 /// Searches the first region of a group. What is found holds for all of them.
 pub fn solve<'a>(scope: &Scope<'a>, rules: &RuleSet, options: &'a Options) -> Solution {
     let ops = &scope.cut.regions[scope.group.members[0]];
@@ -209,9 +216,10 @@ impl<'a> Region<'a> {
         let uniform = graph.uniform(Term::Value(value));
         let ty = self.scope.function.body.ty(value);
         let (exact, proven) = self.exact(value);
-        let real = self.scope.group.all(value, |v| self.scope.ranges.is_real(v));
-        let facts =
-            Facts { ty, exact, proven, real, uniform, values: SmallVec::from_elem(value, 1), revisions: 0 };
+        let ends = self.scope.group.ends(value, self.scope.ranges);
+        let fixed = self.scope.is_fixed(value);
+        let values = SmallVec::from_elem(value, 1);
+        let facts = Facts { ty, exact, proven, ends, uniform, fixed, values, revisions: 0 };
         self.egraph.analysis.leaves.push((value, facts));
         let id = self.egraph.add_uncanonical(Node::Value(number));
         self.ids.insert(value, id);
@@ -309,7 +317,9 @@ impl<'a> Region<'a> {
                             before.get(&value).zip(new).is_some_and(|(old, new)| old.key.betters(&new))
                         })
                     };
-                    if new.betters(&old.key) && (told || *phase == Phase::Any && stands()) && !worse() {
+                    // Of two forms that may both fail the lesser bound says nothing: the direction of the rules does.
+                    let better = new.betters(&old.key) && (told || !new.non_finite);
+                    if better && (told || *phase == Phase::Any && stands()) && !worse() {
                         out.extend(self.replacement(value, side, &choices, growth, &mut reported));
                     } else {
                         others.push(value);

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use super::language::{Data, Egraph, Facts, Kind, Node, accumulates, attribute, divides_by_zero, facts};
 use super::partial::keeps_domain;
 use super::proof::spelled;
-use crate::analysis::range::is_bounded;
+use crate::analysis::range::Ends;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, Env, unify};
@@ -410,14 +410,17 @@ impl Terms for Classes<'_, '_> {
         self.facts(term)?.values.iter().find_map(|&v| elements(world.body, v))
     }
 
+    fn is_fixed(&self, term: Term) -> bool {
+        self.facts(term).is_some_and(|f| f.fixed)
+    }
+
     fn used_once(&self, term: Term) -> bool {
         let uses = |v: &Value| self.egraph.analysis.uses.get(v.index()).copied().unwrap_or(0);
         self.facts(term).is_none_or(|f| f.values.iter().map(uses).sum::<u32>() <= 1)
     }
 
-    fn is_real(&self, term: Term) -> bool {
-        let bounded = is_bounded(&self.range(term).exact);
-        bounded || self.facts(term).is_some_and(|f| f.real)
+    fn ends(&self, term: Term) -> Ends {
+        Ends::of(&self.range(term).exact).or(self.facts(term).map_or(Ends::OPEN, |f| f.ends))
     }
 
     fn canonical(&self, term: Term) -> Term {

@@ -157,7 +157,7 @@ pub fn tensor_to_attr(tensor: &Tensor) -> Attr {
 }
 
 /// As [`tensor_to_attr`], with the type given: it decides whether rank 0 is a scalar or a `tensor<f32>`.
-pub(crate) fn tensor_to_attr_of(tensor: &Tensor, ty: Type) -> Attr {
+pub fn tensor_to_attr_of(tensor: &Tensor, ty: Type) -> Attr {
     if ty.as_tensor().is_none() && tensor.len() == 1 {
         return match tensor.as_ints() {
             Some(v) if tensor.dtype == DType::BOOL => Attr::Bool(v[0] != 0),

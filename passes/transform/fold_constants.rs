@@ -1,0 +1,210 @@
+//! `fold-constants`: computes beforehand what depends on no argument.
+
+use ngc_dialects::ng::constant::{attr_to_tensor, tensor_from_bytes, tensor_to_attr_of};
+use ngc_interp::evaluate_op;
+use ngc_ir::dominance::definition_order;
+use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, StatisticDef};
+use ngc_ir::{Attr, AttrDict, Body, Context, Diagnostics, Op, Resources, Rewriter, Type, Value};
+use ngc_numerics::Tensor;
+use ngc_numerics::evaluator::{Evaluator, Mode};
+use rustc_hash::FxHashMap;
+
+use super::erase_dead;
+use crate::rewrite::cost::work;
+
+/// See the module.
+pub struct FoldConstants;
+
+/// Results may have so many elements even where they are made of fewer.
+const SMALL: f64 = 1024.0;
+
+impl Pass for FoldConstants {
+    fn name(&self) -> &'static str {
+        "fold-constants"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Compute beforehand what depends on constants of several elements alone"
+    }
+
+    fn description(&self) -> &'static str {
+        "Products of weights, a batch normalisation's factors in the weights of a convolution, and the like are replaced by \
+         the constants that they are: those that would have been computed at run time, each op rounded in its own format, so \
+         no result changes by a bit and bounds hold as before. Over the reals it is another function, for the rounding of \
+         the constants is no longer seen as such: that is why it comes last, and why numbers that no tensor is combined with \
+         (`1 / 3`) stay as they are written. What would make the program larger, an outer product or an expansion to more \
+         elements than the constants have that it is made of, stays, unless it is small (1024 elements)."
+    }
+
+    fn anchor(&self) -> Anchor {
+        Anchor::Function
+    }
+
+    fn options(&self) -> &'static [OptionDef] {
+        &[OptionDef {
+            name: "max-work",
+            kind: OptionKind::Int { default: 10_000_000_000, min: 0 },
+            doc: "simple operations that one op may take; one that takes more stays",
+        }]
+    }
+
+    fn statistics(&self) -> &'static [StatisticDef] {
+        &[
+            StatisticDef { name: "folded", doc: "values replaced by constants" },
+            StatisticDef { name: "erased", doc: "unused ops erased" },
+        ]
+    }
+
+    fn run_on_function(
+        &self,
+        function: &mut Function,
+        cx: &mut PassContext<'_>,
+    ) -> Result<Changed, Diagnostics> {
+        let most = cx.options.int("max-work") as f64;
+        let mut values = Values { resources: function.resources.clone(), known: FxHashMap::default() };
+        let found = worth(&function.body, most)
+            .into_iter()
+            .filter_map(|(op, value)| Some((op, value, values.constant(cx.context, &function.body, value)?)));
+        let found: Vec<(Op, Value, Attr)> = found.collect();
+        let mut rewriter = Rewriter::new(cx.context, &mut function.body);
+        let mut folded = 0;
+        for (op, value, attr) in found {
+            let loc = rewriter.body().op(op).loc.clone();
+            let constant = rewriter.build_before(op, |b| {
+                b.loc = loc;
+                b.emit("ng.constant", &[], AttrDict::from([("value", attr)]))
+            });
+            if let Ok(constant) = constant {
+                rewriter.replace_value(value, constant);
+                folded += 1;
+            }
+        }
+        if folded == 0 {
+            return Ok(Changed::No);
+        }
+        cx.count("folded", folded);
+        cx.count("erased", erase_dead(&mut function.body));
+        Ok(Changed::Yes)
+    }
+}
+
+/// Which values depend on no argument, by index: what ops without effects make of nothing, or of such values alone.
+pub(crate) fn fixed(body: &Body) -> Vec<bool> {
+    let mut fixed = vec![false; body.num_values()];
+    for op in definition_order(body) {
+        let Some(def) = body.op(op).def else { continue };
+        if def.traits.pure && body.operands(op).iter().all(|v| fixed[v.index()]) {
+            body.results(op).for_each(|v| fixed[v.index()] = true);
+        }
+    }
+    fixed
+}
+
+/// What is known of a value that depends on no argument.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    /// Elements of the largest constant that it is made of.
+    from: f64,
+    /// Whether an op on several elements takes part.
+    several: bool,
+    /// The work of the op that takes most.
+    work: f64,
+}
+
+/// The ops that shall become constants, and their results: the last ones that depend on no argument, or, where one cannot be
+/// folded, those before it.
+fn worth(body: &Body, most: f64) -> Vec<(Op, Value)> {
+    let (order, fixed) = (definition_order(body), fixed(body));
+    let elements = |v: Value| body.ty(v).static_shape().map(|s| s.iter().map(|&n| n as f64).product::<f64>());
+    let mut extents = vec![Extent::default(); body.num_values()];
+    for &op in &order {
+        for v in body.results(op).filter(|v| fixed[v.index()]) {
+            let parts = body.operands(op).iter().map(|&v| (elements(v).unwrap_or(0.0), extents[v.index()]));
+            let own = elements(v).unwrap_or(0.0);
+            let constant = is_constant(body, op);
+            let below = |of: fn(&Extent) -> f64| parts.clone().map(|(_, e)| of(&e)).fold(0.0, f64::max);
+            let types: Vec<Type> = body.operands(op).iter().map(|&v| body.ty(v)).collect();
+            let takes = body.op(op).def.map_or(0.0, |def| work(def, &types, body.ty(v)));
+            extents[v.index()] = Extent {
+                from: below(|e| e.from).max(if constant { own } else { 0.0 }),
+                several: !constant && (own > 1.0 || parts.clone().any(|(n, e)| n > 1.0 || e.several)),
+                work: below(|e| e.work).max(takes),
+            };
+        }
+    }
+    let folds = |value: Value| {
+        let Extent { from, several, work } = extents[value.index()];
+        let fits = elements(value).is_some_and(|n| n <= from.max(SMALL));
+        several && from > 0.0 && work <= most && fits
+    };
+    let (mut wanted, mut found) = (vec![false; body.num_values()], Vec::new());
+    for &op in order.iter().rev() {
+        let mut results = body.results(op);
+        let stays = match (results.next(), results.next()) {
+            (Some(value), None) if fixed[value.index()] && !is_constant(body, op) => {
+                if !wanted[value.index()] {
+                    continue;
+                }
+                let folded = folds(value);
+                found.extend(folded.then_some((op, value)));
+                !folded
+            }
+            _ => true,
+        };
+        if stays {
+            super::each_use(body, op, |v| wanted[v.index()] = true);
+        }
+    }
+    found.reverse();
+    found
+}
+
+fn is_constant(body: &Body, op: Op) -> bool {
+    body.op(op).def.is_some_and(|def| def.traits.constant)
+}
+
+/// Tensors by the value that they are of.
+struct Values {
+    resources: Resources,
+    known: FxHashMap<Value, Option<Tensor>>,
+}
+
+impl Values {
+    /// The constant that a value is; nothing if an op has no value there, such as an integer division by zero.
+    fn constant(&mut self, context: &Context, body: &Body, value: Value) -> Option<Attr> {
+        // Operands first, without recursion: chains may be long.
+        let mut stack = vec![value];
+        while let Some(&next) = stack.last() {
+            let op = body.defining_op(next)?;
+            let before = stack.len();
+            stack.extend(body.operands(op).iter().filter(|v| !self.known.contains_key(v)));
+            if stack.len() == before {
+                stack.pop();
+                if !self.known.contains_key(&next) {
+                    let tensor = self.evaluate(context, body, op);
+                    self.known.insert(next, tensor);
+                }
+            }
+        }
+        let (tensor, ty) = (self.known.get(&value)?.as_ref()?, body.ty(value));
+        (ty.static_shape()? == tensor.shape).then(|| tensor_to_attr_of(tensor, ty))
+    }
+
+    fn evaluate(&self, context: &Context, body: &Body, op: Op) -> Option<Tensor> {
+        let data = body.op(op);
+        let def = data.def?;
+        if def.traits.constant {
+            return match data.attrs.get("value")? {
+                Attr::Resource(key, ty) => {
+                    tensor_from_bytes(*ty, &self.resources.get(key.as_str())?.bytes).ok()
+                }
+                value => attr_to_tensor(value).ok(),
+            };
+        }
+        let inputs = body.operands(op).iter().map(|v| self.known.get(v)?.as_ref());
+        let inputs = inputs.collect::<Option<Vec<&Tensor>>>()?;
+        let evaluator = Evaluator::new(Mode::Rounded);
+        let mut results = evaluate_op(context, &evaluator, def, &data.attrs, &inputs).ok()?;
+        results.pop().filter(|_| results.is_empty())
+    }
+}
