@@ -13,6 +13,9 @@ use super::rule::{Expr, Infix, Label, OpPattern, Pattern, Rule, Side};
 /// The category of rules that add spellings while matching and are never applied by themselves.
 pub const NORMAL_FORM: &str = "normal-form";
 
+/// The set of rules that serve where a target has no op for what they spell out.
+pub const SPELLED_OUT: &str = "spelled-out";
+
 /// The most commuted spellings of one rule.
 const MAX_SPELLINGS: usize = 256;
 
@@ -183,6 +186,16 @@ impl RuleSet {
         self.filter(|c| {
             c.is_view() || categories.contains(&"all") || c.rule.sets().any(|set| categories.contains(&set))
         })
+    }
+
+    /// Whether a rule spells out what another one that is allowed, of the same left side, has an op for.
+    pub fn has_op_for(&self, rule: &CompiledRule, allowed: impl Fn(&CompiledRule) -> bool) -> bool {
+        let spelled = |c: &CompiledRule| c.rule.sets().any(|set| set == SPELLED_OUT);
+        let alike = |c: &CompiledRule| {
+            let (a, b) = (&c.rule.left, &rule.rule.left);
+            a.size() == b.size() && a.to_string() == b.to_string()
+        };
+        spelled(rule) && self.rules.iter().any(|c| !spelled(c) && alike(c) && allowed(c))
     }
 
     /// The rules that are to stay.

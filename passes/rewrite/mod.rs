@@ -61,6 +61,7 @@ pub const BUNDLED: &[(&str, &str)] = bundle![
     "fusion",
     "image",
     "decomposed",
+    "spelled_out",
     "cancellation",
     "power",
     "trigonometry",

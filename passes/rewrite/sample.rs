@@ -62,6 +62,11 @@ impl Figure {
         self.bits.iter().zip(&other.bits).all(|(new, old)| *new <= old + Figure::LOSS)
     }
 
+    /// Whether it is no worse than another by more than a cure of infinities may cost.
+    pub fn affords(&self, other: &Figure) -> bool {
+        self.bits.iter().zip(&other.bits).all(|(new, old)| *new <= old + Figure::MOST_LOSS)
+    }
+
     /// Whether it is noticeably better than another under one spread, and under the other at most a little worse.
     pub fn betters(&self, other: &Figure) -> bool {
         let gains = [0, 1].map(|n| other.bits[n] - self.bits[n]);

@@ -7,6 +7,7 @@ use ngc_ir::pass::{
 use ngc_ir::{Body, Diagnostics, Loc};
 
 use super::beam::Beam;
+use super::compile::{CompiledRule, SPELLED_OUT};
 use super::cost::Weights;
 use super::drive::{self, Options, Search};
 use super::egraph;
@@ -171,15 +172,19 @@ impl Pass for Stabilize {
             }
         };
         let sets = text("rule-set");
-        let categories = library::categories(&sets, rules).map_err(library::failed)?;
+        let mut categories = library::categories(&sets, rules).map_err(library::failed)?;
         let target = match text("target").as_str() {
             "" => None,
             file => Some(cx.supply::<Library>().and_then(|all| all.target(file)).ok_or_else(|| {
                 library::failed(format!("the target '{file}' was not read: the driver supplies it"))
             })?),
         };
+        if target.is_some() && categories.contains(&"stability") {
+            categories.push(SPELLED_OUT);
+        }
         let chosen = rules.select(&categories);
-        let rules = chosen.filter(|rule| target.as_ref().is_none_or(|t| t.allows(rule)));
+        let allows = |rule: &CompiledRule| target.as_ref().is_none_or(|t| t.allows(rule));
+        let rules = chosen.filter(|rule| allows(rule) && !chosen.has_op_for(rule, &allows));
         let exchange = cx.supply::<Exchange>();
         let mut options = settings(cx.options);
         options.egraph.weights.target = target;

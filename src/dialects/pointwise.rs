@@ -6,7 +6,7 @@ use ngc_numerics::dual::{self, Jet};
 use ngc_numerics::figures::{self, WHOLE, add, div, half_ulp, intersect, magnitude, mignitude, mul};
 use ngc_numerics::program::Step;
 use ngc_numerics::{
-    Binary64, Enclosure, Figures, Form, Format, Interval, Mixed, Operands, Prim, Range, Sensitivity,
+    Binary64, Enclosure, Figures, Form, Format, Interval, Mixed, Operands, Prim, Range, ScalarFn, Sensitivity,
 };
 
 use smallvec::SmallVec;
@@ -97,6 +97,9 @@ impl Analysed {
             let mut value = f.enclose(&Binary64, params, args);
             if alias.iter().enumerate().any(|(i, &a)| i != a) {
                 value = intersect(&value, &jet.value);
+                if f.name == "xlogy" && args[0].lo >= 0.0 && !args[0].may_be_nan {
+                    value = entropy_term(f, args[0]);
+                }
             }
             return Analysed::of_jet(e, args, &jet, value);
         }
@@ -205,6 +208,18 @@ impl Analysed {
             slope => Sensitivity::lipschitz(slope),
         };
         self.slopes.iter().map(of).collect()
+    }
+}
+
+/// `x log x`, which has a limit at 0 although the logarithm has none: it falls to -1/e and rises from there.
+fn entropy_term(xlogy: &ScalarFn, x: Interval) -> Interval {
+    let at = |x: f64| xlogy.enclose(&Binary64, &[], &[Enclosure::point(x), Enclosure::point(x)]);
+    let turn = std::f64::consts::E.recip();
+    let ends = at(x.lo).hull(at(x.hi));
+    if x.lo <= turn.next_up() && x.hi >= turn.next_down() {
+        ends.hull(Enclosure::point(-turn.next_up()))
+    } else {
+        ends
     }
 }
 

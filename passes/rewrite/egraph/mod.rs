@@ -274,6 +274,7 @@ impl<'a> Region<'a> {
         let mut sides: VecDeque<Side> = VecDeque::from([None]);
         while let Some(side) = sides.pop_front() {
             let leaves = self.leaves(side);
+            let stated = side.is_none() && self.leaves(Some(nominal::LEAST)) == leaves;
             let mut scratch = self.scratch(&leaves, options);
             let mut choices = scratch.extract(&self.egraph);
             let before = self.original(&mut scratch, ops, &leaves);
@@ -310,7 +311,9 @@ impl<'a> Region<'a> {
                     let (Some(old), Some(new)) = (before.get(&value), new) else { continue };
                     let decides = || old.decided || scratch.decides(settled[&class].value, &new);
                     let told = side.is_none() && !led && decides();
-                    let stands = || points.as_ref().is_none_or(|p| p.keeps(self, value, &settled));
+                    // Few points overflow: what need not, on ranges that are stated, may cost a little at the others.
+                    let cured = stated && old.key.non_finite && !new.non_finite;
+                    let stands = || points.as_ref().is_none_or(|p| p.keeps(self, value, &settled, cured));
                     let mut worse = || {
                         earlier.iter_mut().zip(&mut settled_earlier).any(|((scratch, before), settled)| {
                             let new = scratch.settle(&self.egraph, class, &choices, settled);
@@ -331,7 +334,7 @@ impl<'a> Region<'a> {
                 break;
             }
             // What the stated ranges leave open nominal ones decide.
-            if side.is_none() && self.leaves(Some(nominal::LEAST)) != leaves {
+            if side.is_none() && !stated {
                 sides.extend(self.nominal(&left, ops, options).into_iter().map(Some));
             }
             earlier.push((scratch, before));
@@ -474,12 +477,14 @@ impl Compared {
         Ranking::new(&region.egraph, &self.sample, roots).search(&self.originals)
     }
 
-    /// Whether the chosen term of a value is no worse on the points than the value as it is written.
-    fn keeps(&self, region: &Region<'_>, value: Value, choices: &Choices) -> bool {
+    /// Whether the chosen term of a value is no worse on the points than the value as it is written, or a little if it is a
+    /// cure of infinities.
+    fn keeps(&self, region: &Region<'_>, value: Value, choices: &Choices, cured: bool) -> bool {
         let Some(n) = self.sample.outputs.iter().position(|v| *v == value) else { return true };
         let root = region.egraph.find(region.ids[&value]);
         let found = sampled::chosen(&region.egraph, &self.sample, (n, root), choices);
-        found.is_none_or(|figure| figure.keeps(&self.originals[n]))
+        let old = &self.originals[n];
+        found.is_none_or(|figure| if cured { figure.affords(old) } else { figure.keeps(old) })
     }
 }
 
