@@ -36,7 +36,7 @@ const RELATIVE: f64 = 1e-80;
 const ABSOLUTE: f64 = 1e-84;
 
 /// A number of great magnitude that every format holds.
-const LIMIT: f64 = 1e4;
+pub const LIMIT: f64 = 1e4;
 
 /// Points at which the sides agree.
 #[derive(Clone, Copy, Default, Debug)]

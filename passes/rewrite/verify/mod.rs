@@ -18,14 +18,15 @@ mod stated;
 
 use std::sync::Arc;
 
-use ngc_ir::{Context, Type};
+use ngc_ir::{Context, Diagnostics, Type};
 use ngc_numerics::{Format, Random};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use self::draw::{Aim, Extents};
 pub use self::instance::BITS;
-use self::instance::{Instance, Points};
-use super::compile::{CompiledRule, RuleSet};
+use self::instance::{Instance, LIMIT, Points};
+use super::compile::{CompiledRule, OneSided, RuleSet};
 use super::rule::Pattern;
 
 /// Formats in which every rule is tried.
@@ -150,6 +151,48 @@ pub fn verify_rules(
     };
     // One by one: some rules take a hundred times longer than others.
     rules.par_iter().with_max_len(1).map(one).collect()
+}
+
+/// What was seen, by the names of rules, of where one side may be undefined and the other not.
+pub fn domains(rules: &[&CompiledRule], reports: &[Report]) -> FxHashMap<String, OneSided> {
+    let mut domains = FxHashMap::default();
+    for (c, report) in rules.iter().zip(reports) {
+        let seen = match report.one_sided {
+            // Of a normal form instances are drawn where the left side has values.
+            _ if matches!(c.rule.right, Pattern::Rational(..)) => OneSided::Somewhere,
+            [0, 0] => OneSided::Nowhere,
+            [0, _] => OneSided::Infinite,
+            _ => OneSided::Somewhere,
+        };
+        let known = domains.entry(c.rule.name.clone()).or_insert(seen);
+        *known = seen.max(*known);
+    }
+    domains
+}
+
+/// What is wrong with those rules that do not stand, each at its place.
+pub fn errors(rules: &[&CompiledRule], reports: &[Report]) -> Diagnostics {
+    let mut errors = Diagnostics::default();
+    for (n, report) in reports.iter().enumerate() {
+        let Some(why) = &report.failure else { continue };
+        let name = directed_name(rules, n);
+        let message = match report.refuted {
+            true => format!("rule '{name}' does not hold: {why}"),
+            false => format!(
+                "rule '{name}' is not established: {why}; it is tried on tensors of up to four dimensions of 1 to 3, and \
+                 on numbers up to {LIMIT:e}: its conditions must admit enough of them"
+            ),
+        };
+        errors.error(rules[n].rule.loc.clone(), message);
+    }
+    errors
+}
+
+/// The name of the n-th rule, and that it is the way back of the one before it.
+pub fn directed_name(rules: &[&CompiledRule], n: usize) -> String {
+    let name = &rules[n].rule.name;
+    let back = n > 0 && rules[n - 1].rule.name == *name;
+    if back { format!("{name}, from right to left") } else { name.clone() }
 }
 
 /// Compares the two sides of a rule at random instances. The result depends on the rule and the effort alone.
