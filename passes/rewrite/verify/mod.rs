@@ -3,18 +3,20 @@
 //! A rule is tried on random instances: shapes, formats, attributes, constants and points ([`draw`]), and on instances
 //! aimed at the edges of its conditions and of the formats ([`probe`]). The left side is built as a function, and the
 //! rule is applied to it by the very matcher, conditions and builder that the searches use ([`instance`]). Where it
-//! applies, both sides are evaluated at [`BITS`] bits and must agree, and no term of the right side may lack a value where
+//! applies, both sides are evaluated at [`BITS`] bits ([`values`]) and must agree ([`compare`]), and no term of the right side may lack a value where
 //! all of the left have one ([`defined`]); and what each side computes in the format of the
 //! instance must lie within the error bound that the analysis gives for it ([`bounds`]), and within the one that the rule
 //! states, if it does ([`stated`]).
 
 mod bounds;
+mod compare;
 mod defined;
 pub mod draw;
 mod fit;
 pub(super) mod instance;
 mod probe;
 mod stated;
+mod values;
 
 use std::sync::Arc;
 
@@ -23,9 +25,10 @@ use ngc_numerics::{Format, Random};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use self::draw::{Aim, Extents};
-pub use self::instance::BITS;
-use self::instance::{Instance, LIMIT, Points};
+pub use self::compare::BITS;
+use self::compare::Points;
+use self::draw::{Aim, Extents, LIMIT};
+use self::instance::Instance;
 use super::compile::{CompiledRule, OneSided, RuleSet};
 use super::rule::Pattern;
 
@@ -153,7 +156,7 @@ pub fn verify_rules(
     rules.par_iter().with_max_len(1).map(one).collect()
 }
 
-/// What was seen, by the names of rules, of where one side may be undefined and the other not.
+/// By the names of rules, where one side may be undefined and the other not, as far as that was seen now or before.
 pub fn domains(rules: &[&CompiledRule], reports: &[Report]) -> FxHashMap<String, OneSided> {
     let mut domains = FxHashMap::default();
     for (c, report) in rules.iter().zip(reports) {
@@ -164,6 +167,7 @@ pub fn domains(rules: &[&CompiledRule], reports: &[Report]) -> FxHashMap<String,
             [0, _] => OneSided::Infinite,
             _ => OneSided::Somewhere,
         };
+        let seen = c.one_sided.map_or(seen, |known| known.max(seen));
         let known = domains.entry(c.rule.name.clone()).or_insert(seen);
         *known = seen.max(*known);
     }
@@ -342,11 +346,11 @@ impl<'a> Check<'a> {
         if self.whole.is_some_and(|whole| !instance.refuses(self.context, self.rules, whole)) {
             return Ok(0);
         }
-        let compared = instance.compare(self.context);
+        let compared = compare::check(self.context, &instance);
         self.report.refuted |= compared.is_err();
         let Points { exact, rounded, mut one_sided } = compared?;
         if (0..2).any(|n| one_sided[n] > 0 && self.report.one_sided[n] == 0) {
-            one_sided = instance.one_sided(self.context, one_sided);
+            one_sided = compare::one_sided(self.context, &instance, one_sided);
         }
         (0..2).for_each(|n| self.report.one_sided[n] += one_sided[n]);
         let points = exact + rounded;
