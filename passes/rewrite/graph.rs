@@ -63,6 +63,9 @@ struct Made {
     attrs: AttrDict,
 }
 
+/// The range of a made term, and whether it is finite over the reals.
+type Known = (Range, bool);
+
 /// An op with its operands, in the body or made.
 pub struct Node<'a> {
     /// Declaration.
@@ -75,7 +78,7 @@ pub struct Node<'a> {
     pub op: Option<Op>,
 }
 
-/// A body under a matcher: made terms are shared, typed and ranged, and leave the body as it is.
+/// A body under a matcher: made terms are shared and typed, ranged when that is asked for, and leave the body as it is.
 pub struct Graph<'a> {
     /// The declared ops.
     pub context: &'a Context,
@@ -83,7 +86,7 @@ pub struct Graph<'a> {
     pub body: &'a Body,
     /// Ranges of its values.
     pub ranges: &'a Ranges,
-    made: Vec<(Made, &'static OpDef, Type, Range, bool)>,
+    made: Vec<(Made, &'static OpDef, Type, OnceCell<Known>)>,
     /// Number of uses of every value, counted when first asked for.
     uses: OnceCell<Vec<u32>>,
     index: HashMap<Made, u32, FxBuildHasher>,
@@ -150,6 +153,19 @@ impl<'a> Graph<'a> {
         steps.push((n, made.op, made.operands.clone(), made.attrs.clone()));
     }
 
+    fn known(&self, n: u32) -> Known {
+        let (made, def, ty, known) = &self.made[n as usize];
+        *known.get_or_init(|| {
+            let operands = &made.operands;
+            let types: SmallVec<[Type; 4]> = operands.iter().map(|&t| self.ty(t)).collect();
+            let signature = Signature { def, operands: &types, attrs: &made.attrs };
+            let ranges: SmallVec<[Range; 4]> = operands.iter().map(|&t| self.range(t)).collect();
+            let range = range::transfer(&signature, &ranges, *ty);
+            let of_operands = operands.iter().map(|&t| (self.is_real(t), self.range(t).exact));
+            (range, is_bounded(&range.exact) || keeps_reals(&signature, of_operands))
+        })
+    }
+
     /// An attribute of a node as rules see it: its default if absent, axes as ascending positive numbers.
     pub fn attribute(&self, node: &Node<'_>, name: &str) -> Option<Attr> {
         let types: SmallVec<[Type; 4]> = node.operands.iter().map(|&t| self.ty(t)).collect();
@@ -172,7 +188,7 @@ impl Terms for Graph<'_> {
     fn range(&self, term: Term) -> Range {
         match term {
             Term::Value(v) => self.ranges.of(v),
-            Term::Made(n) => self.made[n as usize].3,
+            Term::Made(n) => self.known(n).0,
         }
     }
 
@@ -216,7 +232,7 @@ impl Terms for Graph<'_> {
     fn is_real(&self, term: Term) -> bool {
         match term {
             Term::Value(v) => self.ranges.is_real(v),
-            Term::Made(n) => self.made[n as usize].4,
+            Term::Made(n) => self.known(n).1,
         }
     }
 
@@ -239,13 +255,9 @@ impl Terms for Graph<'_> {
         signature.check()?;
         let results = signature.infer()?;
         let [ty] = results[..] else { return Err(format!("'{}' has {} results", def.name, results.len())) };
-        let ranges: SmallVec<[Range; 4]> = operands.iter().map(|&t| self.range(t)).collect();
-        let range = range::transfer(&signature, &ranges, ty);
         let n = self.made.len() as u32;
         self.index.insert(made.clone(), n);
-        let known = operands.iter().map(|&t| (self.is_real(t), self.range(t).exact));
-        let real = is_bounded(&range.exact) || keeps_reals(&signature, known);
-        self.made.push((made, def, ty, range, real));
+        self.made.push((made, def, ty, OnceCell::new()));
         Ok(Term::Made(n))
     }
 }

@@ -51,7 +51,9 @@ pub fn check(context: &Context, instance: &Instance) -> Result<Points, String> {
 /// See [`Points::one_sided`], as it is with more bits too: with few of them `1 - sigmoid(1e4)` is 0 and has no logarithm.
 /// `few` is what there is with few bits, and stands where more of them say nothing.
 pub fn one_sided(context: &Context, instance: &Instance, few: [usize; 2]) -> [usize; 2] {
-    REFERENCES[1..].iter().fold(few, |found, bits| match found {
+    // Exponentials of moderate numbers need no more than the first.
+    let more = if has_large(instance) { &REFERENCES[1..] } else { &REFERENCES[1..2] };
+    more.iter().fold(few, |found, bits| match found {
         [0, 0] => found,
         _ => check_at(context, instance, *bits).map_or(found, |points| points.one_sided),
     })

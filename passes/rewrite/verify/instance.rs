@@ -156,7 +156,8 @@ impl Instance {
     /// # Errors
     /// Why it is refused.
     pub fn apply(&mut self, context: &Context, rules: &RuleSet, rule: &CompiledRule) -> Result<bool, String> {
-        let ranges = Ranges::of_body(&self.body, &self.given);
+        let asks = !rule.rule.conditions.is_empty() || matches!(rule.rule.right, Pattern::Rational(..));
+        let ranges = if asks { Ranges::of_body(&self.body, &self.given) } else { Ranges::default() };
         let mut graph = Graph::new(context, &self.body, &ranges);
         let (m, term) =
             match (Matcher { graph: &mut graph, rules }).attempt(rule, Term::Value(self.left), true) {
