@@ -68,7 +68,7 @@ fn counters(page: &mut String, pass: &dyn Pass) {
 pub fn rules_markdown(context: &Context, rules: &RuleSet) -> Vec<(String, String)> {
     let mut index = String::from(
         "# Rewrite rules\n\nWritten from passes/rewrite/rules/*.ngr; `NGC_BLESS=1 cargo test -p ngc-passes` renews it. \
-         `ngc-opt --list-rules`, `--explain-rule NAME` and `--verify-rules` say the same of users' rules.\n\n\
+         `ngc-opt --list-rules`, `--explain-rule NAME` and `--verify-rules` say the same of users' rules, which are checked before they are used.\n\n\
          *exact*: the sides are equal over the reals wherever the left one is defined. *domain-restricted*: equal where \
          the conditions hold, which are proven before the rule is used. *error-bounded*: equal but for the rounding of \
          constants that the rule computes. `where` is what the equality needs; `when` is what makes the right side \

@@ -28,12 +28,12 @@ pub struct CompiledRule {
     pub spellings: Arc<[OpPattern]>,
     /// Its place in its set.
     pub id: usize,
-    /// Where one side may be undefined and the other not, as far as the checker saw; of users' rules it is not known.
-    pub one_sided: OneSided,
+    /// Where one side may be undefined and the other not, as far as the checker saw; nothing before it saw the rule.
+    pub one_sided: Option<OneSided>,
 }
 
-/// Where one side of a rule may be undefined and the other not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Where one side of a rule may be undefined and the other not; the more is greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OneSided {
     /// Nowhere.
     Nowhere,
@@ -108,12 +108,11 @@ impl RuleSet {
         if errors.has_errors() { Err(errors) } else { Ok(set) }
     }
 
-    /// The same, where this is known of rules by their names.
-    pub(super) fn with_domains(mut self, known: &FxHashMap<String, OneSided>) -> RuleSet {
+    /// Notes what is known of rules by their names.
+    pub(super) fn note_domains(&mut self, known: &FxHashMap<String, OneSided>) {
         for c in &mut self.rules {
-            c.one_sided = known.get(&c.rule.name).copied().unwrap_or(OneSided::Somewhere);
+            c.one_sided = known.get(&c.rule.name).copied().or(c.one_sided);
         }
-        self
     }
 
     fn index(&mut self) {
@@ -250,7 +249,7 @@ fn compile(context: &Context, rule: Rule) -> Result<CompiledRule, Diagnostics> {
     }
     let spellings = rule.left.root().into_iter();
     let spellings = spellings.flat_map(|op| (0..count).map(|n| spelling(context, op, n))).collect();
-    Ok(CompiledRule { rule: Arc::new(rule), spellings, id: 0, one_sided: OneSided::Somewhere })
+    Ok(CompiledRule { rule: Arc::new(rule), spellings, id: 0, one_sided: None })
 }
 
 struct Check<'a> {

@@ -70,6 +70,9 @@ struct Made {
     attrs: AttrDict,
 }
 
+/// The range of a made term, and which infinities it is nowhere.
+type Known = (Range, Ends);
+
 /// An op with its operands, in the body or made.
 pub struct Node<'a> {
     /// Declaration.
@@ -82,7 +85,7 @@ pub struct Node<'a> {
     pub op: Option<Op>,
 }
 
-/// A body under a matcher: made terms are shared, typed and ranged, and leave the body as it is.
+/// A body under a matcher: made terms are shared and typed, ranged when that is asked for, and leave the body as it is.
 pub struct Graph<'a> {
     /// The declared ops.
     pub context: &'a Context,
@@ -90,7 +93,7 @@ pub struct Graph<'a> {
     pub body: &'a Body,
     /// Ranges of its values.
     pub ranges: &'a Ranges,
-    made: Vec<(Made, &'static OpDef, Type, Range, Ends)>,
+    made: Vec<(Made, &'static OpDef, Type, OnceCell<Known>)>,
     /// Number of uses of every value, counted when first asked for.
     uses: OnceCell<Vec<u32>>,
     /// Values that depend on no argument, found when first asked for.
@@ -160,6 +163,19 @@ impl<'a> Graph<'a> {
         steps.push((n, made.op, made.operands.clone(), made.attrs.clone()));
     }
 
+    fn known(&self, n: u32) -> Known {
+        let (made, def, ty, known) = &self.made[n as usize];
+        *known.get_or_init(|| {
+            let operands = &made.operands;
+            let types: SmallVec<[Type; 4]> = operands.iter().map(|&t| self.ty(t)).collect();
+            let signature = Signature { def, operands: &types, attrs: &made.attrs };
+            let ranges: SmallVec<[Range; 4]> = operands.iter().map(|&t| self.range(t)).collect();
+            let range = range::transfer(&signature, &ranges, *ty);
+            let of_operands = operands.iter().map(|&t| (self.ends(t), self.range(t).exact));
+            (range, Ends::of(&range.exact).or(inherited(&signature, of_operands)))
+        })
+    }
+
     /// An attribute of a node as rules see it: its default if absent, axes as ascending positive numbers.
     pub fn attribute(&self, node: &Node<'_>, name: &str) -> Option<Attr> {
         let types: SmallVec<[Type; 4]> = node.operands.iter().map(|&t| self.ty(t)).collect();
@@ -182,7 +198,7 @@ impl Terms for Graph<'_> {
     fn range(&self, term: Term) -> Range {
         match term {
             Term::Value(v) => self.ranges.of(v),
-            Term::Made(n) => self.made[n as usize].3,
+            Term::Made(n) => self.known(n).0,
         }
     }
 
@@ -234,7 +250,7 @@ impl Terms for Graph<'_> {
     fn ends(&self, term: Term) -> Ends {
         match term {
             Term::Value(v) => self.ranges.ends(v),
-            Term::Made(n) => self.made[n as usize].4,
+            Term::Made(n) => self.known(n).1,
         }
     }
 
@@ -257,13 +273,9 @@ impl Terms for Graph<'_> {
         signature.check()?;
         let results = signature.infer()?;
         let [ty] = results[..] else { return Err(format!("'{}' has {} results", def.name, results.len())) };
-        let ranges: SmallVec<[Range; 4]> = operands.iter().map(|&t| self.range(t)).collect();
-        let range = range::transfer(&signature, &ranges, ty);
         let n = self.made.len() as u32;
         self.index.insert(made.clone(), n);
-        let known = operands.iter().map(|&t| (self.ends(t), self.range(t).exact));
-        let ends = Ends::of(&range.exact).or(inherited(&signature, known));
-        self.made.push((made, def, ty, range, ends));
+        self.made.push((made, def, ty, OnceCell::new()));
         Ok(Term::Made(n))
     }
 }

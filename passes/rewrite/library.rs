@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::compile::RuleSet;
+use super::compile::{CompiledRule, RuleSet};
 use super::target::Target;
+use super::verify::{self, Effort, verify_rules};
 use super::{Context, Diagnostics, Sources};
 
 /// The names of rule files in the option `rules` of `stabilize`.
@@ -41,6 +42,29 @@ impl Library {
             self.rules.insert(option.into(), super::load(context, &files, sources)?);
         }
         self.get(option).ok_or_else(|| failed(format!("no rules were read for '{option}'")))
+    }
+
+    /// Checks the rules that were read for an option and are not bundled, once: a false one would change what is computed.
+    /// `done` hears of each that is finished, and how many there are.
+    ///
+    /// # Errors
+    /// Each rule that is not established, located as those of [`add`](Self::add).
+    pub fn check(
+        &mut self,
+        context: &Context,
+        option: &str,
+        done: &(dyn Fn(usize) + Sync),
+    ) -> Result<(), Diagnostics> {
+        let Some(set) = self.rules.get_mut(option) else { return Ok(()) };
+        let unknown: Vec<&CompiledRule> = set.rules().iter().filter(|c| c.one_sided.is_none()).collect();
+        let reports = verify_rules(context, set, &unknown, Effort::default(), &|| done(unknown.len()));
+        let errors = verify::errors(&unknown, &reports);
+        if errors.has_errors() {
+            return Err(errors);
+        }
+        let domains = verify::domains(&unknown, &reports);
+        set.note_domains(&domains);
+        Ok(())
     }
 
     /// The rules for an option.

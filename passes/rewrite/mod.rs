@@ -108,7 +108,7 @@ pub fn load(
     let all: Vec<(&str, &str, u16)> =
         all.map(|(name, text)| (*name, *text, sources.add(*name, *text, 1))).collect();
     let parsed = each(all, |(name, text, file)| (name, parse::parse(text, file)));
-    // A user's rule is not in the list, whatever its domains are.
+    // Of a user's rule nothing is known before it is checked.
     let mut domains: FxHashMap<String, OneSided> = FxHashMap::default();
     for (n, (name, found)) in parsed.into_iter().enumerate() {
         if let Some(found) = found.as_ref().ok().filter(|_| n < BUNDLED.len()) {
@@ -122,8 +122,11 @@ pub fn load(
     for (name, at) in OneSided::listed(DOMAINS) {
         domains.insert(name.into(), at);
     }
-    match RuleSet::compile(context, rules).map(|set| set.with_domains(&domains)) {
-        Ok(set) if !errors.has_errors() => Ok(set),
+    match RuleSet::compile(context, rules) {
+        Ok(mut set) if !errors.has_errors() => {
+            set.note_domains(&domains);
+            Ok(set)
+        }
         Ok(_) => Err(errors),
         Err(more) => {
             errors.0.extend(more.0);

@@ -56,6 +56,33 @@ fn no_condition_saves_a_falsehood() {
     }
 }
 
+/// The logarithm of 0 is a value, and so is what grows without bound with an input; a pole is none.
+#[test]
+fn limits_are_values() {
+    let falsehoods = [
+        "log(?x) => where(compare(?x, 0, direction = GT), log(?x), 0)",
+        "neg(log(abs(?x))) => where(compare(?x, 0, direction = EQ), 0, neg(log(abs(?x))))",
+        "abs(?x) => where(is_finite(?x), abs(?x), 0)",
+        "exp(?x) => where(is_finite(?x), exp(?x), 0)",
+    ];
+    for rule in falsehoods {
+        let report = verify(rule);
+        assert!(
+            report.refuted && report.failure.as_ref().is_some_and(|f| f.contains("left")),
+            "{rule}: {report:?}"
+        );
+    }
+    let pole = verify("div(1, ?x) => where(compare(?x, 0, direction = EQ), 0, div(1, ?x))");
+    assert!(pole.passed() && pole.one_sided[0] > 0, "{pole:?}");
+}
+
+/// What decides of a value beside an undefined input is seen.
+#[test]
+fn infinities_beside_undefined_inputs_are_tried() {
+    let report = verify("sqrt(add(square(?x), square(?y))) => hypot(?x, ?y)");
+    assert!(report.passed() && report.one_sided[0] == 0 && report.one_sided[1] > 0, "{report:?}");
+}
+
 /// The left side has no value where the divisor is 0, so nothing is lost there.
 #[test]
 fn quotients_of_equals_are_one() {

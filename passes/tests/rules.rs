@@ -5,9 +5,9 @@ use std::path::Path;
 
 use ngc_ir::Sources;
 use ngc_passes::rewrite;
-use ngc_passes::rewrite::compile::{CompiledRule, RuleSet};
-use ngc_passes::rewrite::rule::Pattern;
-use ngc_passes::rewrite::verify::{Effort, Report, verify_rule, verify_rules, verify_without};
+use ngc_passes::rewrite::compile::{CompiledRule, OneSided, RuleSet};
+use ngc_passes::rewrite::library::Library;
+use ngc_passes::rewrite::verify::{Effort, Report, domains, verify_rule, verify_rules, verify_without};
 use rayon::prelude::*;
 
 fn bundled() -> &'static RuleSet {
@@ -55,21 +55,13 @@ fn every_rule_holds() {
     let rules = bundled();
     let all: Vec<_> = rules.rules().iter().collect();
     let reports = verify_rules(&context, rules, &all, Effort::default(), &|| {});
-    // Of a normal form instances are drawn where the left side has values.
-    let is_form = |r: &CompiledRule| matches!(r.rule.right, Pattern::Rational(..));
-    let mut one_sided: BTreeMap<&str, &str> = BTreeMap::new();
-    for (report, rule) in reports.iter().zip(&all) {
-        match report.one_sided {
-            [0, 0] if !is_form(rule) => {}
-            [0, _] if !is_form(rule) => {
-                one_sided.entry(&report.rule).or_insert("infinite");
-            }
-            _ => {
-                one_sided.insert(&report.rule, "somewhere");
-            }
-        }
-    }
-    let lines: Vec<String> = one_sided.iter().map(|(rule, at)| format!("{rule} {at}\n")).collect();
+    let domains: BTreeMap<_, _> = domains(&all, &reports).into_iter().collect();
+    let line = |(rule, at): (&String, &OneSided)| match at {
+        OneSided::Nowhere => String::new(),
+        OneSided::Infinite => format!("{rule} infinite\n"),
+        OneSided::Somewhere => format!("{rule} somewhere\n"),
+    };
+    let lines: Vec<String> = domains.iter().map(line).collect();
     current("rewrite/rules/one_sided.txt", &lines.concat());
     let failures: Vec<String> = reports
         .into_iter()
@@ -102,6 +94,27 @@ fn a_sum_over_another_axis_is_not_softmax() {
              div(exp(?x), reduce_sum(exp(?x), axes = [?a], keepdims = false)) => softmax(?x, axis = ?a)",
     );
     assert!(report.failure.is_some_and(|f| f.contains("left")));
+}
+
+/// A user's rules are checked before they are used, and what is seen of their domains is known then.
+#[test]
+fn rules_of_users_are_checked() {
+    let context = ngc_dialects::context();
+    let checked = |text: &str| {
+        let mut library = Library::default();
+        let read = |_: &str| Ok(text.to_string());
+        library.add(&context, "mine.ngr", &mut Sources::new(), read).expect("the rules are well formed");
+        library.check(&context, "mine.ngr", &|_| ()).map(|()| {
+            let rules = library.get("mine.ngr").map(RuleSet::rules).unwrap_or_default();
+            rules.last().and_then(|c| c.one_sided)
+        })
+    };
+    let odd = checked("rule odd : mine, exact sin(neg(?x)) => neg(sin(?x))");
+    assert_eq!(odd.ok().flatten(), Some(OneSided::Nowhere));
+    let root = checked("rule root : mine, exact mul(sqrt(?x), sqrt(?x)) => ?x");
+    assert_eq!(root.ok().flatten(), Some(OneSided::Somewhere));
+    let wrong = checked("rule wrong : mine, exact div(?x, add(1, exp(neg(?x)))) => sigmoid(?x)");
+    assert!(wrong.is_err_and(|e| e.0[0].message.starts_with("rule 'wrong' does not hold: element")));
 }
 
 /// Bundled rules without one of their conditions: each must be caught, or the condition is not tested.

@@ -143,10 +143,14 @@ pub struct Flags {
     #[arg(long, requires = "calibrate", help_heading = "Rewrite rules")]
     pub assume_calibrated: bool,
 
-    /// Use the rewrite rules of this file too (grammar/rules.pest says how they are written); they are taken as true, and
-    /// --verify-rules checks them; may be given again
+    /// Use the rewrite rules of this file too (grammar/rules.pest says how they are written). They are checked first, as
+    /// --verify-rules does, and one that is not established is an error; may be given again
     #[arg(long, value_name = "FILE", help_heading = "Rewrite rules")]
     pub rules: Vec<String>,
+
+    /// Take the rules of --rules as true, without checking them: a false one changes what is computed
+    #[arg(long, help_heading = "Rewrite rules")]
+    pub trust_rules: bool,
 
     /// Use the rules of these sets only, such as stability,precision; 'all' is every one
     #[arg(long, value_name = "SETS", value_delimiter = ',', help_heading = "Rewrite rules")]

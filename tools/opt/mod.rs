@@ -113,7 +113,7 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<u8, Failure> {
     }
     let mut context = ngc_dialects::context();
     context.allow_unregistered = flags.allow_unregistered_dialect;
-    let library = match rules::library(&context, &pipeline) {
+    let library = match rules::library(&context, &pipeline, flags.trust_rules) {
         Ok(library) => library,
         Err((diagnostics, sources)) => {
             show(&diagnostics, &sources);

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ngc_ir::pass::{OptionValue, Pipeline, Step};
 use ngc_ir::text::decode_source;
-use ngc_ir::{Context, Diagnostic, Diagnostics, Loc, Sources};
+use ngc_ir::{Context, Diagnostics, Loc, Sources};
 use ngc_passes::rewrite::compile::{CompiledRule, RuleSet, nearest};
 use ngc_passes::rewrite::explain::{Explanation, drawing, verified};
 use ngc_passes::rewrite::library::{self, Library};
-use ngc_passes::rewrite::verify::{Effort, verify_rules};
+use ngc_passes::rewrite::verify::{self, Effort, verify_rules};
 
 use super::flags::{Flags, MaskedRows};
 use crate::io::write_output;
@@ -62,22 +62,28 @@ fn uses_rules(step: &Step) -> bool {
     step.pass.name() == PASS
 }
 
-/// The rules that a pipeline asks for.
+/// The rules that a pipeline asks for; those of users are checked, unless they shall be trusted.
 ///
 /// # Errors
-/// What is wrong with a rule file, or with the name of a set; the sources hold the files.
-pub fn library(context: &Context, pipeline: &Pipeline) -> Result<Library, (Diagnostics, Sources)> {
+/// What is wrong with a rule file, or with the name of a set; rules that are not established. The sources hold the files.
+pub fn library(
+    context: &Context,
+    pipeline: &Pipeline,
+    trust: bool,
+) -> Result<Library, (Diagnostics, Sources)> {
     let mut library = Library::default();
     for step in pipeline.steps.iter().filter(|step| uses_rules(step)) {
         let text = |name| match step.options.get(name) {
             OptionValue::Str(text) => text,
             other => other.to_string(),
         };
-        let mut sources = Sources::new();
-        let checked = library.add(context, &text("rules"), &mut sources, read).and_then(|rules| {
+        let (mut sources, files) = (Sources::new(), text("rules"));
+        let checked = library.add(context, &files, &mut sources, read).and_then(|rules| {
             library::categories(&text("rule-set"), rules).map_err(library::failed)?;
             Ok(())
         });
+        let checked =
+            checked.and_then(|()| if trust { Ok(()) } else { check(context, &mut library, &files) });
         let checked = checked.and_then(|()| match text("target").as_str() {
             "" => Ok(()),
             name => library.add_target(context, name, &mut sources, |path| read_as("target file", path)),
@@ -85,6 +91,19 @@ pub fn library(context: &Context, pipeline: &Pipeline) -> Result<Library, (Diagn
         checked.map_err(|diagnostics| (diagnostics, sources))?;
     }
     Ok(library)
+}
+
+/// Checks users' rules before they are used.
+fn check(context: &Context, library: &mut Library, files: &str) -> Result<(), Diagnostics> {
+    let (progress, done) = (Progress::new("checking rules"), AtomicUsize::new(0));
+    let checked = library.check(context, files, &|all| {
+        progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+    });
+    checked.map_err(|mut errors| {
+        let help = "rules of users are checked before they are used; --trust-rules takes them as true";
+        errors.error(Loc::Unknown, help);
+        errors
+    })
 }
 
 fn read(path: &str) -> Result<String, String> {
@@ -212,20 +231,14 @@ fn verify(
         progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, wanted.len());
     });
     drop(progress);
-    let (mut text, mut failures) = (String::new(), Diagnostics::default());
-    for (n, (report, rule)) in reports.iter().zip(wanted).enumerate() {
-        let back = n > 0 && wanted[n - 1].rule.name == rule.rule.name;
-        let name = if back { format!("{}, from right to left", report.rule) } else { report.rule.clone() };
-        match &report.failure {
-            None => {
-                let _ = writeln!(text, "{name}: holds {}", verified(report));
-            }
-            Some(why) => {
-                let _ = writeln!(text, "{name}: is not established");
-                let message = format!("rule '{name}' is not established: {why}");
-                failures.push(Diagnostic::error(rule.rule.loc.clone(), message));
-            }
-        }
+    let (mut text, mut failures) = (String::new(), verify::errors(wanted, &reports));
+    for (n, report) in reports.iter().enumerate() {
+        let name = verify::directed_name(wanted, n);
+        let _ = match report.passed() {
+            true => writeln!(text, "{name}: holds {}", verified(report)),
+            false if report.refuted => writeln!(text, "{name}: does not hold"),
+            false => writeln!(text, "{name}: is not established"),
+        };
     }
     let failed = failures.0.len();
     let points: usize = reports.iter().map(|r| r.points).sum();

@@ -105,8 +105,8 @@ pub fn keeps_domain(terms: &Classes<'_, '_>, rule: &CompiledRule, class: Id, bin
     };
     let defined = |t: Term| !terms.range(t).exact.may_be_nan;
     match rule.one_sided {
-        OneSided::Nowhere => true,
-        OneSided::Infinite if all(&|t| terms.is_real(t)) => true,
+        Some(OneSided::Nowhere) => true,
+        Some(OneSided::Infinite) if all(&|t| terms.is_real(t)) => true,
         _ => all(&defined) && defined(term(class)),
     }
 }

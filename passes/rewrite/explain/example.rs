@@ -1,14 +1,13 @@
 //! Inputs on which a rule is worth while, and others on which it is not: both sides evaluated in f16 and f32 on inputs
 //! that are searched for, always the same ones.
 
-use ngc_interp::Interpreter;
 use ngc_ir::Context;
-use ngc_numerics::{Evaluator, Format, Mode, Random};
+use ngc_numerics::{Format, Mode, Random};
 
 use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::verify::BITS;
 use crate::rewrite::verify::draw::{Aim, Extents, Points};
-use crate::rewrite::verify::instance::{Instance, module, reals};
+use crate::rewrite::verify::instance::Instance;
 
 /// Instances that are looked at.
 const TRIALS: usize = 100;
@@ -84,15 +83,10 @@ fn keep(best: &mut Best, score: f64, example: Example) {
 
 /// Both sides of an instance, at the element where the left one errs most; nothing where it is not defined.
 fn evaluate(context: &Context, instance: &Instance, format: Format) -> Option<Example> {
-    let sides = instance.sides()?;
-    let body = instance.returning(context, &sides).ok()?;
-    let module = module(context, body, &instance.types()).ok()?;
-    let run =
-        |mode| Interpreter::new(context, &module, Evaluator { mode }).call("instance", &instance.inputs).ok();
-    let (exact, computed) = (run(Mode::Real { bits: BITS })?, run(Mode::Rounded)?);
-    let exact: Vec<f64> = reals(exact.first()?, BITS).iter().map(rug::Float::to_f64).collect();
-    let [left, right] = &computed[..] else { return None };
-    let (left, right) = (left.to_f64s(), right.to_f64s());
+    let [left, right] = instance.sides()?;
+    let exact = instance.exact(context, BITS)?.get(left)?.to_f64s();
+    let computed = instance.evaluate(context, Mode::Rounded, &instance.inputs)?;
+    let (left, right) = (computed.get(left)?.to_f64s(), computed.get(right)?.to_f64s());
     let error = |computed: f64, exact: f64| {
         let error = (computed - exact).abs() / exact.abs().max(format.min_normal());
         if computed.is_finite() { error } else { f64::INFINITY }

@@ -7,6 +7,9 @@ use ngc_numerics::{DType, Format, Random, Tensor};
 use super::probe::number;
 use crate::rewrite::rule::{Expr, Infix, Pattern};
 
+/// A number of great magnitude that every format holds.
+pub const LIMIT: f64 = 1e4;
+
 /// What an instance is drawn for.
 #[derive(Clone, Copy, Debug)]
 pub struct Aim {
@@ -69,7 +72,13 @@ pub enum Points {
     Mixed,
     /// Some undefined.
     Undefined,
+    /// Some undefined, some infinite: a leg that is infinite decides of a hypotenuse.
+    NonFinite,
 }
+
+/// The kinds among which [`Points::Mixed`] chooses.
+const MIXED: [Points; 6] =
+    [Points::Special, Points::Units, Points::Masked, Points::Infinite, Points::Upward, Points::Equal];
 
 /// Where a variable is held.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -210,7 +219,7 @@ impl Draw<'_> {
     fn held(&mut self, held: Held, format: Format, count: usize) -> Vec<f64> {
         // Beside an infinity lie large numbers: the exponential of the greatest one overflows the evaluator itself.
         let at = |c: f64, n: i32| match step(format, c, n) {
-            x if c.is_infinite() && x.is_finite() => x.clamp(-1e4, 1e4),
+            x if c.is_infinite() && x.is_finite() => x.clamp(-LIMIT, LIMIT),
             x => x,
         };
         let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
@@ -239,17 +248,21 @@ impl Draw<'_> {
     fn points(&mut self, format: Format, count: usize) -> Vec<f64> {
         let r = &mut *self.random;
         let sign = |r: &mut Random| if r.chance(50) { 1.0 } else { -1.0 };
-        let kinds =
-            [Points::Special, Points::Units, Points::Masked, Points::Infinite, Points::Upward, Points::Equal];
-        let points = if self.aim.points == Points::Mixed { r.pick(&kinds) } else { self.aim.points };
-        match points {
-            Points::Any | Points::Mixed => {
+        match self.aim.points {
+            Points::Mixed => {
+                let points = r.pick(&MIXED);
+                Draw { random: r, aim: Aim { points, ..self.aim } }.points(format, count)
+            }
+            Points::Any => {
                 let (lo, hi) =
                     r.pick(&[(-3.0, 3.0), (0.1, 3.0), (0.0, 1.0), (-1e-3, 1e-3), (-30.0, 30.0), (2.0, 2.0)]);
                 (0..count).map(|_| r.uniform(lo, hi)).collect()
             }
             Points::Undefined => (0..count)
                 .map(|_| if r.chance(20) { f64::NAN } else { r.pick(&[0.0, 1.0, 0.5, -2.0]) })
+                .collect(),
+            Points::NonFinite => (0..count)
+                .map(|_| r.pick(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, 1.0, 0.5]))
                 .collect(),
             Points::Special => {
                 (0..count).map(|_| r.pick(&[0.0, 0.0, 1.0, -1.0, -0.0, 2.0, 0.5, -0.5])).collect()
@@ -259,7 +272,7 @@ impl Draw<'_> {
                 (0..count).map(|_| sign(r) * r.uniform(least, 4.0 * least)).collect()
             }
             Points::Large => {
-                let most = format.max_finite().min(1e4);
+                let most = format.max_finite().min(LIMIT);
                 (0..count).map(|_| sign(r) * r.uniform(most / 8.0, most)).collect()
             }
             Points::Equal => {

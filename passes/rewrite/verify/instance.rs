@@ -1,17 +1,19 @@
 //! One instance of a rule: a function with both sides, and inputs.
 
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
 use ngc_dialects::ng::constant::tensor_to_attr;
-use ngc_interp::Interpreter;
 use ngc_ir::op_def::AttrKind;
 use ngc_ir::{
     Attr, AttrDict, Body, Builder, Context, Dim, Ident, InsertPoint, Loc, Module, OpState, Type, Value,
 };
-use ngc_numerics::{DType, Data, Enclosure, Evaluator, Format, Interval, Mode, Tensor};
-use rug::Float;
+use ngc_numerics::{Enclosure, Evaluator, Format, Interval, Mode, Tensor};
 
 use super::super::egraph::derive::derive;
 use super::draw::{Aim, Draw, Variables, wants_rank_one};
 use super::fit::{self, Choice};
+use super::values::Values;
 use crate::analysis::range::Ranges;
 use crate::rewrite::apply::{Refusal, Replacement, instantiate};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
@@ -19,35 +21,6 @@ use crate::rewrite::conditions::{Bindings, Bound, val};
 use crate::rewrite::graph::{Emitted, Graph, Term};
 use crate::rewrite::matcher::{Attempt, Match, Matcher};
 use crate::rewrite::rule::{Expr, Infix, Label, Pattern};
-
-/// Precision of the evaluation: what equality to 1e-80 takes (266 bits), and what cancellation of numbers as large as
-/// e^30 may lose on the way.
-pub const BITS: u32 = 400;
-
-/// Precisions of the exact values; a bound is violated when it is at each of them.
-pub const REFERENCES: [u32; 3] = [BITS, 4_000, 60_000];
-
-/// Sides that differ are evaluated again at these precisions: at the edges more is lost on the way, and only what
-/// differs at each of them is different.
-const MORE_BITS: [u32; 2] = [4_000, 60_000];
-
-/// Largest relative difference of two sides that count as equal, and the absolute one below which both count as zero.
-const RELATIVE: f64 = 1e-80;
-const ABSOLUTE: f64 = 1e-84;
-
-/// A number of great magnitude that every format holds.
-const LIMIT: f64 = 1e4;
-
-/// Points at which the sides agree.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Points {
-    /// To 1e-80.
-    pub exact: usize,
-    /// Within the rounding of computed constants.
-    pub rounded: usize,
-    /// Where one of them is undefined and the other is not: with finite inputs, and with infinite ones.
-    pub one_sided: [usize; 2],
-}
 
 /// A function with both sides of a rule, and inputs.
 pub struct Instance {
@@ -65,11 +38,15 @@ pub struct Instance {
     left: Value,
     right: Option<Value>,
     /// The right side with one of its computed constants moved up and down by more than its own rounding, in pairs.
-    moved: Vec<[Value; 2]>,
+    pub moved: Vec<[Value; 2]>,
     /// The left side with the numbers that its constants are roundings of.
-    unrounded: Option<Value>,
+    pub unrounded: Option<Value>,
     /// Variables of the left side.
     pub bindings: Bindings,
+    /// Made when it is first evaluated.
+    module: OnceCell<Option<Module>>,
+    /// Exact values by their bits.
+    known: RefCell<Vec<(u32, Option<Rc<Values>>)>>,
 }
 
 impl Instance {
@@ -169,6 +146,8 @@ impl Instance {
             moved: Vec::new(),
             unrounded: sides.get(1).copied(),
             bindings: m.bindings,
+            module: OnceCell::new(),
+            known: RefCell::default(),
         })
     }
 
@@ -177,7 +156,8 @@ impl Instance {
     /// # Errors
     /// Why it is refused.
     pub fn apply(&mut self, context: &Context, rules: &RuleSet, rule: &CompiledRule) -> Result<bool, String> {
-        let ranges = Ranges::of_body(&self.body, &self.given);
+        let asks = !rule.rule.conditions.is_empty() || matches!(rule.rule.right, Pattern::Rational(..));
+        let ranges = if asks { Ranges::of_body(&self.body, &self.given) } else { Ranges::default() };
         let mut graph = Graph::new(context, &self.body, &ranges);
         let (m, term) =
             match (Matcher { graph: &mut graph, rules }).attempt(rule, Term::Value(self.left), true) {
@@ -217,117 +197,23 @@ impl Instance {
         self.arguments.iter().map(|&v| self.body.ty(v)).collect()
     }
 
-    /// The number of points at which the sides agree; the message shows one where they do not.
-    pub fn compare(&self, context: &Context) -> Result<Points, String> {
-        let mut outcome = self.compare_at(context, BITS);
-        for bits in MORE_BITS {
-            if outcome.is_ok() {
-                break;
-            }
-            outcome = self.compare_at(context, bits);
-        }
-        outcome
+    /// The values of all terms for these inputs; nothing where some op has none.
+    pub fn evaluate(&self, context: &Context, mode: Mode, inputs: &[Tensor]) -> Option<Values> {
+        let module = self.module.get_or_init(|| {
+            let body = self.returning(context, &[self.left]).ok()?;
+            module(context, body, &self.types()).ok()
+        });
+        Values::of(context, module.as_ref()?, &self.body, Evaluator { mode }, inputs)
     }
 
-    /// See [`Points::one_sided`], with as many bits as there are: with few of them `1 - sigmoid(1e4)` is 0 and has no logarithm.
-    /// `few` is what there is with few bits, and stands where more of them say nothing.
-    pub fn one_sided(&self, context: &Context, few: [usize; 2]) -> [usize; 2] {
-        let most = MORE_BITS.last().map(|&bits| self.compare_at(context, bits));
-        most.and_then(Result::ok).map_or(few, |points| points.one_sided)
-    }
-
-    fn compare_at(&self, context: &Context, bits: u32) -> Result<Points, String> {
-        let right = self.right.ok_or("the rule was not applied")?;
-        // With the exact numbers in place of their roundings the sides are equal; what the roundings do is bounded.
-        let left = self.unrounded.unwrap_or(self.left);
-        let results: Vec<Value> =
-            [left, right].into_iter().chain(self.moved.iter().flatten().copied()).collect();
-        let module = module(context, self.returning(context, &results)?, &self.types())?;
-        let evaluator = Evaluator { mode: Mode::Real { bits } };
-        let Ok(outputs) = Interpreter::new(context, &module, evaluator).call("instance", &self.inputs) else {
-            // Such as a class index out of range: the left side has no value, and there is no point to compare.
-            return Ok(Points::default());
-        };
-        let [left, right, moved @ ..] = &outputs[..] else { return Err("two results were expected".into()) };
-        if left.shape != right.shape {
-            return Err(format!("the shape changes from {:?} to {:?}", left.shape, right.shape));
-        }
-        let (a, b) = (reals(left, bits), reals(right, bits));
-        let moved: Vec<Vec<Float>> = moved.iter().map(|t| reals(t, bits)).collect();
-        let mut points = Points::default();
-        let any = |is: fn(f64) -> bool| self.inputs.iter().any(|t| t.to_f64s().into_iter().any(is));
-        let (undefined, infinite) = (any(f64::is_nan), any(f64::is_infinite));
-        // Where exponentials are beyond the bits there are, 1 - sigmoid(1e4) is 0 and has no logarithm.
-        let large = any(|x| x.is_finite() && x.abs() > 100.0);
-        for (i, (a, b)) in a.iter().zip(&b).enumerate() {
-            if a.is_nan() || undefined {
-                points.one_sided[usize::from(infinite)] += usize::from(a.is_nan() != b.is_nan());
-                continue;
-            }
-            // An infinite limit that the right side shares; or the left side has a pole here, and no value.
-            if a.is_infinite() && (a == b || !self.is_limit(context, i, bits)) {
-                points.one_sided[usize::from(infinite)] += usize::from(b.is_finite() && !large);
-                continue;
-            }
-            let difference = Float::with_val(bits, a - b).abs();
-            let scale = a.clone().abs().max(&b.clone().abs());
-            let wrong = b.is_nan() || b.is_infinite();
-            if !wrong && (difference <= scale * RELATIVE || difference <= ABSOLUTE) {
-                points.exact += 1;
-                continue;
-            }
-            // What the rounding of each computed constant can do: it was moved by twice as much and more.
-            let rounding = moved.chunks_exact(2).fold(Float::new(64), |sum, pair| {
-                let by = |side: &[Float]| side.get(i).map(|r| Float::with_val(bits, r - b).abs());
-                let larger = pair.iter().filter_map(|side| by(side)).fold(Float::new(64), |x, y| x.max(&y));
-                sum + larger
-            });
-            if !wrong && difference <= rounding {
-                points.rounded += 1;
-                continue;
-            }
-            if self.is_beyond(context, i, bits) {
-                continue;
-            }
-            return Err(format!(
-                "element {i}: left {:.20e}, right {:.20e}, at {}",
-                a.to_f64(),
-                b.to_f64(),
-                self.describe()
-            ));
-        }
-        Ok(points)
-    }
-
-    /// Whether an element of the left side has a value at an infinite input only by convention, such as the power of
-    /// -inf: large finite numbers in its place leave the element undefined, so that there is no limit.
-    fn is_beyond(&self, context: &Context, element: usize, bits: u32) -> bool {
-        self.with_finite_inputs(context, element, bits).is_some_and(|x| x.is_nan())
-    }
-
-    /// Whether an element of the left side that is infinite is so because an input is: large finite numbers in its place
-    /// make it a number.
-    fn is_limit(&self, context: &Context, element: usize, bits: u32) -> bool {
-        self.with_finite_inputs(context, element, bits).is_some_and(|x| x.is_finite())
-    }
-
-    /// An element of the left side with large numbers in place of infinite inputs; nothing if there are none.
-    fn with_finite_inputs(&self, context: &Context, element: usize, bits: u32) -> Option<Float> {
-        let finite = |t: &Tensor| {
-            let values = t.to_f64s();
-            let DType::Float(format) = t.dtype else { return Some(t.clone()) };
-            let held = values.iter().map(|v| v.clamp(-LIMIT, LIMIT)).collect();
-            Tensor::floats(format, t.shape.clone(), held).ok()
-        };
-        if self.inputs.iter().all(|t| t.to_f64s().iter().all(|v| v.is_finite())) {
-            return None;
-        }
-        let inputs = self.inputs.iter().map(finite).collect::<Option<Vec<_>>>()?;
-        let body = self.returning(context, &[self.unrounded.unwrap_or(self.left)]).ok()?;
-        let module = module(context, body, &self.types()).ok()?;
-        let evaluator = Evaluator { mode: Mode::Real { bits } };
-        let outputs = Interpreter::new(context, &module, evaluator).call("instance", &inputs).ok()?;
-        reals(outputs.first()?, bits).get(element).cloned()
+    /// The exact values of all terms, computed once.
+    pub fn exact(&self, context: &Context, bits: u32) -> Option<Rc<Values>> {
+        let known = self.known.borrow().iter().find(|(b, _)| *b == bits).map(|(_, values)| values.clone());
+        known.unwrap_or_else(|| {
+            let values = self.evaluate(context, Mode::Real { bits }, &self.inputs).map(Rc::new);
+            self.known.borrow_mut().push((bits, values.clone()));
+            values
+        })
     }
 
     /// Inputs, constants and attributes.
@@ -394,7 +280,7 @@ fn grown(
 }
 
 /// A module whose only function, `instance`, has this body.
-pub fn module(context: &Context, body: Body, arguments: &[Type]) -> Result<Module, String> {
+fn module(context: &Context, body: Body, arguments: &[Type]) -> Result<Module, String> {
     let end = body.entry().and_then(|b| body.last_op(b)).ok_or("the instance returns nothing")?;
     let results: Vec<Type> = body.operands(end).iter().map(|&v| body.ty(v)).collect();
     let def = context.op("func.func").ok_or("func.func is not registered")?;
@@ -413,14 +299,6 @@ fn tensor_type(t: &Tensor) -> Type {
     match t.rank() {
         0 => Type::scalar(t.dtype),
         _ => Type::tensor(t.shape.iter().map(|&n| Dim::Static(n)), t.dtype),
-    }
-}
-
-/// The elements as big floats.
-pub fn reals(t: &Tensor, bits: u32) -> Vec<Float> {
-    match &t.data {
-        Data::Real(v) => v.clone(),
-        _ => t.to_f64s().into_iter().map(|x| Float::with_val(bits, x)).collect(),
     }
 }
 

@@ -3,29 +3,33 @@
 //! A rule is tried on random instances: shapes, formats, attributes, constants and points ([`draw`]), and on instances
 //! aimed at the edges of its conditions and of the formats ([`probe`]). The left side is built as a function, and the
 //! rule is applied to it by the very matcher, conditions and builder that the searches use ([`instance`]). Where it
-//! applies, both sides are evaluated at [`BITS`] bits and must agree, and no term of the right side may lack a value where
+//! applies, both sides are evaluated at [`BITS`] bits ([`values`]) and must agree ([`compare`]), and no term of the right side may lack a value where
 //! all of the left have one ([`defined`]); and what each side computes in the format of the
 //! instance must lie within the error bound that the analysis gives for it ([`bounds`]), and within the one that the rule
 //! states, if it does ([`stated`]).
 
 mod bounds;
+mod compare;
 mod defined;
 pub mod draw;
 mod fit;
 pub(super) mod instance;
 mod probe;
 mod stated;
+mod values;
 
 use std::sync::Arc;
 
-use ngc_ir::{Context, Type};
+use ngc_ir::{Context, Diagnostics, Type};
 use ngc_numerics::{Format, Random};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-use self::draw::{Aim, Extents};
-pub use self::instance::BITS;
-use self::instance::{Instance, Points};
-use super::compile::{CompiledRule, RuleSet};
+pub use self::compare::BITS;
+use self::compare::Points;
+use self::draw::{Aim, Extents, LIMIT};
+use self::instance::Instance;
+use super::compile::{CompiledRule, OneSided, RuleSet};
 use super::rule::Pattern;
 
 /// Formats in which every rule is tried.
@@ -150,6 +154,49 @@ pub fn verify_rules(
     };
     // One by one: some rules take a hundred times longer than others.
     rules.par_iter().with_max_len(1).map(one).collect()
+}
+
+/// By the names of rules, where one side may be undefined and the other not, as far as that was seen now or before.
+pub fn domains(rules: &[&CompiledRule], reports: &[Report]) -> FxHashMap<String, OneSided> {
+    let mut domains = FxHashMap::default();
+    for (c, report) in rules.iter().zip(reports) {
+        let seen = match report.one_sided {
+            // Of a normal form instances are drawn where the left side has values.
+            _ if matches!(c.rule.right, Pattern::Rational(..)) => OneSided::Somewhere,
+            [0, 0] => OneSided::Nowhere,
+            [0, _] => OneSided::Infinite,
+            _ => OneSided::Somewhere,
+        };
+        let seen = c.one_sided.map_or(seen, |known| known.max(seen));
+        let known = domains.entry(c.rule.name.clone()).or_insert(seen);
+        *known = seen.max(*known);
+    }
+    domains
+}
+
+/// What is wrong with those rules that do not stand, each at its place.
+pub fn errors(rules: &[&CompiledRule], reports: &[Report]) -> Diagnostics {
+    let mut errors = Diagnostics::default();
+    for (n, report) in reports.iter().enumerate() {
+        let Some(why) = &report.failure else { continue };
+        let name = directed_name(rules, n);
+        let message = match report.refuted {
+            true => format!("rule '{name}' does not hold: {why}"),
+            false => format!(
+                "rule '{name}' is not established: {why}; it is tried on tensors of up to four dimensions of 1 to 3, and \
+                 on numbers up to {LIMIT:e}: its conditions must admit enough of them"
+            ),
+        };
+        errors.error(rules[n].rule.loc.clone(), message);
+    }
+    errors
+}
+
+/// The name of the n-th rule, and that it is the way back of the one before it.
+pub fn directed_name(rules: &[&CompiledRule], n: usize) -> String {
+    let name = &rules[n].rule.name;
+    let back = n > 0 && rules[n - 1].rule.name == *name;
+    if back { format!("{name}, from right to left") } else { name.clone() }
 }
 
 /// Compares the two sides of a rule at random instances. The result depends on the rule and the effort alone.
@@ -299,11 +346,13 @@ impl<'a> Check<'a> {
         if self.whole.is_some_and(|whole| !instance.refuses(self.context, self.rules, whole)) {
             return Ok(0);
         }
-        let compared = instance.compare(self.context);
+        let compared = compare::check(self.context, &instance);
         self.report.refuted |= compared.is_err();
         let Points { exact, rounded, mut one_sided } = compared?;
-        if (0..2).any(|n| one_sided[n] > 0 && self.report.one_sided[n] == 0) {
-            one_sided = instance.one_sided(self.context, one_sided);
+        // More is not asked for, once it was seen with finite inputs.
+        if self.report.one_sided[0] == 0 && (0..2).any(|n| one_sided[n] > 0 && self.report.one_sided[n] == 0)
+        {
+            one_sided = compare::one_sided(self.context, &instance, one_sided);
         }
         (0..2).for_each(|n| self.report.one_sided[n] += one_sided[n]);
         let points = exact + rounded;

@@ -38,6 +38,7 @@ pub fn probes(context: &Context, rule: &Rule) -> Vec<Probe> {
         ("infinities among the inputs", Points::Infinite),
         ("inputs of different such kinds", Points::Mixed),
         ("undefined inputs", Points::Undefined),
+        ("undefined inputs and infinities", Points::NonFinite),
     ] {
         add(at.into(), Aim { points, ..any });
     }

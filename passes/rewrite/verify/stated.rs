@@ -1,11 +1,11 @@
 //! Holds both sides of a rule against the error bounds that the rule states.
 
-use ngc_interp::Interpreter;
 use ngc_ir::{Context, Ident};
-use ngc_numerics::{Evaluator, Format, Mode, Tensor};
+use ngc_numerics::{Format, Mode, Tensor};
 use rug::Float;
 
-use super::instance::{Instance, REFERENCES, module, reals};
+use super::compare::with_enough_bits;
+use super::instance::Instance;
 use crate::analysis::range::Ranges;
 use crate::rewrite::conditions::{Env, Val};
 use crate::rewrite::graph::Graph;
@@ -22,22 +22,17 @@ pub fn check(context: &Context, instance: &Instance, rule: &Rule) -> Result<usiz
     let sides = instance.sides().ok_or("the rule was not applied")?;
     let format =
         instance.body.ty(sides[0]).format().ok_or("a bound is stated of floating-point values alone")?;
-    let module = module(context, instance.returning(context, &sides)?, &instance.types())?;
-    let run =
-        |mode| Interpreter::new(context, &module, Evaluator { mode }).call("instance", &instance.inputs);
-    let Ok(computed) = run(Mode::Rounded) else { return Ok(0) };
+    let Some(computed) = instance.evaluate(context, Mode::Rounded, &instance.inputs) else { return Ok(0) };
     let ranges = Ranges::of_body(&instance.body, &instance.given);
     let graph = Graph::new(context, &instance.body, &ranges);
     let env = Env::new(&graph, &instance.bindings);
-    let (mut values, mut violation) = (0, None);
-    for bits in REFERENCES {
-        let Ok(exact) = run(Mode::Real { bits }) else { return Ok(0) };
-        let exact: Vec<Vec<Float>> = exact.iter().map(|t| reals(t, bits)).collect();
-        let computed: Vec<Vec<Float>> = computed.iter().map(|t| reals(t, bits)).collect();
+    with_enough_bits(|bits| {
+        let Some(exact) = instance.exact(context, bits) else { return Ok(0) };
+        let exact = sides.map(|side| exact.reals(side, bits).into_owned());
+        let computed = sides.map(|side| computed.reals(side, bits));
         let most = Float::with_val(bits, format.max_finite());
-        (values, violation) = (0, None);
-        for i in 0..exact[0].len() {
-            let [left, right] = [&exact[0][i], &exact[1][i]];
+        let mut values = 0;
+        for (i, (left, right)) in exact[0].iter().zip(&exact[1]).enumerate() {
             if !left.is_finite() || !right.is_finite() || Float::with_val(bits, right.abs_ref()) > most {
                 continue;
             }
@@ -59,15 +54,12 @@ pub fn check(context: &Context, instance: &Instance, rule: &Rule) -> Result<usiz
                 // The bound itself is evaluated to 64 bits.
                 let allowed = allowed * (1.0 + 1e-12);
                 if error.is_nan() || error > allowed {
-                    violation = Some(violated(bound, &error, &allowed, &at));
+                    return Err(violated(bound, &error, &allowed, &at));
                 }
             }
         }
-        if violation.is_none() {
-            break;
-        }
-    }
-    violation.map_or(Ok(values), Err)
+        Ok(values)
+    })
 }
 
 fn violated(bound: &Stated, error: &Float, allowed: &Float, at: &Element<'_>) -> String {
