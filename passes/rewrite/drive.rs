@@ -81,6 +81,7 @@ pub fn stabilize(
     let cures = LazyCell::new(|| cures(rules));
     // Rounds since something was replaced, and the values at which no rule applied since.
     let (mut idle, mut settled) = (0, FxHashSet::<Value>::default());
+    let mut seen = FxHashSet::from_iter([region::likeness(&function.body)]);
     for number in 0..rounds {
         let (proofs, mut changed) = ((number, options.egraph.proofs), false);
         let mut stays = region::observed(&function.body, &ranges);
@@ -122,6 +123,10 @@ pub fn stabilize(
             state = state.map(|state| if simplified { Arc::new(Snapshot::of(function)) } else { state });
             if searched || simplified {
                 ranges = Ranges::compute(function, context);
+            }
+            // Bounds and directions that contradict each other would go round for ever.
+            if !seen.insert(region::likeness(&function.body)) {
+                break;
             }
             continue;
         }

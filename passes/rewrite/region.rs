@@ -318,6 +318,23 @@ fn mark(body: &Body, op: Op) -> u64 {
     state.finish()
 }
 
+/// What a body looks like, whatever its values are called; constants of several values all look alike.
+pub fn likeness(body: &Body) -> u64 {
+    let mut state = FxHasher::default();
+    let mut places: FxHashMap<Value, usize> = FxHashMap::default();
+    for op in body.walk() {
+        body.name(op).hash(&mut state);
+        if body.num_results(op) == 1 {
+            mark(body, op).hash(&mut state);
+        }
+        for v in body.operands(op).iter().copied().chain(body.results(op)) {
+            let next = places.len();
+            places.entry(v).or_insert(next).hash(&mut state);
+        }
+    }
+    state.finish()
+}
+
 /// The longest stretch that repeats with a period, at least twice: its start, the period, its length.
 fn repetition(marks: &[u64]) -> Option<(usize, usize, usize)> {
     let mut best: Option<(usize, usize, usize)> = None;
