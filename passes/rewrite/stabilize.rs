@@ -184,7 +184,7 @@ impl Pass for Stabilize {
         }
         let chosen = rules.select(&categories);
         let allows = |rule: &CompiledRule| target.as_ref().is_none_or(|t| t.allows(rule));
-        let rules = chosen.filter(|rule| allows(rule) && !chosen.has_op_for(rule, &allows));
+        let rules = chosen.filter(|rule| allows(rule) && !chosen.has_op_for(rule, allows));
         let exchange = cx.supply::<Exchange>();
         let mut options = settings(cx.options);
         options.egraph.weights.target = target;
