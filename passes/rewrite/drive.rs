@@ -81,7 +81,8 @@ pub fn stabilize(
     let cures = LazyCell::new(|| cures(rules));
     // Rounds since something was replaced, and the values at which no rule applied since.
     let (mut idle, mut settled) = (0, FxHashSet::<Value>::default());
-    let mut seen = FxHashSet::from_iter([region::likeness(&function.body)]);
+    // What was reported when the function looked so.
+    let mut seen = FxHashMap::from_iter([(region::likeness(&function.body), (0, 0))]);
     for number in 0..rounds {
         let (proofs, mut changed) = ((number, options.egraph.proofs), false);
         let mut stays = region::observed(&function.body, &ranges);
@@ -124,10 +125,14 @@ pub fn stabilize(
             if searched || simplified {
                 ranges = Ranges::compute(function, context);
             }
-            // Bounds and directions that contradict each other would go round for ever.
-            if !seen.insert(region::likeness(&function.body)) {
+            // Bounds and directions that contradict each other would go round for ever; what led around changed nothing.
+            let now = region::likeness(&function.body);
+            if let Some(&(steps, proofs)) = seen.get(&now) {
+                report.applied.truncate(steps);
+                report.proofs.truncate(proofs);
                 break;
             }
+            seen.insert(now, (report.applied.len(), report.proofs.len()));
             continue;
         }
         idle += 1;
