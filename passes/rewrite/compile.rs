@@ -65,8 +65,8 @@ pub struct RuleSet {
     rules: Vec<CompiledRule>,
     /// Rules to try at an op of a name, by itself or seen in a normal form; the largest pattern first.
     candidates: HashMap<Ident, Vec<usize>, FxBuildHasher>,
-    /// Ops that may be seen as an op, itself included, however many views it takes.
-    seen_as: HashMap<Ident, Vec<Ident>, FxBuildHasher>,
+    /// Pairs of an op and one that it may be seen as, however many views it takes.
+    seen_as: FxHashSet<(Ident, Ident)>,
     /// Normal-form rules by the op at the root of their right side.
     views: HashMap<Ident, Vec<usize>, FxBuildHasher>,
 }
@@ -124,8 +124,8 @@ impl RuleSet {
                 self.views.entry(right.op).or_default().push(i);
             }
         }
-        self.seen_as.clear();
-        for &wanted in self.views.keys() {
+        // The ops that may be seen as one, itself first.
+        let seen_as = |wanted: Ident| {
             let mut names = vec![wanted];
             let mut next = 0;
             while let Some(name) = names.get(next) {
@@ -137,11 +137,12 @@ impl RuleSet {
                 }
                 next += 1;
             }
-            self.seen_as.insert(wanted, names);
-        }
+            names
+        };
+        let pairs = |&wanted: &Ident| seen_as(wanted).into_iter().map(move |name| (name, wanted));
+        self.seen_as = self.views.keys().flat_map(pairs).collect();
         for (i, c) in self.rules.iter().enumerate().filter(|(_, c)| !c.is_view()) {
-            let root = c.spellings[0].op;
-            for name in self.seen_as.get(&root).cloned().unwrap_or_else(|| vec![root]) {
+            for name in seen_as(c.spellings[0].op) {
                 self.candidates.entry(name).or_default().push(i);
             }
         }
@@ -162,11 +163,8 @@ impl RuleSet {
     }
 
     /// Whether an op named `root` is one named `wanted`, or normal-form rules may show it as one.
-    pub fn may_be_seen_as(&self, root: &str, wanted: Ident) -> bool {
-        match self.seen_as.get(&wanted) {
-            Some(names) => names.iter().any(|n| n.as_str() == root),
-            None => wanted.as_str() == root,
-        }
+    pub fn may_be_seen_as(&self, root: Ident, wanted: Ident) -> bool {
+        root == wanted || self.seen_as.contains(&(root, wanted))
     }
 
     /// Normal-form rules that show another op as an op of this name.

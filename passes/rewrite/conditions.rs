@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use ngc_dialects::ng::convert::is_exact;
 use ngc_ir::op_def::AttrKind;
 use ngc_ir::{Attr, Ident, Type};
 use ngc_numerics::{DType, Format};
@@ -373,6 +374,20 @@ pub const FUNCTIONS: &[Function] = &[
         doc: "the two terms have one type",
         terms: 2,
         eval: |e, _| Ok(Val::Bool(e.graph.ty(e.terms[0]) == e.graph.ty(e.terms[1]))),
+    },
+    Function {
+        name: "wider",
+        arity: 2,
+        doc: "the element format that holds the numbers of both terms, if it is one of theirs; else f32",
+        terms: 2,
+        eval: |e, _| {
+            let other =
+                e.graph.ty(e.terms[1]).format().ok_or("its elements are no floating-point numbers")?;
+            let (a, b) = (e.format()?, other);
+            let holds = |a, b| is_exact(DType::Float(b), DType::Float(a));
+            let found = [(a, b), (b, a)].into_iter().find(|&(a, b)| holds(a, b));
+            Ok(Val::Word(Ident::new(found.map_or("f32", |(wide, _)| wide.name()))))
+        },
     },
     Function {
         name: "within",

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ngc_ir::pass::{Analysis, Function};
+use ngc_ir::pass::Function;
 use ngc_ir::{Context, Loc, Op, Rewriter, Value};
 use ngc_numerics::DType;
 
@@ -82,7 +82,7 @@ pub fn directed(
         if replaced.len() == before {
             break;
         }
-        *ranges = Ranges::compute(function, context);
+        ranges.renew(function);
     }
     replaced
 }

@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ngc_ir::pass::{Analysis, Function};
+use ngc_ir::pass::Function;
 use ngc_ir::{Body, Context, Loc, Op, Rewriter, Value};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -72,7 +72,8 @@ pub fn stabilize(
     options: &Options<'_>,
 ) -> Report {
     let mut report = Report { erased: erase_dead(&mut function.body), ..Report::default() };
-    let mut ranges = Ranges::compute(function, context);
+    let mut ranges = Ranges::default();
+    ranges.renew(function);
     let start = options.figures.then(|| Arc::new(Snapshot::of(function)));
     let mut state = start.clone();
     let local = matches!(options.search, Search::Greedy | Search::Beam);
@@ -123,7 +124,7 @@ pub fn stabilize(
             let simplified = simplify_body(context, &mut function.body);
             state = state.map(|state| if simplified { Arc::new(Snapshot::of(function)) } else { state });
             if searched || simplified {
-                ranges = Ranges::compute(function, context);
+                ranges.renew(function);
             }
             // Bounds and directions that contradict each other would go round for ever; what led around changed nothing.
             let now = region::likeness(&function.body);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::ng::infer;
 use ngc_ir::op_def::Default as AttrDefault;
-use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Op, OpDef, Signature, Type, Value};
+use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Ident, Op, OpDef, Signature, Type, Value};
 use ngc_numerics::{Format, Tensor};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
@@ -65,7 +65,7 @@ pub trait Terms {
 /// An op applied to terms.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Made {
-    op: &'static str,
+    op: Ident,
     operands: SmallVec<[Term; 2]>,
     attrs: AttrDict,
 }
@@ -99,8 +99,8 @@ pub struct Graph<'a> {
     /// Values that depend on no argument, found when first asked for.
     fixed: OnceCell<Vec<bool>>,
     index: HashMap<Made, u32, FxBuildHasher>,
-    /// What a normal-form rule, by its place in the set, shows a term as, after so many views.
-    pub(super) views: FxHashMap<(usize, Term, usize), Views>,
+    /// What normal-form rules show a term as, by the op that is asked for, after so many views.
+    pub(super) views: FxHashMap<(Ident, Term, usize), Views>,
 }
 
 /// Terms that a term may be seen as, each with the ops of the body that it covers.
@@ -139,10 +139,13 @@ impl<'a> Graph<'a> {
     }
 
     /// Name of the op that computes a term; none for arguments.
-    pub fn name(&self, term: Term) -> Option<&'static str> {
+    pub fn name(&self, term: Term) -> Option<Ident> {
         match term {
-            Term::Value(v) => self.body.op(self.body.defining_op(v)?).def.map(|d| d.name),
-            Term::Made(n) => Some(self.made[n as usize].1.name),
+            Term::Value(v) => {
+                let data = self.body.op(self.body.defining_op(v)?);
+                data.def.map(|_| data.name)
+            }
+            Term::Made(n) => Some(self.made[n as usize].0.op),
         }
     }
 
@@ -264,7 +267,7 @@ impl Terms for Graph<'_> {
     }
 
     fn make(&mut self, def: &'static OpDef, operands: &[Term], attrs: AttrDict) -> Result<Term, String> {
-        let made = Made { op: def.name, operands: operands.into(), attrs };
+        let made = Made { op: def.name.into(), operands: operands.into(), attrs };
         if let Some(&n) = self.index.get(&made) {
             return Ok(Term::Made(n));
         }
@@ -343,9 +346,9 @@ pub(super) fn normalized(s: &Signature<'_>, name: &str) -> Option<Attr> {
 pub struct Plan(Vec<Step>);
 
 /// Ops that were emitted, all of them before the place where plans go on.
-pub type Emitted = FxHashMap<(&'static str, SmallVec<[Value; 4]>, AttrDict), Value>;
+pub type Emitted = FxHashMap<(Ident, SmallVec<[Value; 4]>, AttrDict), Value>;
 
-type Step = (u32, &'static str, SmallVec<[Term; 2]>, AttrDict);
+type Step = (u32, Ident, SmallVec<[Term; 2]>, AttrDict);
 
 impl Plan {
     /// Emits the ops that are not in `known`, where it notes them, and returns the value of the last, which is `term`.
@@ -366,7 +369,7 @@ impl Plan {
             let key = (*op, operands, attrs.clone());
             let made = match known.get(&key) {
                 Some(&made) => made,
-                None => b.emit(op, &key.1, attrs.clone())?,
+                None => b.emit(op.as_str(), &key.1, attrs.clone())?,
             };
             known.insert(key, made);
             done.insert(*n, made);

@@ -73,6 +73,10 @@ impl Matcher<'_, '_> {
     /// Tries a rule at a term. `when` clauses count unless `always`.
     pub fn attempt(&mut self, rule: &CompiledRule, term: Term, always: bool) -> Attempt {
         let mut refused = Attempt::None;
+        let root = rule.spellings[0].op;
+        if self.graph.name(term) != Some(root) && self.views(root, term, 1).is_empty() {
+            return refused;
+        }
         for spelling in rule.spellings.iter() {
             for m in self.op(spelling, term, &Match::default(), 0) {
                 match self.replacement(rule, term, &m, always) {
@@ -132,15 +136,12 @@ impl Matcher<'_, '_> {
         if !rules.may_be_seen_as(root, pattern.op) {
             return Vec::new();
         }
-        let mut found =
-            if root == pattern.op.as_str() { self.node(pattern, term, m, views) } else { Vec::new() };
+        let mut found = if root == pattern.op { self.node(pattern, term, m, views) } else { Vec::new() };
         if views < MAX_VIEWS {
-            for rule in rules.views_as(pattern.op) {
-                for (ops, seen) in self.views(rule, term, views + 1).iter() {
-                    let mut m = m.clone();
-                    m.ops.extend(ops.iter().copied());
-                    found.extend(self.node(pattern, *seen, &m, views + 1));
-                }
+            for (ops, seen) in self.views(pattern.op, term, views + 1).iter() {
+                let mut m = m.clone();
+                m.ops.extend(ops.iter().copied());
+                found.extend(self.node(pattern, *seen, &m, views + 1));
                 if found.len() >= MAX_MATCHES {
                     break;
                 }
@@ -153,14 +154,15 @@ impl Matcher<'_, '_> {
         found
     }
 
-    /// What a normal-form rule shows a term as.
-    fn views(&mut self, rule: &CompiledRule, term: Term, depth: usize) -> Views {
-        let key = (rule.id, term, depth);
+    /// The terms of an op that normal-form rules show a term as.
+    fn views(&mut self, wanted: Ident, term: Term, depth: usize) -> Views {
+        let key = (wanted, term, depth);
         if let Some(known) = self.graph.views.get(&key) {
             return known.clone();
         }
+        let rules = self.rules;
         let mut seen = Vec::new();
-        for spelling in rule.spellings.iter() {
+        for (rule, spelling) in rules.views_as(wanted).flat_map(|r| r.spellings.iter().map(move |s| (r, s))) {
             for view in self.op(spelling, term, &Match::default(), depth) {
                 if let Ok(as_this) = self.replacement(rule, term, &view, false) {
                     seen.push((view.ops, as_this));
@@ -174,10 +176,10 @@ impl Matcher<'_, '_> {
 
     /// Matches an op pattern with the very op that computes the term.
     fn node(&mut self, pattern: &OpPattern, term: Term, m: &Match, views: usize) -> Vec<Match> {
-        let Some(node) = self.graph.node(term) else { return Vec::new() };
-        if node.def.name != pattern.op.as_str() || node.operands.len() != pattern.args.len() {
+        let node = if self.graph.name(term) == Some(pattern.op) { self.graph.node(term) } else { None };
+        let Some(node) = node.filter(|node| node.operands.len() == pattern.args.len()) else {
             return Vec::new();
-        }
+        };
         let fits = |(arg, &operand): (&Pattern, &Term)| match arg {
             Pattern::Op(op) => {
                 self.graph.name(operand).is_some_and(|name| self.rules.may_be_seen_as(name, op.op))

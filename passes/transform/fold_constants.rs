@@ -7,7 +7,7 @@ use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassC
 use ngc_ir::{Attr, AttrDict, Body, Context, Diagnostics, Op, Resources, Rewriter, Type, Value};
 use ngc_numerics::Tensor;
 use ngc_numerics::evaluator::{Evaluator, Mode};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::erase_dead;
 use crate::rewrite::cost::work;
@@ -32,7 +32,7 @@ impl Pass for FoldConstants {
          the constants that they are: those that would have been computed at run time, each op rounded in its own format, so \
          no result changes by a bit and bounds hold as before. Over the reals it is another function, for the rounding of \
          the constants is no longer seen as such: that is why it comes last, and why numbers that no tensor is combined with \
-         (`1 / 3`) stay as they are written. What would make the program larger, an outer product or an expansion to more \
+         (`1 / 3`) stay as they are written, as does what comes to one number in all elements. What would make the program larger, an outer product or an expansion to more \
          elements than the constants have that it is made of, stays, unless it is small (1024 elements)."
     }
 
@@ -62,10 +62,20 @@ impl Pass for FoldConstants {
     ) -> Result<Changed, Diagnostics> {
         let most = cx.options.int("max-work") as f64;
         let mut values = Values { resources: function.resources.clone(), known: FxHashMap::default() };
-        let found = worth(&function.body, most)
-            .into_iter()
-            .filter_map(|(op, value)| Some((op, value, values.constant(cx.context, &function.body, value)?)));
-        let found: Vec<(Op, Value, Attr)> = found.collect();
+        let mut kept = FxHashSet::default();
+        let found: Vec<(Op, Value, Attr)> = loop {
+            let mut found = Vec::new();
+            let before = kept.len();
+            for (op, value) in worth(&function.body, most, &kept) {
+                match values.constant(cx.context, &function.body, value) {
+                    Some(attr) => found.push((op, value, attr)),
+                    None => drop(kept.insert(op)),
+                }
+            }
+            if kept.len() == before {
+                break found;
+            }
+        };
         let mut rewriter = Rewriter::new(cx.context, &mut function.body);
         let mut folded = 0;
         for (op, value, attr) in found {
@@ -112,8 +122,8 @@ struct Extent {
 }
 
 /// The ops that shall become constants, and their results: the last ones that depend on no argument, or, where one cannot be
-/// folded, those before it.
-fn worth(body: &Body, most: f64) -> Vec<(Op, Value)> {
+/// folded, or is to be kept, those before it.
+fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
     let (order, fixed) = (definition_order(body), fixed(body));
     let elements = |v: Value| body.ty(v).static_shape().map(|s| s.iter().map(|&n| n as f64).product::<f64>());
     let mut extents = vec![Extent::default(); body.num_values()];
@@ -145,7 +155,7 @@ fn worth(body: &Body, most: f64) -> Vec<(Op, Value)> {
                 if !wanted[value.index()] {
                     continue;
                 }
-                let folded = folds(value);
+                let folded = folds(value) && !kept.contains(&op);
                 found.extend(folded.then_some((op, value)));
                 !folded
             }
@@ -163,6 +173,11 @@ fn is_constant(body: &Body, op: Op) -> bool {
     body.op(op).def.is_some_and(|def| def.traits.constant)
 }
 
+fn is_uniform(tensor: &Tensor) -> bool {
+    let elements = tensor.to_f64s();
+    elements.first().is_some_and(|first| elements.iter().all(|x| x == first))
+}
+
 /// Tensors by the value that they are of.
 struct Values {
     resources: Resources,
@@ -170,7 +185,8 @@ struct Values {
 }
 
 impl Values {
-    /// The constant that a value is; nothing if an op has no value there, such as an integer division by zero.
+    /// The constant that a value is; nothing if an op has no value there, such as an integer division by zero, or if all of
+    /// its elements are one number: rules look for such numbers, and a second run would find one where the first had none.
     fn constant(&mut self, context: &Context, body: &Body, value: Value) -> Option<Attr> {
         // Operands first, without recursion: chains may be long.
         let mut stack = vec![value];
@@ -187,7 +203,7 @@ impl Values {
             }
         }
         let (tensor, ty) = (self.known.get(&value)?.as_ref()?, body.ty(value));
-        (ty.static_shape()? == tensor.shape).then(|| tensor_to_attr_of(tensor, ty))
+        (ty.static_shape()? == tensor.shape && !is_uniform(tensor)).then(|| tensor_to_attr_of(tensor, ty))
     }
 
     fn evaluate(&self, context: &Context, body: &Body, op: Op) -> Option<Tensor> {

@@ -1,11 +1,17 @@
 //! Runs the transfer functions of ops over a body.
 
-use ngc_ir::{Attr, Body, Op, Resources, Type, Value};
+use std::sync::Arc;
+
+use ngc_ir::{Attr, Body, Op, Resources, Signature, Type, Value};
 use ngc_numerics::figures::{intersect, magnitude, widen};
-use ngc_numerics::{ConstantFacts, Enclosure, Figures, Flags, Interval, Mixed, Range, Tensor, weights};
+use ngc_numerics::{
+    ConstantFacts, Enclosure, Facts, Figures, Flags, Interval, Mixed, Operands, Range, Tensor, weights,
+};
 use smallvec::SmallVec;
 
 use crate::known::Known;
+use crate::memo::{Answer, Memo, Question};
+use crate::ng::convert::is_exact;
 use crate::relative::{self, Term};
 use crate::transfer::{followed, transfer_known};
 
@@ -19,6 +25,8 @@ pub struct Flow {
     ranges: Vec<Range>,
     errors: Vec<f64>,
     mixed: Vec<Mixed>,
+    /// What was found before, where that is kept.
+    memo: Option<Memo>,
 }
 
 impl Flow {
@@ -34,6 +42,12 @@ impl Flow {
             }
         }
         flow
+    }
+
+    /// Keeps what is found of ops, beside what `before` has kept.
+    pub fn remembering(mut self, before: Flow) -> Flow {
+        self.memo = Some(before.memo.unwrap_or_default());
+        self
     }
 
     /// The tensor of a constant; of one whose elements are all alike a single one, with 1 for each extent.
@@ -108,6 +122,20 @@ impl Flow {
         Term::new(self.range(value), self.error(value), self.relative(value))
     }
 
+    fn read(&mut self, body: &Body, op: Op) -> Option<(Arc<Tensor>, Facts)> {
+        if !body.op(op).def?.traits.constant {
+            return None;
+        }
+        let Some(memo) = &mut self.memo else { return self.known.read(body, op) };
+        let attrs = &body.op(op).attrs;
+        if let Some(known) = memo.constants.get(attrs) {
+            return Some(known.clone());
+        }
+        let read = self.known.read(body, op)?;
+        memo.constants.insert(attrs.clone(), read.clone());
+        Some(read)
+    }
+
     /// Bounds the results of an op from what is known of its operands; returns the op's own figures.
     pub fn step(&mut self, body: &Body, op: Op) -> Option<Vec<Figures>> {
         let values = body.operands(op);
@@ -116,18 +144,22 @@ impl Flow {
         let alias: SmallVec<[usize; 4]> =
             values.iter().map(|v| values.iter().position(|w| w == v).unwrap_or(0)).collect();
         let results = body.result_types(op);
-        if let Some((tensor, facts)) = self.known.read(body, op) {
+        if let Some((tensor, facts)) = self.read(body, op) {
             let figures = Figures::constant(facts.interval);
             let value = body.result(op, 0);
             self.set(value, figures.range, 0.0);
             self.known.set_constant(value, tensor, facts.flags);
             return Some(vec![figures]);
         }
+        let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();
         let lent = self.known.lend(values, &operands);
         let x = lent.operands(&operands);
-        let mut found = body.with_signature(op, |s| transfer_known(s, &x, &alias, &results))?;
-        let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();
-        let steps = body.with_signature(op, |s| followed(s, &x, &terms)).flatten();
+        let (mut found, steps) = body.with_signature(op, |s| {
+            let Some(memo) = &mut self.memo else { return answer(s, &x, &alias, &terms, &results) };
+            let question = Question::new(s, &x, &alias, &terms, &results);
+            let found = || answer(s, &x, &alias, &terms, &results);
+            memo.answers.entry(question).or_insert_with(found).clone()
+        })?;
         drop(lent);
         for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {
             if let Some(fact) = relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op)) {
@@ -139,9 +171,10 @@ impl Flow {
             let mut mixed = body
                 .with_signature(op, |s| relative::through(s, figures, &terms, &alias, ty))
                 .unwrap_or(Mixed::UNBOUNDED);
-            if let (Some((inner, ends)), Some(format)) = (&steps, ty.format()) {
-                error = error.min(inner.error(ends[n]));
-                mixed = mixed.better(inner.relative(ends[n]), &figures.range.exact, format.min_normal());
+            if let (Some(ends), Some(format)) = (&steps, ty.format()) {
+                let (absolute, relative) = ends[n];
+                error = error.min(absolute);
+                mixed = mixed.better(relative, &figures.range.exact, format.min_normal());
             }
             let Range { exact, computed } = figures.range;
             figures.range.computed = intersect(&computed, &relative::reach(&exact, &mixed));
@@ -154,6 +187,14 @@ impl Flow {
         self.known.step(body, op, &operands, &found);
         Some(found)
     }
+}
+
+/// What an op's transfer function and its decomposition say.
+fn answer(s: &Signature<'_>, x: &Operands<'_>, alias: &[usize], terms: &[Term], results: &[Type]) -> Answer {
+    let errors = |(inner, ends): (Flow, Vec<Value>)| {
+        ends.iter().map(|&end| (inner.error(end), inner.relative(end))).collect()
+    };
+    (transfer_known(s, x, alias, results), followed(s, x, terms).map(errors))
 }
 
 /// Narrows the range by the error, and the error by the range.
@@ -175,11 +216,7 @@ fn unwidened(body: &Body, value: Value) -> Value {
     let from =
         body.defining_op(value).filter(|&op| body.name(op) == "ng.convert").map(|op| body.operands(op));
     let Some(&[from]) = from else { return value };
-    let widens = body.ty(from).format().zip(body.ty(value).format()).is_some_and(|(from, to)| {
-        to.precision() >= from.precision()
-            && to.max_finite() >= from.max_finite()
-            && to.min_subnormal() <= from.min_subnormal()
-    });
+    let widens = body.ty(from).elem().zip(body.ty(value).elem()).is_some_and(|(from, to)| is_exact(from, to));
     if widens { unwidened(body, from) } else { value }
 }
 

@@ -12,6 +12,7 @@ pub mod fold;
 pub mod func;
 mod known;
 mod lemmas;
+mod memo;
 pub mod ng;
 mod pointwise;
 mod relative;

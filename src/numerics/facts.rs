@@ -3,7 +3,7 @@
 use crate::{Data, Enclosure, Interval, Tensor};
 
 /// What a value may be, and whether it is a whole number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flags {
     /// Every finite value is an integer.
     pub integer: bool,

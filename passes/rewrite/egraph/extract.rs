@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use egg::{Id, Language};
 use ngc_ir::{Body, Op, Value};
@@ -14,6 +15,7 @@ use smallvec::SmallVec;
 
 use super::Scope;
 use super::language::{Data, Egraph, Node, Parts, common, facts, parts};
+use super::sampled::Candidate;
 use crate::rewrite::cost::{Key, Weights};
 use crate::rewrite::judge::Judge;
 
@@ -92,21 +94,53 @@ impl<'a> Scratch<'a> {
 
     /// A node over the chosen terms of its operands; nothing if one has none yet.
     pub fn evaluate(&mut self, egraph: &Egraph<'_>, node: &Node, choices: &Choices) -> Option<Choice> {
-        let value = match node {
-            Node::Attr(_) => return None,
+        let chosen = |_, id: Id| Some(choices.get(&egraph.find(id))?.value);
+        Some(Choice { node: node.clone(), value: self.write(egraph, node, chosen)? })
+    }
+
+    /// A node over operands that are written down: of each its place and its class are given.
+    fn write(
+        &mut self,
+        egraph: &Egraph<'_>,
+        node: &Node,
+        operand: impl Fn(usize, Id) -> Option<Value>,
+    ) -> Option<Value> {
+        match node {
+            Node::Attr(_) => None,
             Node::Number(bits, ty) => {
-                let attr = super::splat(f64::from_bits(*bits), egraph.analysis.ty(*ty)?)?;
-                self.judge.write("ng.constant".into(), &[], [("value", attr)].into())?
+                let attr = super::emit::splat(f64::from_bits(*bits), egraph.analysis.ty(*ty)?)?;
+                self.judge.write("ng.constant".into(), &[], [("value", attr)].into())
             }
-            Node::Value(n) => self.leaves[*n as usize],
+            Node::Value(n) => Some(self.leaves[*n as usize]),
             Node::Op(..) => {
                 let Parts { def, operands, attrs } = parts(egraph, node)?;
-                let chosen = operands.iter().map(|&id| Some(choices.get(&egraph.find(id))?.value));
-                let chosen = chosen.collect::<Option<SmallVec<[Value; 4]>>>()?;
-                self.judge.write(def.name.into(), &chosen, attrs)?
+                let operands = operands.iter().enumerate().map(|(n, &id)| operand(n, id));
+                let operands = operands.collect::<Option<SmallVec<[Value; 4]>>>()?;
+                self.judge.write(def.name.into(), &operands, attrs)
             }
-        };
-        Some(Choice { node: node.clone(), value })
+        }
+    }
+
+    /// How good a term is that points chose.
+    pub fn ranked(&mut self, egraph: &Egraph<'_>, term: &Rc<Candidate>) -> Option<Key> {
+        let value = self.candidate(egraph, term, &mut FxHashMap::default())?;
+        Some(self.key(egraph.find(term.class), value))
+    }
+
+    fn candidate(
+        &mut self,
+        egraph: &Egraph<'_>,
+        term: &Rc<Candidate>,
+        done: &mut FxHashMap<*const Candidate, Option<Value>>,
+    ) -> Option<Value> {
+        if let Some(&known) = done.get(&Rc::as_ptr(term)) {
+            return known;
+        }
+        let parts = term.parts.iter().map(|part| self.candidate(egraph, part, done));
+        let parts = parts.collect::<Option<SmallVec<[Value; 4]>>>();
+        let value = parts.and_then(|parts| self.write(egraph, &term.node, |n, _| parts.get(n).copied()));
+        done.insert(Rc::as_ptr(term), value);
+        value
     }
 
     /// Judges the ops of a region as they stand: the key of every value that has a class.
