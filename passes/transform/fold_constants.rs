@@ -122,7 +122,7 @@ struct Extent {
 }
 
 /// The ops that shall become constants, and their results: the last ones that depend on no argument, or, where one cannot be
-/// folded, or is to be kept, those before it.
+/// folded, those before it.
 fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
     let (order, fixed) = (definition_order(body), fixed(body));
     let elements = |v: Value| body.ty(v).static_shape().map(|s| s.iter().map(|&n| n as f64).product::<f64>());
@@ -152,10 +152,11 @@ fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
         let mut results = body.results(op);
         let stays = match (results.next(), results.next()) {
             (Some(value), None) if fixed[value.index()] && !is_constant(body, op) => {
-                if !wanted[value.index()] {
+                // What makes up a number that is kept stays with it, or a second run could compute the number from constants.
+                if !wanted[value.index()] || kept.contains(&op) {
                     continue;
                 }
-                let folded = folds(value) && !kept.contains(&op);
+                let folded = folds(value);
                 found.extend(folded.then_some((op, value)));
                 !folded
             }
