@@ -21,7 +21,7 @@ impl Pass for Inline {
 
     fn description(&self) -> &'static str {
         "Goes from callees to callers, so that a body is complete when it is copied. A function of several blocks, a \
-         declaration and a call that closes a circle of calls are left alone, with a missed remark. Copied ops are \
+         declaration and one that calls itself, directly or through others, are left alone, with a missed remark. Copied ops are \
          located at `callsite(callee at caller)`. `symbol-dce` erases private functions that are called no more."
     }
 
@@ -54,7 +54,9 @@ impl Pass for Inline {
                 let Some(name) = callee(&body, op).map(str::to_string) else { continue };
                 let target = graph.by_name.get(&name).copied();
                 let found = match target {
-                    Some(t) if graph.back_edges.contains(&(caller, t)) => Err("the call is recursive"),
+                    Some(t) if graph.recursive.contains(&t) => {
+                        Err("it calls itself, directly or through others")
+                    }
                     Some(t) => inlinable(module, t),
                     None => Err("it is not defined in this module"),
                 };

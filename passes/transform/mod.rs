@@ -10,7 +10,7 @@ pub mod inline;
 pub mod symbol_dce;
 
 use ngc_ir::{Attr, Body, Context, Module, Op, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// Values that stand for others, while a pass goes over a body from definitions to uses.
@@ -113,6 +113,8 @@ struct CallGraph {
     /// Functions that call themselves, directly or through others, by the call that closes the circle: caller and
     /// callee.
     back_edges: Vec<(Op, Op)>,
+    /// Functions that call themselves, directly or through others.
+    recursive: FxHashSet<Op>,
 }
 
 impl CallGraph {
@@ -137,7 +139,20 @@ impl CallGraph {
             })
             .collect();
         let (order, back_edges) = post_order(&functions, &callees);
-        CallGraph { order, by_name, back_edges }
+        let reached = |from: Op| {
+            let mut found: FxHashSet<Op> = FxHashSet::default();
+            let mut stack = vec![from];
+            while let Some(next) = stack.pop() {
+                stack.extend(callees.get(&next).into_iter().flatten().filter(|&&f| found.insert(f)));
+            }
+            found
+        };
+        let circle = |&(_, start): &(Op, Op)| {
+            let within = reached(start);
+            within.into_iter().filter(move |&f| reached(f).contains(&start))
+        };
+        let recursive = back_edges.iter().flat_map(circle).collect();
+        CallGraph { order, by_name, back_edges, recursive }
     }
 }
 

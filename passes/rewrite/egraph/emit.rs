@@ -24,6 +24,9 @@ pub(super) struct Emit<'r, 'a> {
     done: FxHashMap<Id, Option<Term>>,
     made: FxHashMap<*const Candidate, Option<Term>>,
     graph: Graph<'a>,
+    /// What the very op computes in whose place the new ones will stand: as a whole it is that value, as a part it is computed
+    /// again, for the value is not yet defined.
+    itself: Option<(Term, Value)>,
 }
 
 impl<'r, 'a> Emit<'r, 'a> {
@@ -32,11 +35,12 @@ impl<'r, 'a> Emit<'r, 'a> {
         let scope = &region.scope;
         let graph = Graph::new(scope.context, &scope.function.body, scope.ranges);
         let (done, made) = (FxHashMap::default(), FxHashMap::default());
-        Emit { region, place: scope.cut.place(value), done, made, graph }
+        Emit { region, place: scope.cut.place(value), done, made, graph, itself: None }
     }
 
     pub(super) fn emit(mut self, term: impl FnOnce(&mut Self) -> Option<Term>) -> Option<(Plan, Term)> {
-        let term = term(&mut self)?;
+        let found = term(&mut self)?;
+        let term = self.itself.filter(|(term, _)| *term == found).map_or(found, |(_, v)| Term::Value(v));
         Some((self.graph.plan(term), term))
     }
 
@@ -109,10 +113,10 @@ impl<'r, 'a> Emit<'r, 'a> {
                     return Some(Term::Value(*v));
                 }
                 let root = facts.values.iter().find(|v| region.scope.cut.place(**v) == self.place);
-                if let Some(v) = root.filter(|v| same(v)) {
-                    return Some(Term::Value(*v));
-                }
-                self.graph.make(found.def, operands, found.attrs).ok()
+                let root = root.copied().filter(|v| same(&v));
+                let term = self.graph.make(found.def, operands, found.attrs).ok()?;
+                self.itself = self.itself.or(root.map(|v| (term, v)));
+                Some(term)
             }
         }
     }
