@@ -323,6 +323,14 @@ impl Sample {
         Figure { bits: sums.map(|(sum, count)| sum / count.max(1) as f64), calibrated: self.calibrated }
     }
 
+    /// Whether a term for an output is not finite at some point at which the output is over the reals.
+    pub fn fails(&self, n: usize, found: &Tensor) -> bool {
+        let found = found.to_f64s();
+        let at = |i: usize| found.get(i).or(found.first()).copied();
+        (0..self.exact[n].len())
+            .any(|i| self.exact[n][i].is_finite() && at(i).is_some_and(|x| !x.is_finite()))
+    }
+
     /// The values that the outputs are computed from, themselves included, but for leaves.
     pub fn covered(&self) -> impl Iterator<Item = Value> {
         self.steps.iter().map(|s| s.value)

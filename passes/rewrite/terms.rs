@@ -204,7 +204,7 @@ impl<'a> Terrain<'a> {
         let inside =
             |t: Term| matches!(t, Term::Made(_)) || matches!(t, Term::Value(v) if self.inside.contains(&v));
         let name = self.graph.name(term).filter(|_| inside(term));
-        for rule in name.into_iter().flat_map(|name| rules.candidates(name.into())) {
+        for rule in name.into_iter().flat_map(|name| rules.candidates(name)) {
             match (Matcher { graph: &mut self.graph, rules }).attempt(rule, term, false) {
                 Attempt::Applies(m, to) => {
                     let values = m.ops.iter().map(|&op| body.result(op, 0)).collect();

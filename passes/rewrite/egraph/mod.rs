@@ -31,7 +31,7 @@ use self::language::{Egraph, Facts, Node, World, facts};
 use self::sampled::{Candidate, Ranking};
 use self::saturate::{Application, Growth, Limits, Near, add, grow};
 use super::compile::RuleSet;
-use super::cost::Weights;
+use super::cost::{Key, Weights};
 use super::graph::{Graph, Plan, Term, Terms};
 use super::nominal::{self, Side};
 use super::proof::Line;
@@ -301,14 +301,18 @@ impl<'a> Region<'a> {
                 None => &[Phase::Decided, Phase::Points, Phase::Any],
                 Some(_) => &[Phase::Any],
             };
+            let mut unproven: Vec<sampled::Found> = Vec::new();
             for phase in phases {
                 if *phase == Phase::Points {
                     let wanted: Vec<Value> = left.iter().copied().filter(|v| led || !decided(v)).collect();
                     points = Compared::new(self, ops, &wanted);
                     for found in points.as_ref().map(|p| p.better(self)).unwrap_or_default() {
-                        // What is proven finite stays so: few points lie at the ends of ranges.
+                        // What is proven finite gives way to what is not only where bounds find nothing better, and to nothing
+                        // that fails at a point.
                         let finite = before.get(&found.value).is_some_and(|old| !old.key.non_finite);
-                        if finite && scratch.ranked(&self.egraph, &found.term).is_none_or(|k| k.non_finite) {
+                        let proven = |key: Key| !key.non_finite;
+                        if finite && !scratch.ranked(&self.egraph, &found.term).is_some_and(proven) {
+                            unproven.extend((!found.fails).then_some(found));
                             continue;
                         }
                         left.retain(|v| *v != found.value);
@@ -342,6 +346,10 @@ impl<'a> Region<'a> {
                 }
                 left = others;
             }
+            for found in unproven.iter().filter(|found| left.contains(&found.value)) {
+                out.extend(self.ranked(found, growth, &mut reported));
+            }
+            left.retain(|v| unproven.iter().all(|found| found.value != *v));
             if left.is_empty() {
                 break;
             }

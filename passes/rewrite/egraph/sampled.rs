@@ -59,6 +59,8 @@ pub struct Found {
     pub term: Rc<Candidate>,
     /// Its figures before and after.
     pub figures: (Figure, Figure),
+    /// Whether it is not finite at some point at which the output is.
+    pub fails: bool,
 }
 
 /// How a class is defined over the reals.
@@ -289,7 +291,8 @@ impl<'g, 'a> Ranking<'g, 'a> {
             };
             let figure = self.sample.of_output(n, format, &term.values);
             if figure.betters(&originals[n]) {
-                out.push(Found { value, term: term.clone(), figures: (originals[n], figure) });
+                let fails = self.sample.fails(n, &term.values);
+                out.push(Found { value, term: term.clone(), figures: (originals[n], figure), fails });
             }
         }
         out
