@@ -6,7 +6,7 @@ use ngc_numerics::DType;
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
-use super::number::{Number, Operand};
+use super::number::{Number, Operand, fitting};
 use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
@@ -43,7 +43,7 @@ fn filled(n: &mut Node<'_, '_>, number: Number) -> Result<Vec<Value>> {
 
 fn with_value(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     match n.operand("fill_value")? {
-        Operand::Number(number) => filled(n, number),
+        Operand::Number(number) => filled(n, fitting(number, n.declared(0)?.0)?),
         Operand::Tensor(value) => {
             n.ignore_place();
             n.ignore(&["self", "dtype"]);

@@ -6,6 +6,7 @@ use ngc_numerics::DType;
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
+use super::number::{Operand, fitting, kernel};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -138,11 +139,12 @@ fn put(n: &mut Node<'_, '_>, source: &str, reduction: &str) -> Result<Vec<Value>
     let extents = n.extents(indices);
     let source = n.operand(source)?;
     let mut source = match source {
-        super::number::Operand::Number(number) => {
-            let one = n.filled(number, n.elem(x)?)?;
+        Operand::Number(number) => {
+            let dtype = n.elem(x)?;
+            let one = n.filled(fitting(number, dtype)?, dtype)?;
             n.broadcast(one, &extents)?
         }
-        super::number::Operand::Tensor(value) => value,
+        Operand::Tensor(value) => value,
     };
     for (a, extent) in extents.iter().enumerate() {
         if n.extents(source).get(a) != Some(extent) {
@@ -152,10 +154,15 @@ fn put(n: &mut Node<'_, '_>, source: &str, reduction: &str) -> Result<Vec<Value>
     }
     let mut attrs = AttrDict::EMPTY;
     attrs.set("axis", axis as i64);
-    if reduction != "none" {
-        attrs.set("reduction", reduction);
+    if reduction == "none" {
+        return Ok(vec![n.emit("ng.scatter_elements", &[x, indices, source], attrs)?]);
     }
-    Ok(vec![n.emit("ng.scatter_elements", &[x, indices, source], attrs)?])
+    // What comes together in one place is rounded once.
+    attrs.set("reduction", reduction);
+    let value = kernel(n, n.elem(x)?, &[x, source].map(Operand::Tensor), |n, v| {
+        n.emit("ng.scatter_elements", &[v[0], indices, v[1]], attrs)
+    })?;
+    Ok(vec![value])
 }
 
 fn sort(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

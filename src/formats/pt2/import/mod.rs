@@ -11,6 +11,7 @@ mod create;
 mod index;
 mod linear;
 mod location;
+mod loss;
 mod node;
 mod norm;
 mod number;
@@ -51,13 +52,14 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 13] = [
+    let groups: [Table; 14] = [
         activation::OPS,
         arithmetic::OPS,
         compare::OPS,
         create::OPS,
         index::OPS,
         linear::OPS,
+        loss::OPS,
         norm::OPS,
         pool::OPS,
         recurrent::OPS,

@@ -1,12 +1,12 @@
 //! Reductions and scans.
 
-use ngc_ir::{Attr, AttrDict, Value};
-use ngc_numerics::DType;
+use ngc_ir::{Attr, AttrDict, Type, Value};
+use ngc_numerics::{DType, Format};
 
 use super::Table;
 use super::arithmetic::floats;
 use super::node::Node;
-use super::number::floating;
+use super::number::{Number, Operand, floating, kernel, opmath};
 use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
@@ -22,12 +22,12 @@ pub(super) const OPS: Table = &[
     ("cumsum", |n| scan(n, "ng.cumsum")),
     ("diff", diff),
     ("linalg_vector_norm", |n| norm(n, "ord")),
-    ("logsumexp", |n| float_sum(n, "ng.logsumexp")),
+    ("logsumexp", logsumexp),
     ("max", |n| greatest(n, "ng.reduce_max", "ng.argmax", "ng.max")),
     ("mean", mean),
     ("min", |n| greatest(n, "ng.reduce_min", "ng.argmin", "ng.min")),
     ("norm", |n| norm(n, "p")),
-    ("prod", |n| sum(n, "ng.reduce_prod")),
+    ("prod", product),
     ("std", |n| Ok(vec![deviation(n)?])),
     ("std_mean", |n| with_mean(n, deviation)),
     ("sum", |n| sum(n, "ng.reduce_sum")),
@@ -51,7 +51,7 @@ fn axes(n: &mut Node<'_, '_>, x: Value) -> Result<AttrDict> {
     Ok(attrs)
 }
 
-/// Sums and products, of integers in i64.
+/// Sums, of integers in i64.
 fn sum(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     n.ignore(&["dtype"]);
     let x = n.tensor("self")?;
@@ -68,10 +68,36 @@ fn mean(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(vec![n.emit_sum("ng.reduce_mean", &[x], attrs, x)?])
 }
 
-fn float_sum(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
-    let x = floats(n, "self")?;
+/// Products of f16 and bf16 are rounded factor by factor.
+fn product(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["dtype"]);
+    let x = n.tensor("self")?;
+    let x = n.convert(x, n.declared(0)?.0)?;
     let attrs = axes(n, x)?;
-    Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
+    Ok(vec![n.emit("ng.reduce_prod", &[x], attrs)?])
+}
+
+/// torch composes it, so that f16 and bf16 are rounded at every step, the exponentials too.
+fn logsumexp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = floats(n, "self")?;
+    let dtype = n.elem(x)?;
+    let attrs = axes(n, x)?;
+    if opmath(dtype) == dtype {
+        return Ok(vec![n.emit("ng.logsumexp", &[x], attrs)?]);
+    }
+    let mut kept = attrs.clone();
+    kept.set("keepdims", true);
+    let mut greatest = |attrs: AttrDict| {
+        let most = n.emit("ng.reduce_max", &[x], attrs)?;
+        let (infinite, zero) = (n.op("ng.is_inf", &[most])?, n.scalar(Number::Int(0), dtype)?);
+        n.op("ng.where", &[infinite, zero, most])
+    };
+    let (shift, most) = (greatest(kept)?, greatest(attrs.clone())?);
+    let shifted = n.op("ng.sub", &[x, shift])?;
+    let powers = n.op("ng.exp", &[shifted])?;
+    let total = n.emit_sum("ng.reduce_sum", &[powers], attrs, x)?;
+    let log = n.op("ng.log", &[total])?;
+    Ok(vec![n.op("ng.add", &[log, most])?])
 }
 
 fn extremes(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
@@ -144,6 +170,7 @@ fn position(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     Ok(vec![n.emit(op, &[x], attrs)?])
 }
 
+/// Sums and products so far: torch keeps those of f32 in f64, those of f16 and bf16 in f32.
 fn scan(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     n.ignore(&["dtype"]);
     let x = n.tensor("self")?;
@@ -152,8 +179,11 @@ fn scan(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
         n.ignore(&["dim"]);
         return Ok(vec![x]);
     }
-    let axis = n.dim("dim", 0, n.rank(x))? as i64;
-    Ok(vec![n.emit_sum(op, &[x], [("axis", Attr::int(axis))], x)?])
+    let mut attrs: AttrDict = [("axis", Attr::int(n.dim("dim", 0, n.rank(x))? as i64))].into();
+    if n.elem(x)? == DType::Float(Format::F32) {
+        attrs.set("accumulate", Type::float(Format::F64));
+    }
+    Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
 }
 
 /// Differences of neighbours.
@@ -211,9 +241,15 @@ fn variance(n: &mut Node<'_, '_>) -> Result<Value> {
     n.emit_sum("ng.variance", &[x], attrs, x)
 }
 
+/// The root is that of a variance that has not been rounded to f16 or bf16, where it may have no room.
 fn deviation(n: &mut Node<'_, '_>) -> Result<Value> {
-    let variance = variance(n)?;
-    n.op("ng.sqrt", &[variance])
+    let x = n.tensor("self")?;
+    let mut attrs = axes(n, x)?;
+    attrs.set("correction", correction(n)?);
+    kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
+        let variance = n.emit("ng.variance", v, attrs)?;
+        n.op("ng.sqrt", &[variance])
+    })
 }
 
 fn with_mean(

@@ -5,7 +5,7 @@ use ngc_ir::{Attr, AttrDict, Value};
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
-use super::number::Number;
+use super::number::{Number, fitting};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -228,6 +228,7 @@ fn pad_by(n: &mut Node<'_, '_>, name: &str, mode: &str) -> Result<Vec<Value>> {
         return invalid(format!("{name} {pads:?} must be pairs for some of the {rank} dimensions"));
     }
     let value = n.float("value", 0.0)?;
+    fitting(Number::Float(value), n.elem(x)?)?;
     if pads.iter().all(|&p| p == 0) {
         return Ok(vec![x]);
     }
