@@ -23,6 +23,8 @@ pub(super) const OPS: Table = &[
     ("new_zeros", |n| filled(n, Number::Int(0))),
     ("ones", |n| filled(n, Number::Int(1))),
     ("ones_like", |n| filled(n, Number::Int(1))),
+    // Some decompositions of torch leave it.
+    ("prims.scalar_tensor", scalar_tensor),
     ("scalar_tensor", scalar_tensor),
     ("zeros", |n| filled(n, Number::Int(0))),
     ("zeros_like", |n| filled(n, Number::Int(0))),

@@ -48,7 +48,7 @@ pub struct ImportOptions {
 /// Emits the ops of a node and returns its results, in the order of the node's outputs.
 type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 
-/// An op group: operators of the namespace `aten` by name, without the overload.
+/// An op group: operators by name, without the overload; those of another namespace than `aten` with that.
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
