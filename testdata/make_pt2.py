@@ -347,6 +347,10 @@ def constant(number, dtype=torch.float32):
     return torch.tensor(number, dtype=dtype)
 
 
+def unit(x):
+    return x.nan_to_num().clamp(0, 1)
+
+
 # One step, or several whose rounding torch defines: not a bit may differ.
 ARITHMETIC = {
     "add_tensor": lambda x, y, z: x + y,
@@ -461,7 +465,7 @@ FUNCTIONS = {
     "celu": lambda x, y, z: F.celu(x, 0.3),
     "softplus": lambda x, y, z: F.softplus(x),
     "softplus_beta": lambda x, y, z: F.softplus(x, 3.3, 10.0),
-    "glu": lambda x, y, z: F.glu(torch.stack([x, y]), 0),
+    "glu": lambda x, y, z: F.glu(torch.stack([x.clamp(-8, 8), y]), 0),
     "pow_number": lambda x, y, z: x**1.7,
     "rpow_number": lambda x, y, z: 0.3**x,
     "pow_tensor": lambda x, y, z: x**y,
@@ -472,11 +476,66 @@ FUNCTIONS = {
     "xlogy_number": lambda x, y, z: torch.xlogy(x, 0.3),
     "logit": lambda x, y, z: torch.logit(x),
     "logit_eps": lambda x, y, z: torch.logit(x, 1e-3),
-    "binary_cross_entropy": lambda x, y, z: F.binary_cross_entropy(
-        x.nan_to_num().sigmoid(), y.nan_to_num().sigmoid(), reduction="none"
-    ),
+    "binary_cross_entropy": lambda x, y, z: F.binary_cross_entropy(unit(x), unit(y), reduction="none"),
     "bce_with_logits": lambda x, y, z: F.binary_cross_entropy_with_logits(x, y.sigmoid(), reduction="none"),
     "kl_div": lambda x, y, z: F.kl_div(x, y.sigmoid(), reduction="none"),
+}
+
+
+# Sums: torch adds in an order of its own. x is 8 by 64, y 64 by 64, z a vector of 64 positive numbers.
+SUMS = {
+    "sum": lambda x, y, z: y.sum(0),
+    "sum_all": lambda x, y, z: y.sum(),
+    "mean": lambda x, y, z: x.mean(-1),
+    "mean_beyond": lambda x, y, z: (z * 2e4).mean(),
+    "var": lambda x, y, z: x.var(-1),
+    "std": lambda x, y, z: x.std(-1),
+    "std_beyond": lambda x, y, z: (x * 1e4).std(-1),
+    "norm": lambda x, y, z: torch.linalg.vector_norm(x, dim=-1),
+    "norm_1": lambda x, y, z: torch.linalg.vector_norm(x, 1, dim=-1),
+    "norm_beyond": lambda x, y, z: torch.linalg.vector_norm(x * 3000, dim=-1),
+    "prod": lambda x, y, z: z.reshape(8, 8).prod(-1),
+    "cumsum": lambda x, y, z: x.cumsum(-1),
+    "cumprod": lambda x, y, z: z.cumprod(-1),
+    "logsumexp": lambda x, y, z: x.logsumexp(-1),
+    "softmax": lambda x, y, z: x.softmax(-1),
+    "softmax_first": lambda x, y, z: x.softmax(0),
+    "softmax_masked": lambda x, y, z: torch.softmax(x + (1.0 - (x > 0).to(x.dtype)) * -1e9, -1),
+    "log_softmax": lambda x, y, z: x.log_softmax(-1),
+    "matmul": lambda x, y, z: x @ y,
+    "mv": lambda x, y, z: x @ z,
+    "linear": lambda x, y, z: F.linear(x, y, z),
+    "addmm": lambda x, y, z: torch.addmm(z, x, y, beta=0.3, alpha=0.7),
+    "bmm": lambda x, y, z: torch.bmm(x[None], y[None]),
+    "einsum": lambda x, y, z: torch.einsum("ik,jk->ij", x, y),
+    "conv2d": lambda x, y, z: F.conv2d(y.reshape(1, 4, 32, 32), x.reshape(8, 4, 4, 4), z[:8]),
+    "conv_transpose2d": lambda x, y, z: F.conv_transpose2d(y.reshape(1, 4, 32, 32), x.reshape(4, 8, 4, 4), stride=2),
+    "layer_norm": lambda x, y, z: F.layer_norm(x, (64,), z, y[0]),
+    "layer_norm_f32": lambda x, y, z: F.layer_norm(x, (64,), z.float(), y[0].float()),
+    "rms_norm": lambda x, y, z: F.rms_norm(x, (64,), z, 1e-6),
+    "group_norm": lambda x, y, z: F.group_norm(y.reshape(4, 64, 16), 8, z, y[0]),
+    "batch_norm": lambda x, y, z: F.batch_norm(x, y[0], z, y[1], y[2]),
+    "batch_norm_f32": lambda x, y, z: F.batch_norm(x, y[0].float(), z.float() * 1e-7, y[1].float(), y[2].float()),
+    "avg_pool2d": lambda x, y, z: F.avg_pool2d(y.reshape(1, 4, 32, 32) * 1e4, 16),
+    "adaptive_avg_pool2d": lambda x, y, z: F.adaptive_avg_pool2d(y.reshape(1, 4, 32, 32), 3),
+    "attention": lambda x, y, z: F.scaled_dot_product_attention(*[y.reshape(1, 4, 16, 64)] * 3),
+    "cross_entropy": lambda x, y, z: F.cross_entropy(x, torch.arange(8)),
+    "nll_loss": lambda x, y, z: F.nll_loss(x.log_softmax(-1), torch.arange(8)),
+    "mse_loss": lambda x, y, z: F.mse_loss(x, y[:8]),
+    "bce_with_logits": lambda x, y, z: F.binary_cross_entropy_with_logits(x, y[:8].sigmoid()),
+    "cosine_similarity": lambda x, y, z: F.cosine_similarity(x, z + y[0], -1),
+    "normalize": lambda x, y, z: F.normalize(x, dim=-1),
+    "scatter_add": lambda x, y, z: torch.zeros_like(x).scatter_add(1, torch.zeros(8, 64, dtype=torch.int64), x),
+    "scatter_product": lambda x, y, z: torch.ones_like(z).scatter_reduce(0, torch.zeros(64, dtype=torch.int64), z, "prod"),
+    "index_add": lambda x, y, z: x.index_add(0, torch.zeros(64, dtype=torch.int64), y),
+    "index_put": lambda x, y, z: x.index_put((torch.arange(64) % 8,), y, accumulate=True),
+    "trace": lambda x, y, z: y.trace(),
+    "diagonal": lambda x, y, z: torch.diagonal(y.reshape(4, 16, 4, 16), 2, 1, 3),
+    "diag": lambda x, y, z: torch.diag(z[:8]) @ x,
+    "copy": lambda x, y, z: torch.ops.aten.copy(x, z),
+    "matrix_norm": lambda x, y, z: torch.linalg.matrix_norm(y),
+    "matrix_norm_1": lambda x, y, z: torch.linalg.matrix_norm(y, 1),
+    "glu": lambda x, y, z: F.glu(x),
 }
 
 
@@ -501,9 +560,16 @@ def write_half(folder, count, levels):
     folder.mkdir(parents=True, exist_ok=True)
     for dtype, format in ((torch.float16, "f16"), (torch.bfloat16, "bf16")):
         draw = lambda seed: torch.randperm(65536, generator=torch.Generator().manual_seed(seed))[:count]
-        args = tuple((draw(seed) - 32768).to(torch.int16).view(dtype) for seed in (4, 5, 6))
-        np.savez_compressed(folder / f"{format}.in.npz", **{f"arg{i}": bits(a) for i, a in enumerate(args)})
-        for group, functions in (("arithmetic", ARITHMETIC), ("functions", FUNCTIONS)):
+        numbers = tuple((draw(seed) - 32768).to(torch.int16).view(dtype) for seed in (4, 5, 6))
+        matrices = (floats(8, 64, seed=4), floats(64, 64, seed=5), floats(64, seed=6).abs() + 0.5)
+        matrices = tuple(m.to(dtype) for m in matrices)
+        groups = {
+            "arithmetic": (ARITHMETIC, numbers),
+            "functions": (FUNCTIONS, numbers),
+            "sums": (SUMS, matrices),
+        }
+        for group, (functions, args) in groups.items():
+            np.savez_compressed(folder / f"{group}.{format}.in.npz", **{f"arg{i}": bits(a) for i, a in enumerate(args)})
             program = torch.export.export(Each(functions), args)
             for level in levels:
                 lowered = program

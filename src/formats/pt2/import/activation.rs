@@ -186,7 +186,8 @@ fn prelu(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn softplus(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = n.tensor("self")?;
     let (beta, limit) = (n.float("beta", 1.0)?, n.float("threshold", 20.0)?);
-    let operands = [Operand::Tensor(x), Operand::Number(Number::Float(beta)), Operand::Number(Number::Float(limit))];
+    let operands =
+        [Operand::Tensor(x), Operand::Number(Number::Float(beta)), Operand::Number(Number::Float(limit))];
     let value = kernel(n, n.elem(x)?, &operands, |n, v| {
         let scaled = if beta == 1.0 { v[0] } else { n.op("ng.mul", &[v[0], v[1]])? };
         let mut soft = n.op("ng.softplus", &[scaled])?;

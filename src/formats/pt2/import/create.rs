@@ -12,6 +12,7 @@ use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[
     ("arange", arange),
+    ("copy", copy),
     ("empty", |n| filled(n, Number::Int(0))),
     ("empty_like", |n| filled(n, Number::Int(0))),
     ("eye", eye),
@@ -57,6 +58,16 @@ fn with_value(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
             Ok(vec![n.broadcast(value, &extents)?])
         }
     }
+}
+
+/// The elements of another tensor, in the type and the shape of the first.
+fn copy(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["self"]);
+    n.ignore_place();
+    let source = n.tensor("src")?;
+    let (dtype, extents) = n.declared(0)?;
+    let source = n.convert(source, dtype)?;
+    Ok(vec![n.broadcast(source, &extents)?])
 }
 
 fn scalar_tensor(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

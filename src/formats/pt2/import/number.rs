@@ -10,7 +10,7 @@
 //!   elsewhere operands that are numbers are, as in `add`, comparisons, `pow` and `remainder`;
 //! - functions that torch composes of ops that are stored, such as `logsumexp` and `xlogy`, round every step.
 //!
-//! docs/pytorch.md says what was measured.
+//! docs/pytorch-formats.md says what was measured.
 
 use ngc_ir::Value;
 use ngc_numerics::{DType, Format};
@@ -137,13 +137,18 @@ pub(super) fn holds(dtype: DType, number: f64) -> bool {
 
 /// The number, which the type must have room for: where it has none, torch stops with an error.
 pub(super) fn fitting(number: Number, dtype: DType) -> Result<Number> {
-    let (x, fits) = (number.to_f64(), match dtype {
-        DType::Float(format) => number.to_f64().abs() <= format.max_finite(),
-        _ => return Ok(number),
-    });
+    let (x, fits) = (
+        number.to_f64(),
+        match dtype {
+            DType::Float(format) => number.to_f64().abs() <= format.max_finite(),
+            _ => return Ok(number),
+        },
+    );
     match fits || !x.is_finite() {
         true => Ok(number),
-        false => unsupported(format!("the number {x:e}, which is beyond {dtype}; torch refuses to run it as well")),
+        false => {
+            unsupported(format!("the number {x:e}, which is beyond {dtype}; torch refuses to run it as well"))
+        }
     }
 }
 

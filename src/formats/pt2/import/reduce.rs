@@ -6,9 +6,9 @@ use ngc_numerics::{DType, Format};
 use super::Table;
 use super::arithmetic::floats;
 use super::node::Node;
-use super::number::{Number, Operand, floating, kernel, opmath};
+use super::number::{Number, Operand, common, floating, kernel, opmath};
 use crate::emit::Emit;
-use crate::error::{Result, unsupported};
+use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
     ("all", |n| truth(n, "ng.reduce_min")),
@@ -17,10 +17,13 @@ pub(super) const OPS: Table = &[
     ("any", |n| truth(n, "ng.reduce_max")),
     ("argmax", |n| position(n, "ng.argmax")),
     ("argmin", |n| position(n, "ng.argmin")),
+    ("cdist", cdist),
+    ("cosine_similarity", cosine_similarity),
     ("count_nonzero", count_nonzero),
     ("cumprod", |n| scan(n, "ng.cumprod")),
     ("cumsum", |n| scan(n, "ng.cumsum")),
     ("diff", diff),
+    ("linalg_matrix_norm", matrix_norm),
     ("linalg_vector_norm", |n| norm(n, "ord")),
     ("logsumexp", logsumexp),
     ("max", |n| greatest(n, "ng.reduce_max", "ng.argmax", "ng.max")),
@@ -31,6 +34,7 @@ pub(super) const OPS: Table = &[
     ("std", |n| Ok(vec![deviation(n)?])),
     ("std_mean", |n| with_mean(n, deviation)),
     ("sum", |n| sum(n, "ng.reduce_sum")),
+    ("trace", trace),
     ("var", |n| Ok(vec![variance(n)?])),
     ("var_mean", |n| with_mean(n, variance)),
 ];
@@ -58,6 +62,16 @@ fn sum(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     let x = n.convert(x, n.declared(0)?.0)?;
     let attrs = axes(n, x)?;
     Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
+}
+
+fn trace(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    if n.rank(x) != 2 {
+        return invalid(format!("the trace of {}", n.ty(x)));
+    }
+    let x = n.convert(x, n.declared(0)?.0)?;
+    let diagonal = super::slice::diagonal_of(n, x, 0, 1, 0)?;
+    Ok(vec![n.emit_sum("ng.reduce_sum", &[diagonal], AttrDict::EMPTY, diagonal)?])
 }
 
 fn mean(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -223,6 +237,77 @@ fn norm(n: &mut Node<'_, '_>, order: &str) -> Result<Vec<Value>> {
         attrs.set("ord", order);
     }
     Ok(vec![n.emit_sum("ng.norm", &[x], attrs, x)?])
+}
+
+/// Of matrices: by their elements ("fro"), by sums of columns (1) or rows (inf).
+fn matrix_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["dtype"]);
+    let x = n.tensor("self")?;
+    let x = n.convert(x, floating(n.declared(0)?.0))?;
+    let rank = n.rank(x);
+    let dims = n.opt_ints("dim")?.unwrap_or_else(|| vec![-2, -1]);
+    let [rows, columns] = dims[..] else { return invalid("the dimensions of a matrix are two") };
+    let (rows, columns) = (n.axis(rows, rank)? as i64, n.axis(columns, rank)? as i64);
+    let keep = n.flag("keepdim", false)?;
+    let along = |axes: Vec<i64>| {
+        let mut attrs: AttrDict = [("axes", Attr::from(axes))].into();
+        attrs.set("keepdims", keep);
+        attrs
+    };
+    if n.is_string("ord") || !n.has("ord") {
+        return match n.string("ord", "fro")? {
+            "fro" => Ok(vec![n.emit_sum("ng.norm", &[x], along(vec![rows, columns]), x)?]),
+            other => unsupported(format!("a matrix norm of order '{}'", other.escape_debug())),
+        };
+    }
+    let order = n.float("ord", 2.0)?;
+    let (sums, most) = match order.abs() {
+        1.0 => (rows, columns),
+        f64::INFINITY => (columns, rows),
+        _ => return unsupported(format!("a matrix norm of order {order}")),
+    };
+    let mut attrs = along(vec![sums]);
+    attrs.set("ord", 1.0);
+    let sums_of = n.emit_sum("ng.norm", &[x], attrs, x)?;
+    let most = if keep || most < sums { most } else { most - 1 };
+    let op = if order > 0.0 { "ng.reduce_max" } else { "ng.reduce_min" };
+    Ok(vec![n.emit(op, &[sums_of], along(vec![most]))?])
+}
+
+/// The sum of the products of both over their norms, which are at least eps.
+fn cosine_similarity(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y) = (Operand::Tensor(n.tensor("x1")?), Operand::Tensor(n.tensor("x2")?));
+    let dtype = floating(common(n, &[x, y])?);
+    let (x, y) = (n.in_type(x, dtype)?, n.in_type(y, dtype)?);
+    let axis = n.dim("dim", 1, n.rank(x).max(n.rank(y)))? as i64 - n.rank(x).max(n.rank(y)) as i64;
+    // As for a bound that is a tensor of its own: one beyond the format is rounded.
+    let eps = n.float("eps", 1e-8)?;
+    let eps = n.scalar(Number::Float(eps), dtype)?;
+    let mut unit = |v: Value| {
+        let mut attrs: AttrDict = [("axes", Attr::ints([axis]))].into();
+        attrs.set("keepdims", true);
+        let norm = n.emit_sum("ng.norm", &[v], attrs, v)?;
+        let norm = n.op("ng.max", &[norm, eps])?;
+        n.op("ng.div", &[v, norm])
+    };
+    let (x, y) = (unit(x)?, unit(y)?);
+    let product = n.op("ng.mul", &[x, y])?;
+    Ok(vec![n.emit_sum("ng.reduce_sum", &[product], [("axes", Attr::ints([axis]))], product)?])
+}
+
+/// The norm of the difference of each row of one with each row of the other.
+fn cdist(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["compute_mode"]);
+    let (x, y) = (n.tensor("x1")?, n.tensor("x2")?);
+    let order = n.float("p", 2.0)?;
+    if order.is_nan() || order <= 0.0 {
+        return unsupported(format!("a norm of order {order}"));
+    }
+    let (x, y) = (n.unsqueeze(x, [-2])?, n.unsqueeze(y, [-3])?);
+    let difference = n.op("ng.sub", &[x, y])?;
+    let mut attrs: AttrDict = [("axes", Attr::ints([-1]))].into();
+    attrs.set("ord", order);
+    Ok(vec![n.emit_sum("ng.norm", &[difference], attrs, difference)?])
 }
 
 fn correction(n: &mut Node<'_, '_>) -> Result<i64> {
