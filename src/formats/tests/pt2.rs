@@ -316,7 +316,7 @@ fn numbers_beyond_the_format_are_refused_where_torch_stops() {
         ("torch.ops.aten.clamp.default", "min"),
         ("torch.ops.aten.hardtanh.default", "max_val"),
         ("torch.ops.aten.threshold.default", "value"),
-        ("torch.ops.aten.rsub.Scalar", "alpha"),
+        ("torch.ops.aten.rsub.Tensor", "alpha"),
     ] {
         unsupported(with_number(target, argument, 1e9), "beyond f16");
         with_number(target, argument, 65504.0).unwrap();
@@ -327,7 +327,7 @@ fn numbers_beyond_the_format_are_refused_where_torch_stops() {
         ("torch.ops.aten.where.ScalarOther", "other"),
         ("torch.ops.aten.lt.Scalar", "other"),
         ("torch.ops.aten.addcmul.default", "value"),
-        ("torch.ops.aten.leaky_relu.default", "negative_slope"),
+        ("torch.ops.aten.lerp.Scalar", "weight"),
     ] {
         with_number(target, argument, 1e9).unwrap();
     }
