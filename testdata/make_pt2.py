@@ -16,6 +16,7 @@ import logging
 import os
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 warnings.filterwarnings("ignore")
@@ -555,6 +556,15 @@ def bits(tensor):
     return tensor.view(torch.int16).numpy().view("V2") if tensor.dtype == torch.bfloat16 else tensor.numpy()
 
 
+def deflate(path):
+    """torch stores the files of an archive as they are."""
+    with zipfile.ZipFile(path) as archive:
+        files = [(zipfile.ZipInfo(name), archive.read(name)) for name in archive.namelist()]
+    with zipfile.ZipFile(path, "w") as archive:
+        for info, data in files:
+            archive.writestr(info, data, zipfile.ZIP_DEFLATED)
+
+
 def write_half(folder, count, levels):
     """Programs of f16 and bf16 on so many of the 65536 numbers, and what torch gives for them."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -582,6 +592,7 @@ def write_half(folder, count, levels):
                 lowered.example_inputs = None
                 name = f"{group}.{format}.{level}"
                 torch.export.save(lowered, folder / f"{name}.pt2")
+                deflate(folder / f"{name}.pt2")
                 np.savez_compressed(folder / f"{name}.out.npz", **{k: bits(y) for k, y in zip(functions, results)})
                 print(name, flush=True)
 
