@@ -12,8 +12,10 @@
 pub mod evaluate;
 pub mod normal;
 pub mod read;
+mod show;
 pub mod store;
 pub mod term;
+pub mod write;
 
 mod slots;
 

@@ -133,6 +133,12 @@ impl Store {
         Use { id: self.insert(Node::Leaf(number as u32), sizes, Vec::new()), map }
     }
 
+    /// The number of a place that is read as it is.
+    pub(crate) fn bare_place(&mut self, index: Index) -> Use {
+        let sizes = SmallVec::from_iter([Size::known(ANYWHERE)]);
+        Use { id: self.insert(Node::Place, sizes, Vec::new()), map: Map::from_iter([index]) }
+    }
+
     /// A number.
     pub fn number(&mut self, number: Number) -> Use {
         Use { id: self.insert(Node::Number(number), SmallVec::new(), Vec::new()), map: Map::new() }

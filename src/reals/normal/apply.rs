@@ -202,9 +202,7 @@ impl Store {
         for (factor, size, digit) in index.summands() {
             let mut factors = Vec::new();
             if let Some(digit) = digit {
-                let mut place = self.close(Node::Place, &[]);
-                place.map.push(digit);
-                factors.push((place, Rational::from(1)));
+                factors.push((self.bare_place(digit), Rational::from(1)));
             }
             if !size.is_one() {
                 factors.push((self.close(Node::Size(size), &[]), Rational::from(1)));
