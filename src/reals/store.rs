@@ -59,6 +59,7 @@ pub struct Store {
     entries: Vec<Entry>,
     ids: FxHashMap<(Node, SmallVec<[Size; 4]>), Id>,
     leaves: Vec<Leaf>,
+    leaf_numbers: FxHashMap<Leaf, u32>,
 }
 
 /// A hash that is the same in every run.
@@ -120,17 +121,14 @@ impl Store {
 
     /// A value that is read as it is, of these extents, at each place. Dimensions of extent 1 are no slots.
     pub fn leaf_use(&mut self, leaf: Leaf, extents: &[Size]) -> Use {
-        let number = match self.leaves.iter().position(|known| *known == leaf) {
-            Some(number) => number,
-            None => {
-                self.leaves.push(leaf);
-                self.leaves.len() - 1
-            }
-        };
+        let number = *self.leaf_numbers.entry(leaf).or_insert_with_key(|leaf| {
+            self.leaves.push(leaf.clone());
+            self.leaves.len() as u32 - 1
+        });
         let long = extents.iter().enumerate().filter(|(_, extent)| !extent.is_one());
         let (map, sizes): (Map, SmallVec<[Size; 4]>) =
             long.map(|(n, extent)| (at(n), extent.clone())).unzip();
-        Use { id: self.insert(Node::Leaf(number as u32), sizes, Vec::new()), map }
+        Use { id: self.insert(Node::Leaf(number), sizes, Vec::new()), map }
     }
 
     /// The number of a place that is read as it is.

@@ -8,7 +8,7 @@ use crate::store::Store;
 use crate::term::{Map, Node, Number, Use, at};
 
 /// Sums of more terms stay as they are where another sum uses them.
-const LONGEST: usize = 64;
+const LONGEST: usize = 16;
 
 impl Store {
     /// `constant + Σ factor · term`.
