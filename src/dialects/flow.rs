@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ngc_ir::{Attr, Body, Op, Resources, Signature, Type, Value};
+use ngc_ir::{Attr, Body, Dim, InternalError, Op, Resources, Signature, Type, Value};
 use ngc_numerics::figures::{intersect, magnitude, widen};
 use ngc_numerics::{
     ConstantFacts, Enclosure, Facts, Figures, Flags, Interval, Mixed, Operands, Range, Tensor, weights,
@@ -138,6 +138,11 @@ impl Flow {
 
     /// Bounds the results of an op from what is known of its operands; returns the op's own figures.
     pub fn step(&mut self, body: &Body, op: Op) -> Option<Vec<Figures>> {
+        let what = format_args!("the bounds of '{}'", body.name(op));
+        InternalError::located(&body.op(op).loc, what, || self.bounded(body, op))
+    }
+
+    fn bounded(&mut self, body: &Body, op: Op) -> Option<Vec<Figures>> {
         let values = body.operands(op);
         let operands: SmallVec<[Range; 4]> = values.iter().map(|&v| self.range(v)).collect();
         let errors: SmallVec<[f64; 4]> = values.iter().map(|&v| self.error(v)).collect();
@@ -220,9 +225,18 @@ fn unwidened(body: &Body, value: Value) -> Value {
     if widens { unwidened(body, from) } else { value }
 }
 
+/// Whether a value of the type has elements for sure, as far as its static extents tell.
+fn has_elements(ty: Type) -> bool {
+    ty.shape().is_none_or(|shape| !shape.contains(&Dim::Static(0)))
+}
+
 /// What intervals lose, NaN aside: a value less its own maximum is not positive, and a term over the sum of all is at most 1.
 fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
     let ([x, y], [range, _]) = (body.operands(op), operands) else { return None };
+    // Differences and sums of integers wrap, and nothing is true of no elements.
+    if body.ty(*x).format().is_none() || !has_elements(body.ty(*x)) {
+        return None;
+    }
     let whole = |of: Op| {
         let keeps = body.with_signature(of, |s| s.flag("keepdims")) == Some(true);
         keeps || body.ty(body.result(of, 0)).shape().is_some_and(<[_]>::is_empty)

@@ -8,13 +8,12 @@
 use std::sync::OnceLock;
 
 use ngc_ir::{Block, Body, Builder, Context, Dim, Loc, Semantics, Signature, Type, Value};
-use ngc_numerics::figures::{self, add, mul};
-use ngc_numerics::{
-    DType, Enclosure, Extent, Figures, Form, Interval, Operands, Range, Sensitivity, functional,
-};
+use ngc_numerics::figures::{add, mul};
+use ngc_numerics::{Enclosure, Extent, Figures, Form, Operands, Range, Sensitivity, functional};
 use smallvec::SmallVec;
 
 pub use crate::flow::{Flow, settle};
+use crate::integers;
 use crate::ng::infer;
 use crate::pointwise::elementwise;
 use crate::relative::Term;
@@ -59,7 +58,7 @@ pub fn transfer_known(
     found.resize_with(results.len(), || Figures::unknown(operands.len()));
     for (figures, ty) in found.iter_mut().zip(results) {
         figures.sensitivity.resize(operands.len(), Sensitivity::NONE);
-        within_type(figures, *ty);
+        integers::within_type(figures, *ty);
     }
     found
 }
@@ -72,21 +71,6 @@ fn populated(s: &Signature<'_>, operands: &[Range]) -> SmallVec<[Range; 4]> {
     };
     let nothing = Range::both(Enclosure::point(0.0));
     operands.iter().enumerate().map(|(i, &range)| if empty(i) { nothing } else { range }).collect()
-}
-
-/// No integer leaves its type, and nothing else is known of a value that is no number.
-fn within_type(figures: &mut Figures, ty: Type) {
-    let Some(elem) = ty.elem() else { return };
-    if !elem.is_float() {
-        let (lo, hi) = elem.int_range();
-        let all =
-            if elem == DType::BOOL { Enclosure::new(0.0, 1.0) } else { Enclosure::new(lo as f64, hi as f64) };
-        let cut = |x: Interval| {
-            if x.is_undefined() || x.may_be_nan || x.lo < all.lo || x.hi > all.hi { all } else { x }
-        };
-        figures.range = Range { exact: cut(figures.range.exact), computed: cut(figures.range.computed) };
-        figures.delta = figures.delta.min(figures::add(all.hi, -all.lo));
-    }
 }
 
 fn dialects() -> &'static Context {
