@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ngc_dialects::transfer::Flow;
+use ngc_dialects::transfer::{Flow, has_elements};
 use ngc_ir::pass::Function;
 use ngc_ir::{AttrDict, Body, Context, InternalError, Loc, Resources, Type, Value};
 use ngc_numerics::figures::{add, common, mul};
@@ -414,6 +414,9 @@ impl Outcome {
 
 /// The values of a result by the bounds before and after: rewrites leave it the same over the reals.
 fn agreed(before: &Snapshot, x: Value, old: &Interval, new: &Interval) -> Interval {
+    if !has_elements(before.body.ty(x)) {
+        return *old;
+    }
     common(old, new).unwrap_or_else(|contradiction| {
         let made = before.body.defining_op(x);
         let loc = made.map_or(Loc::Unknown, |op| before.body.op(op).loc.clone());

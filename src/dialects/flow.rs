@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ngc_ir::{Attr, Body, Dim, InternalError, Op, Resources, Signature, Type, Value};
+use ngc_ir::{Attr, Body, InternalError, Op, Resources, Signature, Type, Value};
 use ngc_numerics::figures::{intersect, magnitude, widen};
 use ngc_numerics::{
     ConstantFacts, Enclosure, Facts, Figures, Flags, Interval, Mixed, Operands, Range, Tensor, weights,
@@ -13,7 +13,7 @@ use crate::known::Known;
 use crate::memo::{Answer, Memo, Question};
 use crate::ng::convert::is_exact;
 use crate::relative::{self, Term};
-use crate::transfer::{followed, transfer_known};
+use crate::transfer::{followed, has_elements, transfer_known};
 
 /// What is known of the values of a body: ranges, and bounds of the error of each computed value, absolute and relative.
 ///
@@ -167,11 +167,12 @@ impl Flow {
         })?;
         drop(lent);
         for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {
-            if let Some(fact) = relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op)) {
+            let ty = results[n];
+            let fact = || relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op));
+            if let Some(fact) = has_elements(ty).then(fact).flatten() {
                 figures.range.exact = intersect(&figures.range.exact, &fact);
                 figures.range.computed = intersect(&figures.range.computed, &fact);
             }
-            let ty = results[n];
             let mut error = figures.error(&errors);
             let mut mixed = body
                 .with_signature(op, |s| relative::through(s, figures, &terms, &alias, ty))
@@ -225,18 +226,11 @@ fn unwidened(body: &Body, value: Value) -> Value {
     if widens { unwidened(body, from) } else { value }
 }
 
-/// Whether a value of the type has elements for sure, as far as its static extents tell.
-fn has_elements(ty: Type) -> bool {
-    ty.shape().is_none_or(|shape| !shape.contains(&Dim::Static(0)))
-}
-
 /// What intervals lose, NaN aside: a value less its own maximum is not positive, and a term over the sum of all is at most 1.
 fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
     let ([x, y], [range, _]) = (body.operands(op), operands) else { return None };
-    // Differences and sums of integers wrap, and nothing is true of no elements.
-    if body.ty(*x).format().is_none() || !has_elements(body.ty(*x)) {
-        return None;
-    }
+    // Differences and sums of integers wrap.
+    body.ty(*x).format()?;
     let whole = |of: Op| {
         let keeps = body.with_signature(of, |s| s.flag("keepdims")) == Some(true);
         keeps || body.ty(body.result(of, 0)).shape().is_some_and(<[_]>::is_empty)

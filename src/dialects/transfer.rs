@@ -41,6 +41,15 @@ pub fn transfer_known(
     alias: &[usize],
     results: &[Type],
 ) -> Vec<Figures> {
+    if !results.is_empty() && results.iter().all(|&ty| !has_elements(ty)) {
+        // All that is said of no values holds; to say the same for every op keeps it from being contradicted.
+        let nothing = Figures::constant(Enclosure::point(0.0));
+        let sensitivity = SmallVec::from_elem(Sensitivity::NONE, operands.len());
+        return results
+            .iter()
+            .map(|_| Figures { sensitivity: sensitivity.clone(), ..nothing.clone() })
+            .collect();
+    }
     let ranges = populated(s, operands);
     let operands = &Operands { ranges: &ranges, ..*operands };
     let own = s.def.transfer.and_then(|hook| hook(s, operands, results));
@@ -63,12 +72,15 @@ pub fn transfer_known(
     found
 }
 
+/// Whether a value of the type may have elements.
+pub fn has_elements(ty: Type) -> bool {
+    ty.shape().is_none_or(|shape| !shape.contains(&Dim::Static(0)))
+}
+
 /// A tensor without elements has no values, so whatever was found of them, 0 serves as well; a rule for no terms need
 /// then not look out for infinite or undefined ones.
 fn populated(s: &Signature<'_>, operands: &[Range]) -> SmallVec<[Range; 4]> {
-    let empty = |i: usize| {
-        s.operands.get(i).and_then(|ty| ty.shape()).is_some_and(|shape| shape.contains(&Dim::Static(0)))
-    };
+    let empty = |i: usize| s.operands.get(i).is_some_and(|&ty| !has_elements(ty));
     let nothing = Range::both(Enclosure::point(0.0));
     operands.iter().enumerate().map(|(i, &range)| if empty(i) { nothing } else { range }).collect()
 }

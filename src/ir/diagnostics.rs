@@ -83,7 +83,10 @@ impl InternalError {
 
     /// Reports a fault at a place.
     pub fn raise(loc: Loc, message: impl Into<String>) -> ! {
-        resume_unwind(Box::new(InternalError(Diagnostic::error(loc, format!("internal error: {}", message.into())))))
+        resume_unwind(Box::new(InternalError(Diagnostic::error(
+            loc,
+            format!("internal error: {}", message.into()),
+        ))))
     }
 }
 

@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use egg::{EGraph, Id};
+use ngc_dialects::transfer::has_elements;
 use ngc_ir::pass::Function;
 use ngc_ir::{Context, InternalError, Op, Value};
 use ngc_numerics::Interval;
@@ -178,7 +179,7 @@ impl<'a> Region<'a> {
         let (body, value) = (&self.scope.function.body, self.scope.function.body.result(op, 0));
         let data = body.op(op);
         let def = data.def?;
-        if self.exact(value).0.is_undefined() {
+        if self.exact(value).0.is_undefined() || !has_elements(body.ty(value)) {
             return None;
         }
         let id = if def.traits.constant {

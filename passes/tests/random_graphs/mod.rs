@@ -4,7 +4,8 @@
 //! small, with extents of 0 and 1 among them, and up to 64 now and then. What an op refuses is left out.
 
 mod attributes;
-mod numbers;
+#[allow(dead_code, reason = "not every test draws numbers itself")]
+pub mod numbers;
 mod operands;
 #[allow(dead_code, reason = "not every test evaluates")]
 pub mod values;
@@ -145,16 +146,24 @@ impl Sketch<'_> {
             .filter(|&v| self.body.defining_op(v).is_none_or(|op| self.body.block(op).is_some()))
             .collect();
         self.op("func.return", &values, AttrDict::EMPTY).expect("a return");
-        let types = |values: &[Value]| values.iter().map(|&v| self.body.ty(v)).collect::<Vec<Type>>();
-        let function = Type::function(&types(self.body.arguments(self.block)), &types(&values));
-        let mut state = OpState::new(self.context.op("func.func").expect("func"), Loc::Unknown);
-        state.attrs.set("sym_name", "f");
-        state.attrs.set("function_type", Attr::Type(function));
-        let mut module = Module::new();
-        let op = module.body.create(state);
-        module.body.set_body(op, self.body.clone());
-        let top = module.body.entry().expect("a block");
-        module.body.append(top, op);
+        let module = module(self.context, &self.body);
         Graph { module, body: self.body, values, arguments: self.arguments }
     }
+}
+
+/// A module of one function `@f`, whose body ends in a return.
+pub fn module(context: &Context, body: &Body) -> Module {
+    let types = |values: &[Value]| values.iter().map(|&v| body.ty(v)).collect::<Vec<Type>>();
+    let entry = body.entry().expect("a block");
+    let results = body.last_op(entry).map_or(&[][..], |end| body.operands(end));
+    let function = Type::function(&types(body.arguments(entry)), &types(results));
+    let mut state = OpState::new(context.op("func.func").expect("func"), Loc::Unknown);
+    state.attrs.set("sym_name", "f");
+    state.attrs.set("function_type", Attr::Type(function));
+    let mut module = Module::new();
+    let op = module.body.create(state);
+    module.body.set_body(op, body.clone());
+    let top = module.body.entry().expect("a block");
+    module.body.append(top, op);
+    module
 }
