@@ -7,7 +7,7 @@
 use ngc_dialects::transfer::{self, Flow};
 use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Attr, Body, Context, Op, Resources, Signature, Type, Value, ValueDef};
-use ngc_numerics::figures::{WHOLE, magnitude};
+use ngc_numerics::figures::{WHOLE, integer, magnitude};
 use ngc_numerics::{DType, Enclosure};
 use smallvec::SmallVec;
 
@@ -215,8 +215,12 @@ pub(crate) fn stated(body: &Body, arg_attrs: Option<&Attr>) -> Vec<Interval> {
 }
 
 fn stated_range(attr: &Attr) -> Option<Interval> {
+    let end = |attr: &Attr| match attr {
+        Attr::Int(n, _) => Some(integer(*n)),
+        _ => attr.as_float().map(Enclosure::point),
+    };
     match attr.as_array()? {
-        [lo, hi] => Some(Enclosure::new(lo.as_float()?, hi.as_float()?)),
+        [lo, hi] => Some(end(lo)?.hull(end(hi)?)),
         _ => None,
     }
 }

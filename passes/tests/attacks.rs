@@ -5,7 +5,8 @@
 //! in their enclosures, that the op itself errs by Δ at most at `c`, absolute and relative, and that `f(c)` is no farther
 //! from `f(e)` than the sensitivities allow. Each promise is climbed against by itself.
 //!
-//! `NGC_ATTACK_GRAPHS` sets from how many graphs ops are taken (default 160), `NGC_ATTACK_SEED` which.
+//! `NGC_ATTACK_GRAPHS` sets from how many graphs ops are taken (default 160), `NGC_ATTACK_ROUNDS` on how many ranges
+//! functions of elements are tried (default 40), `NGC_ATTACK_SEED` which.
 
 #[allow(dead_code, reason = "ops are taken from graphs, which are not run")]
 mod random_graphs;
@@ -16,7 +17,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ngc_dialects::transfer::Flow;
 use ngc_interp::Interpreter;
-use ngc_ir::{AttrDict, Body, Builder, Context, InternalError, Loc, Module, Op};
+use ngc_ir::{
+    AttrDict, Body, Builder, Context, InternalError, Loc, Module, Op, OpDef, Semantics, Type, Value,
+};
 use ngc_numerics::{DType, Data, Enclosure, Evaluator, Facts, Figures, Format, Mode, Random, Range, Tensor};
 use random_graphs::values::{BITS, inside, reals};
 use random_graphs::{Graph, module, numbers, ops};
@@ -89,36 +92,43 @@ impl Whole for (f64, f64) {
 impl Target {
     /// An op of a graph by itself, with its figures on drawn ranges.
     fn of(r: &mut Random, context: &Context, graph: &Graph, op: Op) -> Option<Result<Target, String>> {
-        let from = &graph.body;
-        let (name, attrs) = (from.name(op), from.op(op).attrs.clone());
+        let body = &graph.body;
+        let mut ranges: Vec<(f64, f64)> = Vec::new();
+        for &v in body.operands(op) {
+            let elem = body.ty(v).elem()?;
+            let drawn = body.defining_op(v).and_then(|made| constant(body, made));
+            // Indices and divisors are valid between those that were drawn.
+            let own = match drawn {
+                Some(tensor) if !elem.is_float() => {
+                    let all = Facts::of(&tensor).interval;
+                    (all.lo, all.hi)
+                }
+                _ => range(r, elem),
+            };
+            ranges.push(own);
+        }
+        Target::on(context, body.name(op), &body.operand_types(op), body.op(op).attrs.clone(), ranges)
+    }
+
+    /// An op on operands of types and ranges; nothing where it does not fit them.
+    fn on(
+        context: &Context,
+        name: &str,
+        of: &[Type],
+        attrs: AttrDict,
+        ranges: Vec<(f64, f64)>,
+    ) -> Option<Result<Target, String>> {
         let mut body = Body::new();
         let root = body.root();
         let block = body.add_block(root);
-        let (mut types, mut ranges, mut flow) = (Vec::new(), Vec::new(), Flow::default());
-        let operands: Vec<_> = from
-            .operands(op)
-            .iter()
-            .map(|&v| {
-                let (ty, elem) = (from.ty(v), from.ty(v).elem()?);
-                let argument = body.add_argument(block, ty, Loc::Unknown);
-                let drawn = from.defining_op(v).and_then(|made| constant(from, made));
-                // Indices and divisors are valid between those that were drawn.
-                let range = match drawn {
-                    Some(tensor) if !elem.is_float() => {
-                        let all = Facts::of(&tensor).interval;
-                        (all.lo, all.hi)
-                    }
-                    _ => range(r, elem),
-                };
-                flow.set(argument, Range::both(Enclosure::new(range.0, range.1)), 0.0);
-                types.push((elem, ty.static_shape()?));
-                ranges.push(range);
-                Some(argument)
-            })
-            .collect::<Option<_>>()?;
-        let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);
-        let op = b.op(name, &operands, attrs).ok()?;
-        let results: Vec<_> = body.results(op).collect();
+        let mut flow = Flow::default();
+        let operands: Vec<Value> = of.iter().map(|&ty| body.add_argument(block, ty, Loc::Unknown)).collect();
+        for (&v, &(lo, hi)) in operands.iter().zip(&ranges) {
+            flow.set(v, Range::both(Enclosure::new(lo, hi)), 0.0);
+        }
+        let types = of.iter().map(|ty| Some((ty.elem()?, ty.static_shape()?))).collect::<Option<_>>()?;
+        let op = Builder::at_end(context, &mut body, block, Loc::Unknown).op(name, &operands, attrs).ok()?;
+        let results: Vec<Value> = body.results(op).collect();
         let figures = match catch_unwind(AssertUnwindSafe(|| flow.step(&body, op))) {
             Ok(figures) => figures?,
             Err(payload) => {
@@ -128,8 +138,13 @@ impl Target {
         };
         let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);
         b.op("func.return", &results, AttrDict::EMPTY).ok()?;
-        let module = module(context, &body);
-        Some(Ok(Target { name: context.op(name)?.name, module, types, ranges, figures }))
+        Some(Ok(Target {
+            name: context.op(name)?.name,
+            module: module(context, &body),
+            types,
+            ranges,
+            figures,
+        }))
     }
 
     fn draw(&self, r: &mut Random) -> Vec<Tensor> {
@@ -363,54 +378,97 @@ fn attack(r: &mut Random, t: &Target, context: &Context, best: &mut [f64; 5]) ->
     None
 }
 
+fn setting(name: &str, default: u64) -> u64 {
+    env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+/// The shares of their bounds that were reached by op, and the promises that were broken.
+#[derive(Default)]
+struct Found {
+    best: BTreeMap<&'static str, [f64; 5]>,
+    broken: Vec<String>,
+}
+
+impl Found {
+    fn attack(&mut self, r: &mut Random, context: &Context, target: Option<Result<Target, String>>) {
+        match target {
+            None => {}
+            Some(Err(message)) => self.broken.push(message),
+            Some(Ok(target)) => {
+                let best = self.best.entry(target.name).or_default();
+                self.broken.extend(attack(r, &target, context, best));
+            }
+        }
+    }
+
+    fn and(mut self, other: Found) -> Found {
+        for (name, parts) in other.best {
+            let best = self.best.entry(name).or_default();
+            best.iter_mut().zip(parts).for_each(|(a, b)| *a = a.max(b));
+        }
+        self.broken.extend(other.broken);
+        self
+    }
+
+    fn holds(&self) {
+        for (name, [_, _, delta, relative, sensitivity]) in &self.best {
+            println!("{name:28} Δ {delta:6.3}  relative {relative:6.3}  sensitivity {sensitivity:6.3}");
+        }
+        let broken = &self.broken;
+        assert!(broken.is_empty(), "{} broken\n{}", broken.len(), broken[..broken.len().min(12)].join("\n"));
+    }
+}
+
 #[test]
 fn figures_of_ops_hold_under_attack() {
-    let setting =
-        |name: &str, default: u64| env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
     let (graphs, seed) = (setting("NGC_ATTACK_GRAPHS", 160), setting("NGC_ATTACK_SEED", 1));
     let (context, ops) = (ngc_dialects::context(), ops());
     let each = |number: u64| {
         let mut r = Random::new(seed.wrapping_mul(0x0001_0000_0000).wrapping_add(number));
         let format = r.pick(&Format::ALL);
         let graph = Graph::draw(&mut r, &context, &ops, format);
-        let (mut seen, mut broken) = (BTreeMap::<&'static str, [f64; 5]>::new(), Vec::new());
+        let mut found = Found::default();
         for op in graph.body.walk() {
-            if graph.body.name(op) == "func.return" || constant(&graph.body, op).is_some() {
-                continue;
-            }
-            match Target::of(&mut r, &context, &graph, op) {
-                None => {}
-                Some(Err(message)) => broken.push(message),
-                Some(Ok(target)) => {
-                    let best = seen.entry(target.name).or_default();
-                    broken.extend(
-                        attack(&mut r, &target, &context, best).map(|text| format!("graph {number}: {text}")),
-                    );
-                }
+            if graph.body.name(op) != "func.return" && constant(&graph.body, op).is_none() {
+                let target = Target::of(&mut r, &context, &graph, op);
+                found.attack(&mut r, &context, target);
             }
         }
-        (seen, broken)
+        found
     };
-    let found: Vec<_> = (0..graphs).into_par_iter().map(each).collect();
-    let mut all = BTreeMap::<&'static str, [f64; 5]>::new();
-    let mut broken = Vec::new();
-    for (seen, texts) in found {
-        for (name, parts) in seen {
-            let best = all.entry(name).or_default();
-            best.iter_mut().zip(parts).for_each(|(a, b)| *a = a.max(b));
-        }
-        broken.extend(texts);
-    }
-    for (name, [_, _, delta, relative, sensitivity]) in &all {
-        println!("{name:28} Δ {delta:6.3}  relative {relative:6.3}  sensitivity {sensitivity:6.3}");
-    }
-    assert!(
-        broken.is_empty(),
-        "{} promises broken\n{}",
-        broken.len(),
-        broken[..broken.len().min(12)].join("\n")
-    );
+    let found: Vec<Found> = (0..graphs).into_par_iter().map(each).collect();
+    let all = found.into_iter().fold(Found::default(), Found::and);
+    all.holds();
     for op in &ops {
-        assert!(all.contains_key(op.name), "{} was never attacked", op.name);
+        assert!(all.best.contains_key(op.name), "{} was never attacked", op.name);
     }
+}
+
+/// Functions of corresponding elements on many more ranges, of which those of two operands are often alike: where
+/// differences cancel, and where integers begin to wrap.
+#[test]
+fn figures_of_elementwise_ops_hold_under_attack() {
+    let (rounds, seed) = (setting("NGC_ATTACK_ROUNDS", 40), setting("NGC_ATTACK_SEED", 1));
+    let (context, ops) = (ngc_dialects::context(), ops());
+    let elementwise = ops.into_iter().filter(|op| matches!(op.semantics, Semantics::Elementwise(_)));
+    let elementwise: Vec<&'static OpDef> = elementwise.collect();
+    let each = |def: &&'static OpDef| {
+        let mut r = Random::seeded(&format!("{} {seed}", def.name));
+        let mut found = Found::default();
+        let arity = def.operands.len();
+        for _ in 0..rounds * if arity == 2 { 4 } else { 1 } {
+            let elem = match r.below(6) {
+                0 => r.pick(&[DType::Int(8), DType::Int(16), DType::Int(32), DType::Int(64)]),
+                _ => DType::Float(r.pick(&Format::ALL)),
+            };
+            let own = range(&mut r, elem);
+            let ranges = (0..arity).map(|_| if r.chance(60) { own } else { range(&mut r, elem) }).collect();
+            let types = vec![Type::tensor([12.into()], elem); arity];
+            let target = Target::on(&context, def.name, &types, AttrDict::EMPTY, ranges);
+            found.attack(&mut r, &context, target);
+        }
+        found
+    };
+    let found: Vec<Found> = elementwise.par_iter().map(each).collect();
+    found.into_iter().fold(Found::default(), Found::and).holds();
 }

@@ -12,7 +12,7 @@
 
 use ngc_ir::Type;
 use ngc_ir::op_def::Elementwise;
-use ngc_numerics::figures::add;
+use ngc_numerics::figures::{add, integer};
 use ngc_numerics::program::Step;
 use ngc_numerics::{
     Binary64, DType, Enclosure, Figures, Form, Interval, Mixed, Prim, Range, Sensitivity, enclosure,
@@ -22,9 +22,8 @@ use smallvec::SmallVec;
 /// All values of an integer type; and a part of it whose ends are values of the type themselves.
 fn ends(elem: DType) -> (Interval, Interval) {
     let (least, greatest) = elem.int_range();
-    let (lo, hi) = (least as f64, greatest as f64);
-    let within = if hi as i128 > i128::from(greatest) { hi.next_down() } else { hi };
-    (Enclosure::new(lo, hi), Enclosure::new(lo, within))
+    let (least, greatest) = (integer(least), integer(greatest));
+    (least.hull(greatest), Enclosure::new(least.hi, greatest.lo))
 }
 
 /// Whether numbers are values of an integer type for sure.

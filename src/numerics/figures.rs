@@ -327,6 +327,13 @@ pub fn mignitude(x: &Interval) -> f64 {
     if x.is_undefined() || (x.lo <= 0.0 && x.hi >= 0.0) { 0.0 } else { x.lo.abs().min(x.hi.abs()) }
 }
 
+/// An integer, which beyond 2^53 may lie between two `f64`.
+pub fn integer(n: i64) -> Interval {
+    let x = n as f64;
+    let (below, above) = (x as i128 > i128::from(n), (x as i128) < i128::from(n));
+    Enclosure::new(if below { x.next_down() } else { x }, if above { x.next_up() } else { x })
+}
+
 /// Two enclosures of one quantity that have no value in common: one of them is wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contradiction(pub Interval, pub Interval);
