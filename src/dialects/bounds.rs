@@ -137,10 +137,18 @@ pub(crate) fn repeated(x: Interval, n: Extent) -> Interval {
     // Opposite infinities have no sum.
     let opposed = x.lo == f64::NEG_INFINITY && x.hi == f64::INFINITY;
     let x = Enclosure { may_be_nan: x.may_be_nan || opposed, ..x };
+    // No terms add up to 0, infinite ones too.
+    let of = |n: f64| {
+        if n == 0.0 {
+            Enclosure { may_be_nan: x.may_be_nan, ..Enclosure::point(0.0) }
+        } else {
+            times(x, Enclosure::point(n))
+        }
+    };
+    let least = of(n.least);
     if n.most.is_finite() {
-        return times(x, Enclosure::new(n.least, n.most));
+        return least.hull(of(n.most));
     }
-    let least = times(x, Enclosure::point(n.least));
     Enclosure {
         lo: if x.lo < 0.0 { f64::NEG_INFINITY } else { least.lo },
         hi: if x.hi > 0.0 { f64::INFINITY } else { least.hi },
