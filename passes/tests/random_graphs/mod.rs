@@ -42,6 +42,7 @@ pub struct Graph {
     /// The arguments.
     pub arguments: Vec<Argument>,
     /// What is stated of the extents of the arguments.
+    #[allow(dead_code, reason = "not every test leaves extents open")]
     pub arg_attrs: Option<Attr>,
 }
 
@@ -79,6 +80,7 @@ impl Graph {
 
     /// The same graph with extents of some arguments left open, of some of them with stated bounds, and without the ops
     /// that do not take such operands.
+    #[allow(dead_code, reason = "not every test leaves extents open")]
     pub fn opened(&self, r: &mut Random, context: &Context) -> Graph {
         let mut body = Body::new();
         let root = body.root();
