@@ -92,3 +92,24 @@ fn flows_do_not_prefer_either() {
     let error = payload.downcast_ref::<InternalError>().expect("an internal error");
     assert!(error.0.message.starts_with("internal error in a test: one value is enclosed"), "{error:?}");
 }
+
+/// A stated range need not hold a number of the format: that is no contradiction, but the nearest number is meant.
+#[test]
+fn a_range_between_two_numbers_is_none() {
+    let context = ngc_dialects::context();
+    for range in ["[0.1, 0.1]", "[403.42879349273437, 403.4287934927345]", "[-1.0e-50, -1.0e-50]"] {
+        let text = format!(
+            "func.func @f(%x: f32 {{ng.range = {range}}}) -> (f32, f32, f64) {{\n  %one = ng.constant 1.0 : f32\n\
+             %a = ng.mul %x, %one : f32\n  %b = ng.neg %a : f32\n  %c = ng.convert %b {{to = f64}} : f32 -> f64\n\
+             func.return %a, %b, %c : f32, f32, f64\n}}\n"
+        );
+        let mut sources = Sources::new();
+        let file = sources.add("model.ngir", &text[..], 1);
+        let mut module = parse_module(&context, &sources, file, &ParseOptions::default())
+            .unwrap_or_else(|found| panic!("{found:?}"));
+        let file = sources.add("pipeline", "builtin.module(analyze)", 1);
+        let pipeline = Pipeline::parse(&ngc_passes::REGISTRY, &sources, file).expect("a pipeline");
+        let failure = PassManager::new(&context).run(&pipeline, &mut module).failure;
+        assert!(failure.is_none(), "{range}: {:?}", failure.map(|f| f.diagnostics));
+    }
+}

@@ -8,8 +8,8 @@
 use std::sync::OnceLock;
 
 use ngc_ir::{Block, Body, Builder, Context, Dim, Loc, Semantics, Signature, Type, Value};
-use ngc_numerics::figures::{add, mul};
-use ngc_numerics::{Enclosure, Extent, Figures, Form, Operands, Range, Sensitivity, functional};
+use ngc_numerics::figures::{self, add, mul};
+use ngc_numerics::{Enclosure, Extent, Figures, Form, Format, Operands, Range, Sensitivity, functional};
 use smallvec::SmallVec;
 
 pub use crate::flow::{Flow, settle};
@@ -77,12 +77,33 @@ pub fn has_elements(ty: Type) -> bool {
     ty.shape().is_none_or(|shape| !shape.contains(&Dim::Static(0)))
 }
 
-/// A tensor without elements has no values, so whatever was found of them, 0 serves as well; a rule for no terms need
-/// then not look out for infinite or undefined ones.
+/// The ranges of operands as they are computed. A tensor without elements has no values, so whatever was found of them, 0
+/// serves as well; a rule for no terms need then not look out for infinite or undefined ones. And where no number of its
+/// format lies in a range, as in one of a real number that is stated or assumed, the nearest is meant: what an op leaves
+/// exact for numbers of the format it does not leave exact for others.
 fn populated(s: &Signature<'_>, operands: &[Range]) -> SmallVec<[Range; 4]> {
-    let empty = |i: usize| s.operands.get(i).is_some_and(|&ty| !has_elements(ty));
     let nothing = Range::both(Enclosure::point(0.0));
-    operands.iter().enumerate().map(|(i, &range)| if empty(i) { nothing } else { range }).collect()
+    let possible = |(i, &range): (usize, &Range)| match s.operands.get(i) {
+        Some(&ty) if !has_elements(ty) => nothing,
+        Some(ty) => ty.format().map_or(range, |format| representable(format, range)),
+        None => range,
+    };
+    operands.iter().enumerate().map(possible).collect()
+}
+
+/// A range, or one that holds a number of the format where this holds none.
+pub fn representable(format: Format, range: Range) -> Range {
+    let x = range.computed;
+    if x.may_be_nan || !x.lo.is_finite() || !x.hi.is_finite() {
+        return range;
+    }
+    let nearest = format.round(x.lo);
+    let least = if nearest < x.lo { format.next_up(nearest) } else { nearest };
+    if least <= x.hi {
+        return range;
+    }
+    let hull = range.hull().hull(figures::round(format, &x));
+    Range::both(hull)
 }
 
 fn dialects() -> &'static Context {
