@@ -155,3 +155,51 @@ fn enclosures_end_where_functions_do() {
     let wrong: Vec<String> = unary.into_par_iter().filter_map(|prim| check(prim).err()).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Compensated sums rarely come near their bounds, so these are held against the formulas of their proofs, evaluated at 300
+/// bits: not below, and above by no more than rounding outward takes.
+#[test]
+fn bounds_of_sums_are_those_of_their_proofs() {
+    let real = |x: f64| Float::with_val(300, x);
+    let one = || real(1.0);
+    for format in Format::ALL {
+        for n in [2.0f64, 3.0, 4.0, 7.0, 9.0, 33.0, 1000.0] {
+            let u = real(format.unit_roundoff());
+            let up = one() + &u;
+            // As the module documents them.
+            let rho = Float::with_val(300, &u * &up) * &up;
+            let kahan = |b: &Float| {
+                let g = Float::with_val(300, b + &one()) * &rho / (one() - &rho);
+                let square = Float::with_val(300, &up * &up) + 1u32;
+                let r = square * &u * (Float::with_val(300, &g * n) + 1u32);
+                r + Float::with_val(300, &u * &u) * n * (Float::with_val(300, &u) + 2u32) * b + g
+            };
+            let coarse = kahan(&real(4.0));
+            let naive = Float::with_val(300, &u * (n - 1.0));
+            let local = Float::with_val(300, &naive * (one() + &naive));
+            let second = Float::with_val(300, &u * n) * &local;
+            let height = Float::with_val(300, &u * n.log2().ceil());
+            let wanted = [
+                (SumMethod::Naive, Some(naive.clone())),
+                (SumMethod::Pairwise, Some(naive.min(&(Float::with_val(300, &height) / (one() - &height))))),
+                (SumMethod::Kahan, (coarse <= 1.0).then(|| kahan(&(coarse.clone() + 1u32)))),
+                (SumMethod::Neumaier, Some(Float::with_val(300, &u * (one() + &second)) + &second)),
+            ];
+            for (method, wanted) in wanted {
+                let found = Summation { format, method, terms: n }.relative();
+                match wanted {
+                    None => assert_eq!(found, f64::INFINITY, "{method:?} of {n} in {format}"),
+                    Some(wanted) if wanted > 0.0 => {
+                        let most = Float::with_val(300, &wanted * (1.0 + 1e-12));
+                        assert!(
+                            found >= wanted && found <= most,
+                            "{method:?} of {n} in {format}: {found} {wanted}"
+                        );
+                    }
+                    // A tree so high that its bound is lost leaves that of any order.
+                    Some(_) => assert!(found.is_finite(), "{method:?} of {n} in {format}"),
+                }
+            }
+        }
+    }
+}
