@@ -6,7 +6,7 @@
 //! itself, and in range. Every value that leaves the elementwise ops ends a chain: that of its elementwise ancestors, up to
 //! [`MAX_OPS`] of them. Chains may overlap.
 
-use ngc_dialects::transfer::Flow;
+use ngc_dialects::transfer::{Flow, has_elements};
 use ngc_ir::op_def::Elementwise;
 use ngc_ir::{Body, Op, Semantics, Value};
 use ngc_numerics::expr::Constant;
@@ -118,7 +118,7 @@ impl Chains {
     fn end(&mut self, body: &Body, v: Value, flow: &mut Flow, returns: bool) {
         let Some(chain) = self.chains.get_mut(v.index()).and_then(Option::as_mut) else { return };
         let Some(format) = body.ty(v).format() else { return };
-        if chain.bounded || chain.members.len() < 2 && !returns {
+        if chain.bounded || chain.members.len() < 2 && !returns || !has_elements(body.ty(v)) {
             return;
         }
         chain.bounded = true;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::{Analysis, Function};
-use ngc_ir::{Attr, Body, Context, Op, Resources, Value};
+use ngc_ir::{Attr, Body, Context, InternalError, Op, Resources, Value};
 use ngc_numerics::figures::{add, div, mignitude, mul};
 use ngc_numerics::{Figures, Format, Interval, Range, Sensitivity};
 
@@ -51,7 +51,10 @@ impl Errors {
             errors.flow.set(v, Range::both(interval), 0.0);
         }
         for op in body.walk() {
-            errors.chains.before(body, op, &mut errors.flow);
+            let what = format_args!("the chain of ops before '{}'", body.name(op));
+            InternalError::located(&body.op(op).loc, what, || {
+                errors.chains.before(body, op, &mut errors.flow);
+            });
             if let Some(figures) = errors.flow.step(body, op)
                 && body.num_results(op) > 0
             {

@@ -4,10 +4,10 @@
 //! each rounded in its format, produce. Both start from `ng.range = [lo, hi]` on the arguments, or else from the whole
 //! finite range of the argument's type, and both are bounds: every input in the stated ranges stays inside.
 
-use ngc_dialects::transfer::{self, Flow};
+use ngc_dialects::transfer::{self, Flow, representable};
 use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Attr, Body, Context, Op, Resources, Signature, Type, Value, ValueDef};
-use ngc_numerics::figures::{WHOLE, magnitude};
+use ngc_numerics::figures::{WHOLE, integer, magnitude};
 use ngc_numerics::{DType, Enclosure};
 use smallvec::SmallVec;
 
@@ -213,12 +213,20 @@ pub(crate) fn stated(body: &Body, arg_attrs: Option<&Attr>) -> Vec<Interval> {
         _ => None,
     };
     let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
-    arguments.iter().enumerate().map(|(n, &v)| given(n).unwrap_or_else(|| finite(body.ty(v)))).collect()
+    let of = |(n, &v): (usize, &Value)| {
+        let range = given(n).unwrap_or_else(|| finite(body.ty(v)));
+        body.ty(v).format().map_or(range, |format| representable(format, Range::both(range)).exact)
+    };
+    arguments.iter().enumerate().map(of).collect()
 }
 
 fn stated_range(attr: &Attr) -> Option<Interval> {
+    let end = |attr: &Attr| match attr {
+        Attr::Int(n, _) => Some(integer(*n)),
+        _ => attr.as_float().map(Enclosure::point),
+    };
     match attr.as_array()? {
-        [lo, hi] => Some(Enclosure::new(lo.as_float()?, hi.as_float()?)),
+        [lo, hi] => Some(end(lo)?.hull(end(hi)?)),
         _ => None,
     }
 }

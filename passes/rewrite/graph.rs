@@ -8,7 +8,7 @@ use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::ng::infer;
 use ngc_ir::op_def::Default as AttrDefault;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Ident, Op, OpDef, Signature, Type, Value};
-use ngc_numerics::{Format, Tensor};
+use ngc_numerics::{Facts, Format, Interval, Tensor};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
@@ -224,9 +224,15 @@ impl Terms for Graph<'_> {
                 Attr::Float(v, _) => Some(*v),
                 Attr::Int(v, _) => Some(*v as f64).filter(|x| *x as i128 == i128::from(*v)),
                 value @ Attr::Dense(d) if d.splat || d.bytes.len() <= 64 => {
-                    let values = constant_elements(value).ok()?.to_f64s();
-                    let first = *values.first()?;
-                    values.iter().all(|&v| v == first).then_some(first)
+                    let tensor = constant_elements(value).ok()?;
+                    let alike = |x: Interval| (x.lo == x.hi).then_some(x.lo);
+                    match tensor.as_floats() {
+                        Some([first, rest @ ..]) => rest.iter().all(|v| v == first).then_some(*first),
+                        Some([]) => None,
+                        None if tensor.is_empty() => None,
+                        // No number stands for an integer that is none.
+                        None => alike(Facts::of(&tensor).interval),
+                    }
                 }
                 _ => None,
             },

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ngc_dialects::transfer::Flow;
+use ngc_dialects::transfer::{Flow, has_elements};
 use ngc_ir::pass::Function;
-use ngc_ir::{AttrDict, Body, Context, Resources, Type, Value};
-use ngc_numerics::figures::{add, intersect, mul};
+use ngc_ir::{AttrDict, Body, Context, InternalError, Loc, Resources, Type, Value};
+use ngc_numerics::figures::{add, common, mul};
 use ngc_numerics::{Figures, Format, Interval, Range};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -306,7 +306,7 @@ pub fn explain(before: &Snapshot, after: &Snapshot, replaced: &[Replaced], appli
 
 fn compare((before, x): (&Snapshot, Value), (after, y): (&Snapshot, Value), nominal: Side) -> Change {
     let (old, new) = rayon::join(|| before.bounds(nominal), || after.bounds(nominal));
-    let exact = intersect(&old.exact(x), &new.exact(y));
+    let exact = agreed(before, x, &old.exact(x), &new.exact(y));
     // What was made in this round lies behind all that was there before.
     let first = before.body.num_values();
     let made = new.functional(&after.body, y, &FxHashSet::default(), first);
@@ -412,13 +412,25 @@ impl Outcome {
     }
 }
 
+/// The values of a result by the bounds before and after: rewrites leave it the same over the reals.
+fn agreed(before: &Snapshot, x: Value, old: &Interval, new: &Interval) -> Interval {
+    if !has_elements(before.body.ty(x)) {
+        return *old;
+    }
+    common(old, new).unwrap_or_else(|contradiction| {
+        let made = before.body.defining_op(x);
+        let loc = made.map_or(Loc::Unknown, |op| before.body.op(op).loc.clone());
+        InternalError::raise(loc, format!("a rewrite changed a result: {contradiction}"))
+    })
+}
+
 /// What all rewrites of a run did.
 pub fn totals(context: &Context, before: &Snapshot, after: &Snapshot) -> Totals {
     let outcomes = |nominal| {
         let (old, new) = rayon::join(|| before.bounds(nominal), || after.bounds(nominal));
         let each = before.results().iter().zip(after.results());
         let outcome = |(&x, &y): (&Value, &Value)| {
-            let exact = intersect(&old.exact(x), &new.exact(y));
+            let exact = agreed(before, x, &old.exact(x), &new.exact(y));
             Outcome {
                 nominal,
                 absolute: (old.absolute(x), new.absolute(y)),

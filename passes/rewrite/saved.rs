@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ngc_dialects::ng::constant::{constant_elements, tensor_to_attr};
 use ngc_dialects::transfer::Flow;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Dense, Loc, Op, Type, Value};
-use ngc_numerics::figures::intersect;
+use ngc_numerics::figures::meet;
 use ngc_numerics::{DType, Enclosure, Format, Range, Tensor};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -142,7 +142,8 @@ fn finite_in(context: &Context, function: &Snapshot, format: Format) -> Option<b
         let ty = retyped(from.ty(v));
         let argument = body.add_argument(block, ty, Loc::Unknown);
         let all = Enclosure::new(-format.max_finite(), format.max_finite());
-        let range = if ty == from.ty(v) { range } else { intersect(&range, &all) };
+        // No input of the format lies in a range beyond it.
+        let range = if ty == from.ty(v) { range } else { meet(&range, &all).ok()? };
         flow.set(argument, Range::both(range), 0.0);
         values.insert(v, argument);
     }

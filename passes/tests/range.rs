@@ -1,7 +1,8 @@
 //! Ranges are bounds: whatever the inputs, no value leaves them.
 
 use ngc_interp::Interpreter;
-use ngc_ir::{Attr, AttrDict, Body, Builder, Loc, Module, OpState, Type, Value};
+use ngc_ir::text::{ParseOptions, parse_module};
+use ngc_ir::{Attr, AttrDict, Body, Builder, Loc, Module, OpState, Sources, Type, Value};
 use ngc_numerics::{DType, Enclosure, Evaluator, Format, Mode, Tensor};
 use ngc_passes::analysis::range::Ranges;
 
@@ -91,6 +92,48 @@ fn no_value_leaves_its_range() {
                         );
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Beyond 2^53 not every integer is an `f64`: stated ends, constants and what is computed of them are enclosed outward.
+#[test]
+fn integers_beyond_the_numbers_of_f64() {
+    const N: i64 = (1 << 53) + 1;
+    let text = format!(
+        "func.func @f(%x: i64 {{ng.range = [{N}, {N}]}}, %y: i64 {{ng.range = [{}, {}]}}) -> (i64, i64, f64, i64, tensor<3xi64>) {{\n\
+         %c = ng.constant {} : i64\n %s = ng.add %x, %c : i64\n %d = ng.sub %y, %c : i64\n\
+         %f = ng.convert %x {{to = f64}} : i64 -> f64\n %n = ng.neg %y : i64\n\
+         %r = ng.range {{delta = 3.0, limit = 9007199254741000.0, start = 9007199254740992.0, type = i64}} : tensor<3xi64>\n\
+         func.return %s, %d, %f, %n, %r : i64, i64, f64, i64, tensor<3xi64>\n}}",
+        i64::MIN,
+        i64::MIN + 1,
+        N + 2,
+    );
+    let context = ngc_dialects::context();
+    let mut sources = Sources::new();
+    let file = sources.add("test.ngir", &text[..], 1);
+    let module = parse_module(&context, &sources, file, &ParseOptions::default()).expect("a module");
+    let op = module.symbol("f").expect("a function");
+    let body = module.body.body(op).expect("a body");
+    let ranges = Ranges::of_function(body, module.body.attr(op, "arg_attrs"), &module.resources);
+    for y in [i64::MIN, i64::MIN + 1] {
+        let inputs = [Tensor::int_scalar(DType::Int(64), N), Tensor::int_scalar(DType::Int(64), y)];
+        let found = Interpreter::new(&context, &module, Evaluator { mode: Mode::Rounded }).call("f", &inputs);
+        let found = found.expect("evaluates");
+        let entry = body.entry().expect("a block");
+        let end = body.last_op(entry).expect("a return");
+        let arguments = body.arguments(entry).iter().zip(&inputs);
+        for (&v, tensor) in body.operands(end).iter().zip(&found).chain(arguments) {
+            let range = ranges.of(v).computed;
+            for x in tensor.as_ints().unwrap_or_default() {
+                // Exactly: an integer of 64 bits and an end are both integers of 128.
+                let inside = range.lo as i128 <= i128::from(*x) && i128::from(*x) <= range.hi as i128;
+                assert!(inside, "{x} is outside of {range:?}");
+            }
+            for x in tensor.as_floats().unwrap_or_default() {
+                assert!(range.contains(x), "{x} is outside of {range:?}");
             }
         }
     }

@@ -3,7 +3,8 @@
 use ngc_ir::dominance::definition_order;
 use ngc_ir::op_def::{Fold, OpDef};
 use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, StatisticDef};
-use ngc_ir::{AttrDict, Body, Context, Diagnostics, Op, OpState, Signature, Value};
+use ngc_ir::{AttrDict, Block, Body, Context, Diagnostics, Op, OpState, Signature, Type, Value};
+use rustc_hash::FxHashMap;
 
 use super::{Replacements, can_replace, constant, constants, erase_dead, simplified};
 
@@ -21,8 +22,8 @@ impl Pass for Canonicalize {
 
     fn description(&self) -> &'static str {
         "Applies what each op's declaration knows: an op that equals a constant, one of its operands, or what the op \
-         that made its operand was given, bit for bit and for every input, is replaced by it. Constants go to the \
-         right of commutative ops. Ops without effects whose results are unused are erased. Nothing here is an \
+         that made its operand was given, bit for bit and for every input, is replaced by it. Equal constants of a \
+         block become one. Constants go to the right of commutative ops. Ops without effects whose results are unused are erased. Nothing here is an \
          approximation: `x + 0` stays, because `-0 + 0` is `+0`; `x * 1` and `neg(neg(x))` go; constants fold only where \
          nothing is rounded, so `1 / 3` stays."
     }
@@ -91,11 +92,21 @@ impl Sweep {
     fn run(&mut self, body: &mut Body) -> bool {
         let before = self.folded + self.swapped;
         let mut replaced = Replacements::new(body);
+        let mut constants = Constants::default();
         for op in definition_order(body) {
             if self.folded > 0 {
                 replaced.apply(body, op);
             }
             let Some(def) = body.op(op).def else { continue };
+            // Ops on equal constants are simplified like ops on one.
+            if def.traits.constant
+                && let Some(first) = constants.first(body, op)
+            {
+                replaced.insert(body.result(op, 0), first);
+                body.unlink(op);
+                self.folded += 1;
+                continue;
+            }
             if def.traits.commutative
                 && let [a, b, ..] = *body.operands(op)
                 && constant(body, a).is_some()
@@ -105,7 +116,7 @@ impl Sweep {
                 body.set_operand(op, 1, a);
                 self.swapped += 1;
             }
-            if let Some(new) = self.fold(body, op, def).or_else(|| simplified(body, op)) {
+            if let Some(new) = self.fold(body, op, def, &mut constants).or_else(|| simplified(body, op)) {
                 replaced.insert(body.result(op, 0), new);
                 body.unlink(op);
                 self.folded += 1;
@@ -115,7 +126,7 @@ impl Sweep {
     }
 
     /// The operand or the constant that an op equals.
-    fn fold(&self, body: &mut Body, op: Op, def: &'static OpDef) -> Option<Value> {
+    fn fold(&self, body: &mut Body, op: Op, def: &'static OpDef, known: &mut Constants) -> Option<Value> {
         let fold = def.fold?;
         if body.num_results(op) != 1 {
             return None;
@@ -140,8 +151,26 @@ impl Sweep {
                 let state = OpState { results: [ty].into_iter().collect(), attrs, ..OpState::new(def, loc) };
                 let new = body.create(state);
                 body.insert_before(op, new);
-                Some(body.result(new, 0))
+                let first = known.first(body, new);
+                if first.is_some() {
+                    body.unlink(new);
+                }
+                Some(first.unwrap_or_else(|| body.result(new, 0)))
             }
         }
+    }
+}
+
+/// The constants that a sweep has met, by block.
+#[derive(Default)]
+struct Constants(FxHashMap<(Option<Block>, AttrDict, Type), Value>);
+
+impl Constants {
+    /// The value of an equal constant before this one in its block; if there is none, this one is the first.
+    fn first(&mut self, body: &Body, op: Op) -> Option<Value> {
+        let value = body.result(op, 0);
+        let key = (body.block(op), body.op(op).attrs.clone(), body.ty(value));
+        let first = *self.0.entry(key).or_insert(value);
+        (first != value).then_some(first)
     }
 }

@@ -10,6 +10,7 @@ use ngc_numerics::{
 };
 use smallvec::{SmallVec, smallvec};
 
+use crate::integers::{self, saturated, whole_numbers};
 use crate::transfer::{along, counted, decomposed};
 
 /// Both sides of ranges by one function of intervals.
@@ -127,20 +128,6 @@ pub(crate) const EXTREME: Option<TransferFn> = Some(|s, x, results| {
     Some(vec![Figures::selection(range, [Sensitivity::ONE])])
 });
 
-/// Integers are exact, but wrap; beyond 2^53 nothing is said.
-pub(crate) fn whole_numbers(x: &[Range], value: Interval, lipschitz: f64) -> Option<Vec<Figures>> {
-    let certain = magnitude(&value) <= (1u64 << 53) as f64;
-    let mut figures = Figures::unknown(x.len());
-    figures.delta = 0.0;
-    if certain {
-        figures.range = Range::both(value);
-        figures.sensitivity = x.iter().map(|_| Sensitivity::lipschitz(lipschitz)).collect();
-        figures.condition = f64::INFINITY;
-        figures.curvature = 0.0;
-    }
-    Some(vec![figures])
-}
-
 pub(crate) fn times(x: Interval, y: Interval) -> Interval {
     enclosure::apply(&Binary64, Prim::Mul, &[&x, &y])
 }
@@ -150,10 +137,18 @@ pub(crate) fn repeated(x: Interval, n: Extent) -> Interval {
     // Opposite infinities have no sum.
     let opposed = x.lo == f64::NEG_INFINITY && x.hi == f64::INFINITY;
     let x = Enclosure { may_be_nan: x.may_be_nan || opposed, ..x };
+    // No terms add up to 0, infinite ones too.
+    let of = |n: f64| {
+        if n == 0.0 {
+            Enclosure { may_be_nan: x.may_be_nan, ..Enclosure::point(0.0) }
+        } else {
+            times(x, Enclosure::point(n))
+        }
+    };
+    let least = of(n.least);
     if n.most.is_finite() {
-        return times(x, Enclosure::new(n.least, n.most));
+        return least.hull(of(n.most));
     }
-    let least = times(x, Enclosure::point(n.least));
     Enclosure {
         lo: if x.lo < 0.0 { f64::NEG_INFINITY } else { least.lo },
         hi: if x.hi > 0.0 { f64::INFINITY } else { least.hi },
@@ -208,11 +203,11 @@ pub(crate) fn settled(
 pub(crate) const SUM: Option<TransferFn> = Some(|s, x, results| {
     let n = counted(s, x);
     let [x0] = x.ranges else { return None };
-    let image = each(x, |x| repeated(x[0], n));
     let terms = n.most;
     let Some(format) = results[0].format() else {
-        return whole_numbers(x, image.exact.hull(image.computed), terms);
+        return Some(vec![whole_numbers(repeated(x0.hull(), n), [Sensitivity::lipschitz(terms)])]);
     };
+    let image = each(x, |x| repeated(x[0], n));
     let sum = summation(s, format, terms);
     let size = magnitude(&x0.computed);
     let error = if terms == 0.0 { 0.0 } else { sum.of_terms(format, size) };
@@ -274,21 +269,21 @@ pub(crate) fn products(
         if p == 1.0 && (m == 1.0 || k == 0.0) { 1.0 } else { mul(p, 1.0 + 1e-12).max(f64::from_bits(1)) }
     };
     let bound = |m: f64| power(m, n).max(if running || n == 0.0 { 1.0f64.max(m) } else { 0.0 });
-    let image = each(x, |x| {
-        let most = bound(magnitude(&x[0]));
+    let product = |x: Interval| {
+        let most = bound(magnitude(&x));
         if n == 0.0 {
             return Enclosure::point(1.0);
         }
-        Enclosure {
-            lo: if x[0].lo >= 0.0 { 0.0 } else { -most },
-            hi: most,
-            may_be_nan: x[0].may_be_nan || most.is_infinite(),
-        }
-    });
-    let size = magnitude(&x[0].computed);
-    let Some(format) = results[0].format() else {
-        return whole_numbers(x, image.exact.hull(image.computed), mul(n, power(size.max(1.0), n)));
+        let lo = if x.lo >= 0.0 { 0.0 } else { -most };
+        Enclosure { lo, hi: most, may_be_nan: x.may_be_nan || most.is_infinite() }
     };
+    let hull = x.first()?.hull();
+    let lipschitz = Sensitivity::lipschitz(mul(n, power(magnitude(&hull).max(1.0), n)));
+    let Some(format) = results[0].format() else {
+        return Some(vec![whole_numbers(product(hull), [lipschitz])]);
+    };
+    let image = each(x, |x| product(x[0]));
+    let size = magnitude(&x[0].computed);
     let acc = s.accumulate(format);
     let u = acc.unit_roundoff();
     let narrow = narrowing(format, acc, size);
@@ -302,10 +297,7 @@ pub(crate) fn products(
     let room = mul(most, add(1.0, roundings(n, u)));
     let error = if add(room, error) > acc.max_finite() { f64::INFINITY } else { error };
     let delta = if n == 0.0 { 0.0 } else { ended(acc, format, bound(size), error) };
-    let wide = magnitude(&x[0].hull());
-    let lipschitz = mul(n, power(wide.max(1.0), n));
-    let figures =
-        settled(format, image, delta, smallvec![Sensitivity::lipschitz(lipschitz)], n, f64::INFINITY);
+    let figures = settled(format, image, delta, smallvec![lipschitz], n, f64::INFINITY);
     let own = Mixed { rho: roundings(n, u), eta: add(tiny, mul(operands, add(1.0, roundings(n, u)))) };
     Some(vec![Figures { relative: own.then(&Mixed::conversion(acc, format)), ..figures }])
 }
@@ -314,13 +306,14 @@ pub(crate) fn products(
 pub(crate) const RUNNING_SUM: Option<TransferFn> = Some(|s, x, results| {
     let n = finite(along(s, x).most)?;
     let zero = Enclosure::point(0.0);
-    let image = each(x, |x| {
-        let all = x[0].hull(repeated(x[0], Extent::exactly(n)));
+    let sums = |x: Interval| {
+        let all = x.hull(repeated(x, Extent::exactly(n)));
         if s.flag("exclusive") { all.hull(zero) } else { all }
-    });
-    let Some(format) = results[0].format() else {
-        return whole_numbers(x, image.exact.hull(image.computed), n);
     };
+    let Some(format) = results[0].format() else {
+        return Some(vec![whole_numbers(sums(x.first()?.hull()), [Sensitivity::lipschitz(n)])]);
+    };
+    let image = each(x, |x| sums(x[0]));
     let sum = Summation { format: s.accumulate(format), method: ngc_numerics::SumMethod::Naive, terms: n };
     let size = magnitude(&x[0].computed);
     let delta = ended(sum.format, format, mul(n, size), sum.of_terms(format, size));
@@ -345,33 +338,34 @@ pub(crate) fn contraction(
     let zero = |x: Interval| if padded { x.hull(Enclosure::point(0.0)) } else { x };
     let product = |a: Interval, b: Interval| repeated(times(zero(a), b), terms);
     let n = terms.most;
-    let image = each(x, |x| {
+    let total = |x: &[Interval]| {
         let sum = product(x[0], x[1]);
         x.get(2).map_or(sum, |b| enclosure::apply(&Binary64, Prim::Add, &[&sum, b]))
-    });
+    };
     let side = |i: usize| (magnitude(&x[i].hull()), magnitude(&x[i].computed));
     let ((a, ca), (b, cb)) = (side(0), side(1));
+    let ways = [Sensitivity::lipschitz(mul(n, b)), Sensitivity::lipschitz(mul(n, a)), Sensitivity::ONE];
+    let ways = ways.into_iter().take(x.len());
     let Some(format) = results[0].format() else {
-        return whole_numbers(x, image.exact.hull(image.computed), mul(n, a.max(b)));
+        let hulls: SmallVec<[Interval; 3]> = x.iter().map(Range::hull).collect();
+        return Some(vec![whole_numbers(total(&hulls), ways)]);
     };
+    let image = each(x, total);
     let sum = summation(s, format, n);
     let mut error = sum.of_products(format, ca, cb);
     let mut size = mul(n, mul(ca, cb));
-    let mut sensitivity: SmallVec<[Sensitivity; 3]> =
-        smallvec![Sensitivity::lipschitz(mul(n, b)), Sensitivity::lipschitz(mul(n, a))];
     if let Some(bias) = x.get(2) {
         let bias = magnitude(&bias.computed);
         error = add(error, narrowing(format, sum.format, bias));
         size = add(size, bias);
         error = add(error, half_ulp(sum.format, add(size, error)));
-        sensitivity.push(Sensitivity::ONE);
     }
     // NaN times nothing is NaN.
     let undefined = image.computed.may_be_nan || x.iter().any(|r| r.hull().may_be_nan);
     let delta = if undefined { f64::INFINITY } else { ended(sum.format, format, size, error) };
     let condition =
         if same_sign(&times(x[0].hull(), x[1].hull())) && x.len() == 2 { 2.0 } else { f64::INFINITY };
-    let figures = settled(format, image, delta, sensitivity, condition, mul(2.0, n));
+    let figures = settled(format, image, delta, ways.collect(), condition, mul(2.0, n));
     if x.len() > 2 {
         return Some(vec![figures]);
     }
@@ -483,27 +477,32 @@ pub(crate) fn conversion(x: &[Range], from: DType, to: DType) -> Option<Vec<Figu
             return truth(x, verdict);
         }
         _ => {
-            let (lo, last) = to.int_range();
-            let (lo, hi) = (lo as f64, last as f64);
-            let greatest = if hi as i128 > i128::from(last) { hi.next_down() } else { hi };
+            // Integers wrap; anything else is cut towards zero and saturates, and NaN is 0.
+            if !from.is_float() {
+                return Some(vec![Figures { range: x0, ..whole_numbers(x0.hull(), [Sensitivity::ONE]) }]);
+            }
             let cut = |x: Interval| {
-                let inside = !x.may_be_nan && x.lo >= lo && x.hi <= hi;
-                match (from.is_float(), inside) {
-                    (true, _) if x.may_be_nan || x.is_undefined() => {
-                        Enclosure::new(lo, hi).hull(Enclosure::point(0.0))
-                    }
-                    // The greatest integer of 64 bits is no f64, but less than the next one.
-                    (true, _) => Enclosure::new(x.lo.trunc().clamp(lo, greatest), x.hi.trunc().clamp(lo, hi)),
-                    (false, true) => x,
-                    _ => Enclosure::new(lo, hi),
+                if x.is_undefined() {
+                    Enclosure::point(0.0)
+                } else {
+                    Enclosure::new(x.lo.trunc(), x.hi.trunc())
                 }
             };
-            let range = Range { exact: cut(x0.exact), computed: cut(x0.computed) };
-            let wraps = !from.is_float() && cut(x0.hull()) != x0.hull();
-            let way = match (from.is_float(), wraps) {
-                (_, true) => decision(add(hi, -lo)),
-                (true, _) => Sensitivity { lipschitz: 1.0, jump: 1.0 },
-                _ => Sensitivity::ONE,
+            let or_zero = |x: Interval| {
+                let whole = cut(x);
+                if x.may_be_nan {
+                    Enclosure { may_be_nan: false, ..whole.hull(Enclosure::point(0.0)) }
+                } else {
+                    whole
+                }
+            };
+            let range = Range {
+                exact: saturated(or_zero(x0.exact), to),
+                computed: saturated(or_zero(x0.computed), to),
+            };
+            let way = match x0.hull().may_be_nan {
+                true => decision(integers::width(to)),
+                false => Sensitivity { lipschitz: 1.0, jump: 1.0 },
             };
             Figures { condition: f64::INFINITY, ..Figures::selection(range, [way]) }
         }

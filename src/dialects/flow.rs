@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ngc_ir::{Attr, Body, Op, Resources, Signature, Type, Value};
+use ngc_ir::{Attr, Body, InternalError, Op, Resources, Signature, Type, Value};
 use ngc_numerics::figures::{intersect, magnitude, widen};
 use ngc_numerics::{
     ConstantFacts, Enclosure, Facts, Figures, Flags, Interval, Mixed, Operands, Range, Tensor, weights,
@@ -13,7 +13,7 @@ use crate::known::Known;
 use crate::memo::{Answer, Memo, Question};
 use crate::ng::convert::is_exact;
 use crate::relative::{self, Term};
-use crate::transfer::{followed, transfer_known};
+use crate::transfer::{followed, has_elements, transfer_known};
 
 /// What is known of the values of a body: ranges, and bounds of the error of each computed value, absolute and relative.
 ///
@@ -138,6 +138,11 @@ impl Flow {
 
     /// Bounds the results of an op from what is known of its operands; returns the op's own figures.
     pub fn step(&mut self, body: &Body, op: Op) -> Option<Vec<Figures>> {
+        let what = format_args!("the bounds of '{}'", body.name(op));
+        InternalError::located(&body.op(op).loc, what, || self.bounded(body, op))
+    }
+
+    fn bounded(&mut self, body: &Body, op: Op) -> Option<Vec<Figures>> {
         let values = body.operands(op);
         let operands: SmallVec<[Range; 4]> = values.iter().map(|&v| self.range(v)).collect();
         let errors: SmallVec<[f64; 4]> = values.iter().map(|&v| self.error(v)).collect();
@@ -161,11 +166,12 @@ impl Flow {
         })?;
         drop(lent);
         for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {
-            if let Some(fact) = relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op)) {
+            let ty = results[n];
+            let fact = || relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op));
+            if let Some(fact) = has_elements(ty).then(fact).flatten() {
                 figures.range.exact = intersect(&figures.range.exact, &fact);
                 figures.range.computed = intersect(&figures.range.computed, &fact);
             }
-            let ty = results[n];
             let mut error = figures.error(&errors);
             let mut mixed = body
                 .with_signature(op, |s| relative::through(s, figures, &terms, &alias, ty))
@@ -222,6 +228,8 @@ fn unwidened(body: &Body, value: Value) -> Value {
 /// What intervals lose, NaN aside: a value less its own maximum is not positive, and a term over the sum of all is at most 1.
 fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
     let ([x, y], [range, _]) = (body.operands(op), operands) else { return None };
+    // Differences and sums of integers wrap.
+    body.ty(*x).format()?;
     let whole = |of: Op| {
         let keeps = body.with_signature(of, |s| s.flag("keepdims")) == Some(true);
         keeps || body.ty(body.result(of, 0)).shape().is_some_and(<[_]>::is_empty)

@@ -10,6 +10,7 @@ pub mod docs;
 mod flow;
 pub mod fold;
 pub mod func;
+mod integers;
 mod known;
 mod lemmas;
 mod memo;

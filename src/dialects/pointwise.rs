@@ -6,12 +6,12 @@ use ngc_numerics::dual::{self, Jet};
 use ngc_numerics::figures::{self, WHOLE, add, div, half_ulp, intersect, magnitude, mignitude, mul};
 use ngc_numerics::program::Step;
 use ngc_numerics::{
-    Binary64, Enclosure, Figures, Form, Format, Interval, Mixed, Operands, Prim, Range, ScalarFn, Sensitivity,
+    Binary64, DType, Enclosure, Figures, Form, Format, Interval, Operands, Prim, Range, ScalarFn, Sensitivity,
 };
 
 use smallvec::SmallVec;
 
-use crate::{known, relative, weighted};
+use crate::{integers, known, relative, weighted};
 
 /// The figures of a correctly rounded function of corresponding elements.
 pub(crate) fn elementwise(
@@ -25,7 +25,9 @@ pub(crate) fn elementwise(
     if x.iter().any(|r| r.exact.is_undefined() || r.computed.is_undefined()) {
         return Figures::unknown(x.len());
     }
-    let Some(format) = ty.format() else { return integral(e, x, alias) };
+    let Some(format) = ty.format() else {
+        return ty.elem().map_or_else(|| Figures::unknown(x.len()), |elem| integral(e, x, alias, elem));
+    };
     let params: SmallVec<[Interval; 2]> = e.params.iter().map(|&p| Enclosure::point(p)).collect();
     // A range knows no signs of zeros: where a value may only be zero, it may be either.
     let zeros =
@@ -292,34 +294,25 @@ fn is_exact(e: &Elementwise, format: Format) -> bool {
     })
 }
 
-/// Integers wrap and are exact otherwise.
-fn integral(e: &Elementwise, x: &[Range], alias: &[usize]) -> Figures {
-    use Prim::{Abs, Add, Div, Max, Min, Mul, Neg, Rem, Sign, Square, Sub};
-    let exact = matches!(
-        e.function.as_primitive(),
-        Some(Add | Sub | Mul | Neg | Abs | Min | Max | Sign | Square | Rem | Div)
-    ) || e.function.name == "clamp";
-    let params: SmallVec<[Interval; 2]> = e.params.iter().map(|&p| Enclosure::point(p)).collect();
+/// The figures of a function of integers, as long as it does not wrap.
+fn integral(e: &Elementwise, x: &[Range], alias: &[usize], elem: DType) -> Figures {
     let hull: SmallVec<[Interval; 3]> = x.iter().map(Range::hull).collect();
+    let Some(image) = integers::image(e, &hull, elem) else {
+        return Figures { delta: 0.0, ..Figures::unknown(x.len()) };
+    };
+    let params: SmallVec<[Interval; 2]> = e.params.iter().map(|&p| Enclosure::point(p)).collect();
     let found = Analysed::new(e, &params, &hull, alias);
-    let mut value = if exact { found.value } else { WHOLE };
-    let mut sensitivity = found.sensitivity(e);
-    if e.function.as_primitive() == Some(Div) {
-        value = Enclosure { lo: value.lo - 1.0, hi: value.hi + 1.0, ..value };
-        sensitivity.iter_mut().for_each(|s| s.jump = add(s.jump, 1.0));
+    let steps = e.function.program().steps();
+    let divides = steps.iter().any(|step| matches!(step, Step::Apply(Prim::Div, _)));
+    let value = if divides { image } else { intersect(&image, &found.value) };
+    let mut ways = found.sensitivity(e);
+    if divides {
+        // A quotient is cut: by less than one, where nothing follows.
+        let last = e.function.as_primitive() == Some(Prim::Div);
+        let cut = |way: &Sensitivity| Sensitivity { jump: add(way.jump, 1.0), ..*way };
+        let apart = Sensitivity { lipschitz: 0.0, jump: add(value.hi, -value.lo) };
+        ways = ways.iter().map(|way| if last { cut(way) } else { apart }).collect();
     }
-    // Beyond 2^53 the ends may not be exact, and beyond the type they wrap.
-    let certain = !value.may_be_nan && magnitude(&value) <= (1u64 << 53) as f64;
-    if !certain {
-        value = WHOLE;
-    }
-    Figures {
-        range: Range::both(value),
-        sensitivity: if certain { sensitivity } else { SmallVec::from_elem(Sensitivity::UNBOUNDED, x.len()) },
-        delta: 0.0,
-        relative: Mixed::UNBOUNDED,
-        form: Form::General,
-        condition: found.condition,
-        curvature: found.curvature,
-    }
+    let figures = integers::whole_numbers(value, ways);
+    Figures { condition: found.condition, curvature: found.curvature, ..figures }
 }

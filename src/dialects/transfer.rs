@@ -9,12 +9,11 @@ use std::sync::OnceLock;
 
 use ngc_ir::{Block, Body, Builder, Context, Dim, Loc, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{self, add, mul};
-use ngc_numerics::{
-    DType, Enclosure, Extent, Figures, Form, Interval, Operands, Range, Sensitivity, functional,
-};
+use ngc_numerics::{Enclosure, Extent, Figures, Form, Format, Operands, Range, Sensitivity, functional};
 use smallvec::SmallVec;
 
 pub use crate::flow::{Flow, settle};
+use crate::integers;
 use crate::ng::infer;
 use crate::pointwise::elementwise;
 use crate::relative::Term;
@@ -42,6 +41,15 @@ pub fn transfer_known(
     alias: &[usize],
     results: &[Type],
 ) -> Vec<Figures> {
+    if !results.is_empty() && results.iter().all(|&ty| !has_elements(ty)) {
+        // All that is said of no values holds; to say the same for every op keeps it from being contradicted.
+        let nothing = Figures::constant(Enclosure::point(0.0));
+        let sensitivity = SmallVec::from_elem(Sensitivity::NONE, operands.len());
+        return results
+            .iter()
+            .map(|_| Figures { sensitivity: sensitivity.clone(), ..nothing.clone() })
+            .collect();
+    }
     let ranges = populated(s, operands);
     let operands = &Operands { ranges: &ranges, ..*operands };
     let own = s.def.transfer.and_then(|hook| hook(s, operands, results));
@@ -59,34 +67,43 @@ pub fn transfer_known(
     found.resize_with(results.len(), || Figures::unknown(operands.len()));
     for (figures, ty) in found.iter_mut().zip(results) {
         figures.sensitivity.resize(operands.len(), Sensitivity::NONE);
-        within_type(figures, *ty);
+        integers::within_type(figures, *ty);
     }
     found
 }
 
-/// A tensor without elements has no values, so whatever was found of them, 0 serves as well; a rule for no terms need
-/// then not look out for infinite or undefined ones.
-fn populated(s: &Signature<'_>, operands: &[Range]) -> SmallVec<[Range; 4]> {
-    let empty = |i: usize| {
-        s.operands.get(i).and_then(|ty| ty.shape()).is_some_and(|shape| shape.contains(&Dim::Static(0)))
-    };
-    let nothing = Range::both(Enclosure::point(0.0));
-    operands.iter().enumerate().map(|(i, &range)| if empty(i) { nothing } else { range }).collect()
+/// Whether a value of the type may have elements.
+pub fn has_elements(ty: Type) -> bool {
+    ty.shape().is_none_or(|shape| !shape.contains(&Dim::Static(0)))
 }
 
-/// No integer leaves its type, and nothing else is known of a value that is no number.
-fn within_type(figures: &mut Figures, ty: Type) {
-    let Some(elem) = ty.elem() else { return };
-    if !elem.is_float() {
-        let (lo, hi) = elem.int_range();
-        let all =
-            if elem == DType::BOOL { Enclosure::new(0.0, 1.0) } else { Enclosure::new(lo as f64, hi as f64) };
-        let cut = |x: Interval| {
-            if x.is_undefined() || x.may_be_nan || x.lo < all.lo || x.hi > all.hi { all } else { x }
-        };
-        figures.range = Range { exact: cut(figures.range.exact), computed: cut(figures.range.computed) };
-        figures.delta = figures.delta.min(figures::add(all.hi, -all.lo));
+/// The ranges of operands as they are computed. A tensor without elements has no values, so whatever was found of them, 0
+/// serves as well; a rule for no terms need then not look out for infinite or undefined ones. And where no number of its
+/// format lies in a range, as in one of a real number that is stated or assumed, the nearest is meant: what an op leaves
+/// exact for numbers of the format it does not leave exact for others.
+fn populated(s: &Signature<'_>, operands: &[Range]) -> SmallVec<[Range; 4]> {
+    let nothing = Range::both(Enclosure::point(0.0));
+    let possible = |(i, &range): (usize, &Range)| match s.operands.get(i) {
+        Some(&ty) if !has_elements(ty) => nothing,
+        Some(ty) => ty.format().map_or(range, |format| representable(format, range)),
+        None => range,
+    };
+    operands.iter().enumerate().map(possible).collect()
+}
+
+/// A range, or one that holds a number of the format where this holds none.
+pub fn representable(format: Format, range: Range) -> Range {
+    let x = range.computed;
+    if x.may_be_nan || !x.lo.is_finite() || !x.hi.is_finite() {
+        return range;
     }
+    let nearest = format.round(x.lo);
+    let least = if nearest < x.lo { format.next_up(nearest) } else { nearest };
+    if least <= x.hi {
+        return range;
+    }
+    let hull = range.hull().hull(figures::round(format, &x));
+    Range::both(hull)
 }
 
 fn dialects() -> &'static Context {

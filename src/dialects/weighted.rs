@@ -51,7 +51,7 @@ pub(crate) fn contraction(
     }
     for weights in [of.weights, 1 - of.weights] {
         let Some(tensor) = x.constant(weights) else { continue };
-        let Some(channels) = Weights::of(tensor, of.axes[weights].clone(), of.terms.most) else { continue };
+        let Some(channels) = Weights::of(tensor, of.axes[weights].clone(), of.terms) else { continue };
         if channels.is_empty() {
             continue;
         }

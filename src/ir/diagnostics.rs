@@ -1,6 +1,9 @@
 //! Messages about a place in the source: errors, warnings, remarks, notes.
 
+use std::any::Any;
 use std::borrow::Cow;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 
 use crate::location::{Loc, LocKind};
@@ -59,6 +62,40 @@ impl Diagnostic {
         self.notes.push((loc, message.into()));
         self
     }
+}
+
+/// A fault of ngc itself at a place in the source: the payload of a panic that passes report there.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InternalError(pub Diagnostic);
+
+impl InternalError {
+    /// Runs `f`; what panics in it, a fault of ngc, is then known to speak of `loc`. The first known place stays.
+    pub fn located<T>(loc: &Loc, what: fmt::Arguments<'_>, f: impl FnOnce() -> T) -> T {
+        catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
+            let message = match payload.downcast_ref::<InternalError>() {
+                Some(InternalError(known)) if known.loc != Loc::Unknown => resume_unwind(payload),
+                Some(InternalError(inner)) => inner.message.clone(),
+                None => format!("internal error in {what}: {}", panic_message(&*payload)),
+            };
+            resume_unwind(Box::new(InternalError(Diagnostic::error(loc.clone(), message))))
+        })
+    }
+
+    /// Reports a fault at a place.
+    pub fn raise(loc: Loc, message: impl Into<String>) -> ! {
+        resume_unwind(Box::new(InternalError(Diagnostic::error(
+            loc,
+            format!("internal error: {}", message.into()),
+        ))))
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    let text = text.or_else(|| payload.downcast_ref::<InternalError>().map(|e| e.0.message.clone()));
+    text.unwrap_or_else(|| "unknown panic".into())
 }
 
 /// Diagnostics in the order in which they were found.

@@ -26,7 +26,7 @@ pub use attributes::{Attr, AttrDict, Dense};
 pub use body::{Block, Body, Op, OpState, Region, Successor, Value, ValueDef};
 pub use builder::{Builder, InsertPoint};
 pub use context::Context;
-pub use diagnostics::{Diagnostic, Diagnostics, Severity, Sources};
+pub use diagnostics::{Diagnostic, Diagnostics, InternalError, Severity, Sources};
 pub use ident::Ident;
 pub use location::{Loc, LocKind};
 pub use module::{Blob, Module, Resources};

@@ -1,5 +1,6 @@
 //! What is known of values beside their range: flags of any value, and facts of constants in all and by channel.
 
+use crate::figures::integer;
 use crate::{Data, Enclosure, Interval, Tensor};
 
 /// What a value may be, and whether it is a whole number.
@@ -115,23 +116,17 @@ impl Facts {
             Data::Int(values) => {
                 let mut ends = values.iter().copied().min().into_iter().chain(values.iter().copied().max());
                 let Some((least, greatest)) = ends.next().zip(ends.next()) else { return Seen::NONE.facts() };
-                // Beyond 2^53 the nearest number may lie within.
-                let (lo, hi) = (below(least), -below(greatest.saturating_neg()));
-                let mut flags = Flags::of(&Enclosure::new(lo, hi));
+                let interval = integer(least).hull(integer(greatest));
+                let mut flags = Flags::of(&interval);
                 let zero = flags.positive_zero && values.contains(&0);
                 (flags.integer, flags.positive_zero, flags.negative_zero) = (true, zero, false);
-                Facts { interval: Enclosure::new(lo, hi), flags }
+                Facts { interval, flags }
             }
             Data::Real(_) => {
                 Facts { interval: crate::figures::WHOLE, flags: Flags::of(&crate::figures::WHOLE) }
             }
         }
     }
-}
-
-fn below(n: i64) -> f64 {
-    let x = n as f64;
-    if (x as i128) > i128::from(n) { x.next_down() } else { x }
 }
 
 /// What was seen of numbers.

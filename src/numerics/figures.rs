@@ -2,6 +2,7 @@
 //!
 //! Every figure here is a bound: it is rounded upward, and infinite where nothing is known.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -248,7 +249,7 @@ impl Figures {
             sensitivity: SmallVec::new(),
             delta: 0.0,
             relative: Mixed::UNBOUNDED,
-            form: Form::General,
+            form: Form::Selection,
             condition: 0.0,
             curvature: 0.0,
         }
@@ -326,14 +327,67 @@ pub fn mignitude(x: &Interval) -> f64 {
     if x.is_undefined() || (x.lo <= 0.0 && x.hi >= 0.0) { 0.0 } else { x.lo.abs().min(x.hi.abs()) }
 }
 
-/// The values common to two enclosures of one quantity.
-pub fn intersect(x: &Interval, y: &Interval) -> Interval {
-    if x.is_undefined() || y.is_undefined() {
-        return if x.is_undefined() { *x } else { *y };
+/// An integer, which beyond 2^53 may lie between two `f64`.
+pub fn integer(n: i64) -> Interval {
+    let x = n as f64;
+    let (below, above) = (x as i128 > i128::from(n), (x as i128) < i128::from(n));
+    Enclosure::new(if below { x.next_down() } else { x }, if above { x.next_up() } else { x })
+}
+
+/// Two enclosures of one quantity that have no value in common: one of them is wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contradiction(pub Interval, pub Interval);
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Contradiction(x, y) = self;
+        write!(
+            f,
+            "one value is enclosed by [{:?}, {:?}] and by [{:?}, {:?}], which have nothing in common",
+            x.lo, x.hi, y.lo, y.hi
+        )
     }
-    let (lo, hi) = (x.lo.max(y.lo), x.hi.min(y.hi));
-    // Two sound enclosures meet; if they do not, nothing is certain, and neither is narrowed.
-    if lo > hi { *x } else { Enclosure { lo, hi, may_be_nan: x.may_be_nan && y.may_be_nan } }
+}
+
+/// The values common to two enclosures of one quantity.
+///
+/// # Errors
+/// Where there are none. What may be NaN by both enclosures is then nothing else.
+pub fn meet(x: &Interval, y: &Interval) -> Result<Interval, Contradiction> {
+    if x.is_undefined() || y.is_undefined() {
+        return Ok(if x.is_undefined() { *x } else { *y });
+    }
+    let (lo, hi, may_be_nan) = (x.lo.max(y.lo), x.hi.min(y.hi), x.may_be_nan && y.may_be_nan);
+    if lo <= hi {
+        Ok(Enclosure { lo, hi, may_be_nan })
+    } else if may_be_nan {
+        Ok(Enclosure::point(f64::NAN))
+    } else {
+        Err(Contradiction(*x, *y))
+    }
+}
+
+/// The values common to two enclosures of one quantity.
+///
+/// # Panics
+/// Where there are none: nothing that follows from either enclosure could be trusted. Passes report it as an internal
+/// error, at the op that is being bounded.
+pub fn intersect(x: &Interval, y: &Interval) -> Interval {
+    meet(x, y).unwrap_or_else(|contradiction| panic!("{contradiction}"))
+}
+
+/// What two terms that are equal wherever both are defined say of their values together. One that may be undefined says nothing of the values where it is:
+/// `exp(log(x))` is not negative, while `x` may be.
+///
+/// # Errors
+/// Where both are defined and have no value in common: they are not equal, or a bound is wrong.
+pub fn common(a: &Interval, b: &Interval) -> Result<Interval, Contradiction> {
+    match (a.may_be_nan, b.may_be_nan) {
+        (false, false) => meet(a, b),
+        (true, false) => Ok(*b),
+        (false, true) => Ok(*a),
+        (true, true) => Ok(a.hull(*b)),
+    }
 }
 
 /// `x` widened by an absolute error to both sides; NaN may come only where the error is not bounded.

@@ -36,7 +36,10 @@ impl Summation {
         match self.method {
             SumMethod::Naive => naive,
             SumMethod::Pairwise => {
-                let height = n.log2().next_up().ceil();
+                // Of a power of two of terms the logarithm is the height, and no rounding may make it more.
+                let most = (1u64 << 53) as f64;
+                let bits = |n: u64| f64::from(64 - (n - 1).leading_zeros());
+                let height = if n <= most { bits(n.ceil() as u64) } else { n.log2().next_up().ceil() };
                 naive.min(mul(mul(height, u), growth(u, height)))
             }
             SumMethod::Neumaier => {

@@ -3,7 +3,7 @@
 use std::ops;
 
 use crate::figures::{add, mul};
-use crate::{Data, Enclosure, Interval, Random, Tensor};
+use crate::{Data, Enclosure, Extent, Interval, Random, Tensor};
 
 /// The weights that make one element of a contraction, or that stand alike for several.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,8 +90,8 @@ fn is_scale(w: f64) -> bool {
 
 impl Weights {
     /// The weights of each channel: all places along the axes `contracted` together. A tensor of one element stands for
-    /// `terms` of them. Nothing where an element is not finite.
-    pub fn of(tensor: &Tensor, contracted: ops::Range<usize>, terms: f64) -> Option<Vec<Weights>> {
+    /// `terms` of them, at least and at most. Nothing where an element is not finite.
+    pub fn of(tensor: &Tensor, contracted: ops::Range<usize>, terms: Extent) -> Option<Vec<Weights>> {
         let converted;
         let values: &[f64] = match &tensor.data {
             Data::Float(values) => values,
@@ -106,7 +106,7 @@ impl Weights {
             return None;
         }
         if let [w] = values {
-            return Some(vec![Weights::repeated(*w, terms)]);
+            return terms.most.is_finite().then(|| vec![Weights::repeated(*w, terms)]);
         }
         let count = |shape: &[usize]| shape.iter().product::<usize>();
         let (start, end) = (contracted.start, contracted.end);
@@ -124,8 +124,9 @@ impl Weights {
     }
 
     /// The same weight many times over.
-    fn repeated(w: f64, terms: f64) -> Weights {
-        let total = Enclosure { lo: -mul(-w, terms), hi: mul(w, terms), may_be_nan: false };
+    fn repeated(w: f64, count: Extent) -> Weights {
+        let of = |n: f64| Enclosure { lo: -mul(-w, n), hi: mul(w, n), may_be_nan: false };
+        let (total, terms) = (of(count.least).hull(of(count.most)), count.most);
         let none = Enclosure::point(0.0);
         let (positive, negative) = if w > 0.0 { (total, none) } else { (none, total) };
         Weights {

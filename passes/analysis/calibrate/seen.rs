@@ -4,7 +4,7 @@ use ngc_interp::{Execution, Interpreter};
 use ngc_ir::pass::Function;
 use ngc_ir::{Context, Module, OpState, Value};
 use ngc_numerics::tensor::{broadcast_shapes, element_count};
-use ngc_numerics::{Evaluator, Mode, Random, Tensor};
+use ngc_numerics::{Evaluator, Facts, Mode, Random, Tensor};
 
 use super::Samples;
 
@@ -62,10 +62,8 @@ impl Samples {
         let mut out: Vec<(f64, f64)> = Vec::new();
         for set in &self.sets {
             for (n, (tensor, _)) in set.arguments.iter().enumerate() {
-                let values = tensor.to_f64s();
-                let own = values
-                    .iter()
-                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+                let own = Facts::of(tensor).interval;
+                let own = (own.lo, own.hi);
                 match out.get_mut(n) {
                     Some(known) => *known = (known.0.min(own.0), known.1.max(own.1)),
                     None => out.push(own),

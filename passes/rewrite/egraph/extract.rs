@@ -8,13 +8,14 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use egg::{Id, Language};
-use ngc_ir::{Body, Op, Value};
+use ngc_ir::{Body, InternalError, Loc, Op, Value};
 use ngc_numerics::Interval;
+use ngc_numerics::figures::common;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::Scope;
-use super::language::{Data, Egraph, Node, Parts, common, facts, parts};
+use super::language::{Data, Egraph, Node, Parts, facts, parts};
 use super::sampled::Candidate;
 use crate::rewrite::cost::{Key, Weights};
 use crate::rewrite::judge::Judge;
@@ -89,7 +90,12 @@ impl<'a> Scratch<'a> {
 
     fn learn(&mut self, class: Id, value: Value) {
         let exact = self.judge.exact(value);
-        self.exact.entry(class).and_modify(|known| *known = common(known, &exact)).or_insert(exact);
+        let agreed = |known: &mut Interval| {
+            *known = common(known, &exact).unwrap_or_else(|contradiction| {
+                InternalError::raise(Loc::Unknown, format!("equal terms differ: {contradiction}"))
+            });
+        };
+        self.exact.entry(class).and_modify(agreed).or_insert(exact);
     }
 
     /// A node over the chosen terms of its operands; nothing if one has none yet.

@@ -4,8 +4,8 @@
 //! one type. How they round differs; that is for extraction to look at.
 
 use egg::{Analysis, DidMerge, EGraph, Id, Language};
-use ngc_ir::{Attr, AttrDict, Body, Context, Ident, OpDef, Signature, Type, Value};
-use ngc_numerics::figures::intersect;
+use ngc_ir::{Attr, AttrDict, Body, Context, Ident, InternalError, Loc, OpDef, Signature, Type, Value};
+use ngc_numerics::figures::common;
 use ngc_numerics::{Enclosure, Format, Interval, Range};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -249,7 +249,15 @@ impl<'a> Analysis<Node> for World<'a> {
 
     fn merge(&mut self, a: &mut Data, b: Data) -> DidMerge {
         let (Data::Term(a), Data::Term(b)) = (a, b) else { return DidMerge(false, false) };
-        let next = |a: &Interval, b: &Interval, revisions| settled(a, common(a, b), revisions);
+        let values = || a.values.iter().chain(&b.values);
+        let next = |a: &Interval, b: &Interval, revisions| {
+            let common = common(a, b).unwrap_or_else(|contradiction| {
+                let made = values().find_map(|&v| self.body.defining_op(v));
+                let loc = made.map_or(Loc::Unknown, |op| self.body.op(op).loc.clone());
+                InternalError::raise(loc, format!("terms that rules make equal differ: {contradiction}"))
+            });
+            settled(a, common, revisions)
+        };
         let exact = next(&a.exact, &b.exact, a.revisions);
         let proven = next(&a.proven, &b.proven, a.revisions);
         let (uniform, ends, fixed) = (a.uniform.or(b.uniform), a.ends.and(b.ends), a.fixed || b.fixed);
@@ -271,17 +279,6 @@ impl<'a> Analysis<Node> for World<'a> {
         (a.exact, a.proven, a.ends, a.uniform, a.fixed) = (exact, proven, ends, uniform, fixed);
         a.values.extend(b.values);
         merged
-    }
-}
-
-/// What two terms of a class say of its values together. One that may be undefined says nothing of the values where it is:
-/// `exp(log(x))` is not negative, while `x` may be.
-pub fn common(a: &Interval, b: &Interval) -> Interval {
-    match (a.may_be_nan, b.may_be_nan) {
-        (false, false) => intersect(a, b),
-        (true, false) => *b,
-        (false, true) => *a,
-        (true, true) => a.hull(*b),
     }
 }
 

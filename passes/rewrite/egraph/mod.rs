@@ -18,9 +18,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use egg::{EGraph, Id};
+use ngc_dialects::transfer::has_elements;
 use ngc_ir::pass::Function;
-use ngc_ir::{Context, Op, Value};
+use ngc_ir::{Context, InternalError, Op, Value};
 use ngc_numerics::Interval;
+use ngc_numerics::figures::intersect;
 use quanta::Clock;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -177,7 +179,7 @@ impl<'a> Region<'a> {
         let (body, value) = (&self.scope.function.body, self.scope.function.body.result(op, 0));
         let data = body.op(op);
         let def = data.def?;
-        if self.exact(value).0.is_undefined() {
+        if self.exact(value).0.is_undefined() || !has_elements(body.ty(value)) {
             return None;
         }
         let id = if def.traits.constant {
@@ -198,8 +200,10 @@ impl<'a> Region<'a> {
         let (exact, proven) = self.exact(value);
         if let language::Data::Term(facts) = &mut self.egraph[id].data {
             facts.values.push(value);
-            facts.exact = ngc_numerics::figures::intersect(&facts.exact, &exact);
-            facts.proven = ngc_numerics::figures::intersect(&facts.proven, &proven);
+            InternalError::located(&data.loc, format_args!("the class of '{}'", def.name), || {
+                facts.exact = intersect(&facts.exact, &exact);
+                facts.proven = intersect(&facts.proven, &proven);
+            });
         }
         Some(id)
     }

@@ -46,10 +46,18 @@ pub fn draw(r: &mut Random, op: &OpDef, def: &AttrDef, ty: Type, format: Format)
             let wide = [Format::F32, Format::F64, Format::F16, Format::Bf16];
             Attr::Type(Type::float(if r.chance(80) { r.pick(&wide) } else { r.pick(&Format::ALL) }))
         }
-        ("epsilon", _) => real(r, &[1e-5, 1e-3, 1.0]),
+        ("epsilon", _) => real(r, &[1e-5, 1e-3, 1.0, 0.1]),
         ("to" | "type", AttrKind::ElemType) => {
             let float = if r.chance(50) { format } else { r.pick(&Format::ALL) };
-            let integer = r.pick(&[DType::Int(64), DType::Int(32), DType::Int(8), DType::BOOL, DType::Index]);
+            let integer = r.pick(&[
+                DType::Int(64),
+                DType::Int(32),
+                DType::Int(16),
+                DType::Int(8),
+                DType::Int(8),
+                DType::BOOL,
+                DType::Index,
+            ]);
             Attr::Type(Type::scalar(if r.chance(70) { DType::Float(float) } else { integer }))
         }
         ("type", _) => {
@@ -81,13 +89,14 @@ pub fn draw(r: &mut Random, op: &OpDef, def: &AttrDef, ty: Type, format: Format)
         ("axis", _) if op.short_name() == "iota" => Attr::int(r.below(2) as i64),
         ("axis", _) => Attr::int(axis),
         ("correction", _) => Attr::int(r.below(2) as i64),
-        ("on" | "off" | "value", AttrKind::Float) => real(r, &[0.0, 1.0, -1.0, 7.0]),
-        ("scale", _) => real(r, &[0.5, 1.0, 0.125]),
-        ("alpha" | "beta", _) => real(r, &[0.5, 1.0, -0.25, 2.0]),
+        ("on" | "off" | "value", AttrKind::Float) if ty.format().is_none() => real(r, &[0.0, 1.0, -1.0, 7.0]),
+        ("on" | "off" | "value", AttrKind::Float) => real(r, &[0.0, 1.0, -1.0, 7.0, 0.1]),
+        ("scale", _) => real(r, &[0.5, 1.0, 0.125, 0.1, 1.0 / 3.0]),
+        ("alpha" | "beta", _) => real(r, &[0.5, 1.0, -0.25, 2.0, 0.1, -1.0 / 3.0, 1e-5]),
         ("ignore_index" | "copy_zeros" | "batch_dims" | "steps" | "groups", _) => return None,
         (_, AttrKind::Enum(names)) => Attr::from(r.pick(names)),
         (_, AttrKind::Bool) => Attr::Bool(r.chance(50)),
-        (_, AttrKind::Float) if optional => real(r, &[0.5, 1.0, -0.25, 2.0]),
+        (_, AttrKind::Float) if optional => real(r, &[0.5, 1.0, -0.25, 2.0, 0.1, 1.0 / 3.0]),
         _ => return None,
     })
 }

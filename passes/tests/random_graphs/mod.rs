@@ -1,10 +1,12 @@
 //! Random functions over the ops of the dialect, with arguments of stated ranges and inputs in them.
 //!
 //! A function is a chain of about forty ops. Operands are earlier values, fresh arguments and constants; shapes are
-//! small, with extents of 0 and 1 among them, and up to 64 now and then. What an op refuses is left out.
+//! small, with extents of 0 and 1 among them, up to 64 now and then, and thousands in a reduction of some graphs. Indices are
+//! constants, arguments or computed. What an op refuses is left out. [`Graph::opened`] leaves extents unknown.
 
 mod attributes;
-mod numbers;
+#[allow(dead_code, reason = "not every test draws numbers itself")]
+pub mod numbers;
 mod operands;
 #[allow(dead_code, reason = "not every test evaluates")]
 pub mod values;
@@ -39,6 +41,9 @@ pub struct Graph {
     pub values: Vec<Value>,
     /// The arguments.
     pub arguments: Vec<Argument>,
+    /// What is stated of the extents of the arguments.
+    #[allow(dead_code, reason = "not every test leaves extents open")]
+    pub arg_attrs: Option<Attr>,
 }
 
 /// An argument: a tensor whose elements lie in a range.
@@ -61,10 +66,70 @@ impl Graph {
             sketch.argument(DType::Float(format), &shape);
         }
         for _ in 0..OPS {
-            let op = sketch.r.pick(ops);
-            sketch.grow(op);
+            match sketch.r.below(250) {
+                0 => sketch.long(),
+                1..9 => sketch.decided_integer(),
+                _ => {
+                    let op = sketch.r.pick(ops);
+                    sketch.grow(op);
+                }
+            }
         }
         sketch.finish()
+    }
+
+    /// The same graph with extents of some arguments left open, of some of them with stated bounds, and without the ops
+    /// that do not take such operands.
+    #[allow(dead_code, reason = "not every test leaves extents open")]
+    pub fn opened(&self, r: &mut Random, context: &Context) -> Graph {
+        let mut body = Body::new();
+        let root = body.root();
+        let block = body.add_block(root);
+        let mut places: Vec<Option<Value>> = vec![None; self.body.num_values()];
+        let mut stated = Vec::new();
+        let entry = self.body.entry().expect("a block");
+        for (&v, argument) in self.body.arguments(entry).iter().zip(&self.arguments) {
+            let mut bounds = Vec::new();
+            let bounded = r.chance(60);
+            let dims: Vec<Dim> = argument
+                .shape
+                .iter()
+                .map(|&n| {
+                    // An extent of 1 is what broadcasts, which an open one does not.
+                    if n == 1 || r.chance(50) {
+                        return Dim::Static(n);
+                    }
+                    bounds.push(Attr::ints([n.saturating_sub(r.below(3)) as i64, (n + r.below(3)) as i64]));
+                    Dim::Dynamic
+                })
+                .collect();
+            let ty = match argument.shape[..] {
+                [] => self.body.ty(v),
+                _ => Type::tensor(dims, argument.elem),
+            };
+            let range = Attr::Array(bounds.into_iter().collect());
+            let open = bounded && ty != self.body.ty(v);
+            let dict = if open { AttrDict::from([("ng.dim_range", range)]) } else { AttrDict::EMPTY };
+            stated.push(Attr::Dict(dict));
+            places[v.index()] = Some(body.add_argument(block, ty, Loc::Unknown));
+        }
+        for op in self.body.walk() {
+            let operands: Option<Vec<Value>> =
+                self.body.operands(op).iter().map(|v| places[v.index()]).collect();
+            let Some(operands) = operands.filter(|_| self.body.name(op) != "func.return") else { continue };
+            let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);
+            if let Ok(new) = b.op(self.body.name(op), &operands, self.body.op(op).attrs.clone()) {
+                for (old, new) in self.body.results(op).zip(body.results(new)) {
+                    places[old.index()] = Some(new);
+                }
+            }
+        }
+        let values: Vec<Value> = self.values.iter().filter_map(|v| places[v.index()]).collect();
+        let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);
+        b.op("func.return", &values, AttrDict::EMPTY).expect("a return");
+        let module = module(context, &body);
+        let arg_attrs = Some(Attr::Array(stated.into_iter().collect()));
+        Graph { module, body, values, arguments: self.arguments.clone(), arg_attrs }
     }
 
     /// Inputs in the ranges of the arguments.
@@ -110,7 +175,9 @@ impl Sketch<'_> {
         };
         let v = self.body.add_argument(self.block, ty, Loc::Unknown);
         self.arguments.push(Argument { elem, shape: shape.to_vec(), range });
-        self.pool.push(v);
+        if shape.iter().product::<usize>() <= LARGEST {
+            self.pool.push(v);
+        }
         v
     }
 
@@ -122,7 +189,9 @@ impl Sketch<'_> {
     fn constant_of(&mut self, tensor: &Tensor) -> Value {
         let mut b = Builder::at_end(self.context, &mut self.body, self.block, Loc::Unknown);
         let v = b.constant(ngc_dialects::ng::constant::tensor_to_attr(tensor)).expect("a constant");
-        self.pool.push(v);
+        if tensor.len() <= LARGEST {
+            self.pool.push(v);
+        }
         v
     }
 
@@ -145,16 +214,24 @@ impl Sketch<'_> {
             .filter(|&v| self.body.defining_op(v).is_none_or(|op| self.body.block(op).is_some()))
             .collect();
         self.op("func.return", &values, AttrDict::EMPTY).expect("a return");
-        let types = |values: &[Value]| values.iter().map(|&v| self.body.ty(v)).collect::<Vec<Type>>();
-        let function = Type::function(&types(self.body.arguments(self.block)), &types(&values));
-        let mut state = OpState::new(self.context.op("func.func").expect("func"), Loc::Unknown);
-        state.attrs.set("sym_name", "f");
-        state.attrs.set("function_type", Attr::Type(function));
-        let mut module = Module::new();
-        let op = module.body.create(state);
-        module.body.set_body(op, self.body.clone());
-        let top = module.body.entry().expect("a block");
-        module.body.append(top, op);
-        Graph { module, body: self.body, values, arguments: self.arguments }
+        let module = module(self.context, &self.body);
+        Graph { module, body: self.body, values, arguments: self.arguments, arg_attrs: None }
     }
+}
+
+/// A module of one function `@f`, whose body ends in a return.
+pub fn module(context: &Context, body: &Body) -> Module {
+    let types = |values: &[Value]| values.iter().map(|&v| body.ty(v)).collect::<Vec<Type>>();
+    let entry = body.entry().expect("a block");
+    let results = body.last_op(entry).map_or(&[][..], |end| body.operands(end));
+    let function = Type::function(&types(body.arguments(entry)), &types(results));
+    let mut state = OpState::new(context.op("func.func").expect("func"), Loc::Unknown);
+    state.attrs.set("sym_name", "f");
+    state.attrs.set("function_type", Attr::Type(function));
+    let mut module = Module::new();
+    let op = module.body.create(state);
+    module.body.set_body(op, body.clone());
+    let top = module.body.entry().expect("a block");
+    module.body.append(top, op);
+    module
 }

@@ -1,8 +1,8 @@
 //! Operands that fit an op, with the attributes that they determine.
 
 use ngc_ir::op_def::{Arity, ValueKind};
-use ngc_ir::{Attr, AttrDict, OpDef, Value};
-use ngc_numerics::DType;
+use ngc_ir::{Attr, AttrDict, OpDef, Type, Value};
+use ngc_numerics::{DType, Format, Tensor};
 
 use super::{Sketch, numbers};
 
@@ -102,10 +102,72 @@ impl Sketch<'_> {
         self.of(elem, &own)
     }
 
-    /// Constant indices from `least` to before `end`.
+    /// Indices from `least` to before `end`: constants, arguments, or computed numbers that are cut to what is valid.
     fn indices(&mut self, shape: &[usize], least: i64, end: i64) -> Value {
+        let range = (least as f64, (end - 1) as f64);
+        match self.r.below(10) {
+            0..5 => {}
+            5..7 => return self.argument_in(I64, shape, range),
+            _ => {
+                if let Some(v) = self.computed_indices(shape, range) {
+                    return v;
+                }
+            }
+        }
         let tensor = numbers::integers(self.r, I64, shape, least, end - 1);
         self.constant_of(&tensor)
+    }
+
+    /// Numbers clamped to a range and cut to integers.
+    fn computed_indices(&mut self, shape: &[usize], (least, greatest): (f64, f64)) -> Option<Value> {
+        let format = self.format;
+        if !format.contains(least) || !format.contains(greatest) {
+            return None;
+        }
+        let fits = |s: &Self, v: Value| s.elem_of(v) == DType::Float(format) && s.shape_of(v) == shape;
+        let x = self.earlier(fits).unwrap_or_else(|| self.argument(DType::Float(format), shape));
+        let [low, high] = [least, greatest].map(|end| self.constant_of(&Tensor::scalar(format, end)));
+        let cut = self.op("ng.clamp", &[x, low, high], AttrDict::EMPTY)?;
+        let cut = self.body.result(cut, 0);
+        let to = AttrDict::from([("to", Attr::Type(Type::scalar(I64)))]);
+        let whole = self.op("ng.convert", &[cut], to)?;
+        Some(self.body.result(whole, 0))
+    }
+
+    /// A value of an integer type that something rounded has decided, so that it may wrap in one way as computed and in
+    /// another over the reals.
+    pub(super) fn decided_integer(&mut self) {
+        let format = self.format;
+        let Some(x) = self.earlier(|s, v| s.elem_of(v) == DType::Float(format)) else { return };
+        let elem = self.r.pick(&[DType::Int(8), DType::Int(8), DType::Int(16), DType::Int(32), I64]);
+        self.op("ng.convert", &[x], AttrDict::from([("to", Attr::Type(Type::scalar(elem)))]));
+    }
+
+    /// A reduction, contraction or normalisation of thousands of elements.
+    pub(super) fn long(&mut self) {
+        let n = 1000 + self.r.below(3500);
+        let elem = DType::Float(self.format);
+        let range = self.r.pick(&[(-1.0, 1.0), (0.0, 1.0), (0.5, 1.0), (-8.0, 8.0)]);
+        let x = self.argument_in(elem, &[n], range);
+        let mut attrs = AttrDict::EMPTY;
+        let methods = ["naive", "pairwise", "kahan", "neumaier"];
+        attrs.set("sum", Attr::from(self.r.pick(&methods)));
+        if self.r.chance(50) {
+            attrs.set("accumulate", Attr::Type(Type::float(self.r.pick(&[Format::F32, Format::F64]))));
+        }
+        let reductions =
+            ["reduce_sum", "reduce_mean", "logsumexp", "variance", "norm", "softmax", "log_softmax"];
+        if self.r.chance(30) {
+            let w = if self.r.chance(50) {
+                self.argument_in(elem, &[n], range)
+            } else {
+                self.constant(elem, &[n])
+            };
+            self.op("ng.matmul", &[x, w], attrs);
+        } else {
+            let name = format!("ng.{}", self.r.pick(&reductions));
+            self.op(&name, &[x], attrs);
+        }
     }
 
     /// A shape no longer than `shape` in any dimension.
@@ -162,7 +224,11 @@ impl Sketch<'_> {
             }
             "conv" => {
                 let channels = shape[1];
-                let groups = if channels % 2 == 0 && channels > 0 && self.r.chance(40) { 2 } else { 1 };
+                let groups = match self.r.below(5) {
+                    0 if channels > 0 => channels,
+                    1 | 2 if channels % 2 == 0 && channels > 0 => 2,
+                    _ => 1,
+                };
                 let out = groups * (1 + self.r.below(2));
                 let kernel: Vec<usize> = shape[2..].iter().map(|_| 1 + self.r.below(2)).collect();
                 let weight = [&[out, channels / groups], &kernel[..]].concat();
@@ -195,6 +261,15 @@ impl Sketch<'_> {
                 for _ in 0..self.r.below(op.operands.len()) {
                     operands.push(self.of(elem, &shape[axis..]));
                 }
+            }
+            "attention" if self.r.chance(30) => {
+                // Heads in groups that share keys and values.
+                let (groups, each) = (1 + self.r.below(2), 1 + self.r.below(2));
+                let (queries, keys, depth) = (1 + self.r.below(2), 1 + self.r.below(3), 1 + self.r.below(2));
+                let elem = DType::Float(self.format);
+                operands = vec![self.of(elem, &[1, groups * each, queries, depth])];
+                operands.push(self.of(elem, &[1, groups, keys, depth]));
+                operands.push(self.of(elem, &[1, groups, keys, 1 + depth]));
             }
             "attention" => {
                 let (lead, depth) = (&shape[..rank - 2], shape[rank - 1]);

@@ -3,6 +3,7 @@
 use ngc_ir::op_def::{AttrKind, Default, OperandDef, ValueKind, attribute, operand, required, result};
 use ngc_ir::structure::{Element, Function, Index, Size, Structure, place, read};
 use ngc_ir::{Dim, OpDef, Semantics, Signature};
+use ngc_numerics::figures::add;
 use ngc_numerics::primitives::ADD;
 use ngc_numerics::tensor::{strided_index, strides};
 use ngc_numerics::{Cmp, Enclosure, Evaluator, Figures, Sensitivity, Tensor};
@@ -275,7 +276,7 @@ Reference: ONNX OneHot (with constant depth and values), PyTorch `one_hot`, whic
         let values = off_on(s, results[0].elem()?).ok()?.to_f64s();
         let all = Enclosure::new(values[0], values[1]);
         let mut figures = Figures::constant(all);
-        figures.sensitivity = x.iter().map(|_| Sensitivity { lipschitz: 0.0, jump: all.hi - all.lo }).collect();
+        figures.sensitivity = x.iter().map(|_| Sensitivity { lipschitz: 0.0, jump: add(all.hi, -all.lo) }).collect();
         Some(vec![figures])
     }),
     fold: Some(constants),

@@ -5,6 +5,7 @@ use ngc_ir::op_def::{
 };
 use ngc_ir::structure::{Element, Index, Size, Structure, Test, place, read};
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
+use ngc_numerics::figures::integer;
 use ngc_numerics::primitives::{ADD, FMA, MUL};
 use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Format, Reduce, ScalarFn, Tensor, figures};
 
@@ -177,8 +178,8 @@ Reference: StableHLO `iota`; NumPy `arange` for one dimension.",
     }),
     transfer: Some(|s, _, results| {
         let shape = results[0].static_shape()?;
-        let n = shape[axis(s, shape.len()).ok()?];
-        Some(vec![sequence(0.0, n.saturating_sub(1) as f64, results[0], true)])
+        let last = integer(i64::try_from(shape[axis(s, shape.len()).ok()?].saturating_sub(1)).ok()?);
+        Some(vec![sequence(0.0, last.hi, results[0], true)])
     }),
     ..OpDef::BASE
 };
@@ -215,7 +216,13 @@ Reference: ONNX Range with constant inputs, NumPy `arange`.",
         Some(vec![Structure::new(vec![Size::from(count.known()?)], element)])
     }),
     transfer: Some(|s, _, results| {
-        let Range { start, delta, count, .. } = Range::of(s).ok()?;
+        let Range { start, delta, count, elem } = Range::of(s).ok()?;
+        if !elem.is_float() {
+            let (first, step) = (start as i64, delta as i64);
+            let steps = i64::try_from(count.known()?.saturating_sub(1)).ok()?;
+            let last = first.wrapping_add(steps.wrapping_mul(step));
+            return Some(vec![Figures::constant(integer(first).hull(integer(last)))]);
+        }
         let last = (count.known()? as f64 - 1.0).max(0.0) * delta + start;
         Some(vec![sequence(start, last, results[0], false)])
     }),

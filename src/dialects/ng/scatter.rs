@@ -15,8 +15,8 @@ use super::index::{along_axis, element_positions, index_vectors, slice_positions
 use super::infer::{axis, show, unify};
 use super::shape::{Y, parts, result_shape};
 use super::slice::chained;
-use crate::bounds;
 use crate::fold::constants;
+use crate::{bounds, integers};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&SCATTER_ELEMENTS, &SCATTER_ND];
@@ -191,10 +191,15 @@ fn joined(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Vec<F
     match s.string("reduction") {
         Some("add") => {
             let n: f64 = s.operand(2).ok()?.static_shape()?.into_iter().map(|n| n as f64).product();
-            let format = results[0].format()?;
             let sum = |data: Interval, update: Interval| {
                 let many = bounds::repeated(update.hull(Enclosure::point(0.0)), Extent::exactly(n));
                 enclosure::apply(&Binary64, Prim::Add, &[&data, &many])
+            };
+            let Some(format) = results[0].format() else {
+                let whole = sum(data.hull(), updates.hull());
+                let apart = jump(figures::add(whole.hi, -whole.lo));
+                let ways = [Sensitivity::ONE, apart, Sensitivity::lipschitz(n)];
+                return Some(vec![integers::whole_numbers(whole, ways)]);
             };
             let image = Range {
                 exact: sum(data.exact, updates.exact),

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::{AnalysisCache, Anchor, Changed, Function, PassContext, Pipeline, Remark, Step, Supply};
 use crate::body::Op;
 use crate::context::Context;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, InternalError, panic_message};
 use crate::module::Module;
 use crate::verifier::verify;
 
@@ -105,7 +105,8 @@ type Caches = FxHashMap<Op, AnalysisCache>;
 enum Outcome {
     Done(Changed),
     Errors(Diagnostics),
-    Panic(String),
+    /// With a place, where it is known.
+    Panic(String, Diagnostics),
 }
 
 impl<'a> PassManager<'a> {
@@ -137,7 +138,7 @@ impl<'a> PassManager<'a> {
             report.time = start.elapsed();
             let failure = match outcome {
                 Outcome::Errors(diagnostics) => Some((FailureKind::Errors, diagnostics)),
-                Outcome::Panic(message) => Some((FailureKind::Panic(message), Diagnostics::default())),
+                Outcome::Panic(message, diagnostics) => Some((FailureKind::Panic(message), diagnostics)),
                 Outcome::Done(changed) => {
                     report.changed = changed;
                     let start = Instant::now();
@@ -218,8 +219,8 @@ impl<'a> PassManager<'a> {
                 Outcome::Done(Changed::No) => {}
                 Outcome::Done(Changed::Yes) => changed = Changed::Yes,
                 Outcome::Errors(found) => errors.0.extend(found.0),
-                Outcome::Panic(message) => {
-                    panic = panic.or(Some(format!("{message} (in @{})", function.name())))
+                Outcome::Panic(message, places) => {
+                    panic = panic.or(Some((format!("{message} (in @{})", function.name()), places)))
                 }
             }
             caches.insert(function.op, std::mem::take(&mut cx.analyses));
@@ -228,7 +229,7 @@ impl<'a> PassManager<'a> {
         }
         owned.into_iter().for_each(|f| f.put_back(module));
         match panic {
-            Some(message) => Outcome::Panic(message),
+            Some((message, places)) => Outcome::Panic(message, places),
             None if errors.has_errors() => Outcome::Errors(errors),
             None => Outcome::Done(changed),
         }
@@ -250,9 +251,8 @@ fn guarded(run: impl FnOnce() -> Result<Changed, Diagnostics>) -> Outcome {
         Ok(Ok(changed)) => Outcome::Done(changed),
         Ok(Err(diagnostics)) => Outcome::Errors(diagnostics),
         Err(payload) => {
-            let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
-            let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-            Outcome::Panic(text.unwrap_or_else(|| "unknown panic".into()))
+            let place = payload.downcast_ref::<InternalError>().map(|error| error.0.clone());
+            Outcome::Panic(panic_message(&*payload), Diagnostics(place.into_iter().collect()))
         }
     }
 }

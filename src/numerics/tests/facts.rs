@@ -1,7 +1,7 @@
 //! Facts of constants, and sums of weights, against what the elements say one by one.
 
 use ngc_numerics::weights::norm2_estimate;
-use ngc_numerics::{ConstantFacts, DType, Facts, Flags, Format, Random, Tensor, Weights};
+use ngc_numerics::{ConstantFacts, DType, Extent, Facts, Flags, Format, Random, Tensor, Weights};
 
 fn floats(shape: &[usize], values: &[f64]) -> Tensor {
     Tensor::floats(Format::F64, shape.to_vec(), values.to_vec()).unwrap()
@@ -64,7 +64,7 @@ fn sums_of_weights_enclose_the_exact_sums() {
         let values: Vec<f64> =
             (0..count).map(|_| (random.unit() - 0.5) * 2f64.powi(random.below(120) as i32 - 60)).collect();
         let tensor = floats(&shape, &values);
-        let weights = Weights::of(&tensor, 1..2, shape[1] as f64).unwrap();
+        let weights = Weights::of(&tensor, 1..2, Extent::exactly(shape[1] as f64)).unwrap();
         if count == 1 {
             continue;
         }
@@ -82,12 +82,16 @@ fn sums_of_weights_enclose_the_exact_sums() {
 
 #[test]
 fn small_integers_are_summed_exactly() {
-    let w = Weights::of(&floats(&[2, 2], &[1.0, -2.0, 3.0, 4.0]), 0..1, 2.0).unwrap();
+    let w = Weights::of(&floats(&[2, 2], &[1.0, -2.0, 3.0, 4.0]), 0..1, Extent::exactly(2.0)).unwrap();
     assert_eq!((w[0].positive.lo, w[0].positive.hi, w[0].absolute), (4.0, 4.0, 4.0));
     assert_eq!((w[1].negative.lo, w[1].negative.hi, w[1].absolute, w[1].scales), (-2.0, -2.0, 6.0, true));
-    let splat = Weights::of(&floats(&[1, 1], &[0.5]), 0..1, 1e6).unwrap();
+    let splat = Weights::of(&floats(&[1, 1], &[0.5]), 0..1, Extent::exactly(1e6)).unwrap();
     assert_eq!((splat.len(), splat[0].absolute, splat[0].terms), (1, 5e5, 1e6));
-    assert_eq!(Weights::of(&floats(&[2], &[1.0, f64::INFINITY]), 0..1, 2.0), None);
+    // Of an unknown number of them the sum is unknown, of few or many it is either.
+    let some = Weights::of(&floats(&[1, 1], &[0.5]), 0..1, Extent { least: 1.0, most: 3.0 }).unwrap();
+    assert_eq!((some[0].positive.lo, some[0].positive.hi, some[0].absolute), (0.5, 1.5, 1.5));
+    assert_eq!(Weights::of(&floats(&[1, 1], &[0.5]), 0..1, Extent::UNKNOWN), None);
+    assert_eq!(Weights::of(&floats(&[2], &[1.0, f64::INFINITY]), 0..1, Extent::exactly(2.0)), None);
 }
 
 #[test]
