@@ -168,11 +168,11 @@ fn a_structure_is_what_the_op_computes() {
         let format = r.pick(&[Format::F32, Format::F64]);
         let graph = Graph::draw(&mut r, &context, &ops, format);
         let inputs = graph.inputs(&mut r);
-        let evaluator = Evaluator::new(Mode::Real { bits: BITS });
-        let Ok(exact) = Interpreter::new(&context, &graph.module, evaluator.clone()).call("f", &inputs)
-        else {
-            continue;
-        };
+        let interpreter =
+            Interpreter::new(&context, &graph.module, Evaluator::new(Mode::Real { bits: BITS }));
+        let Ok(exact) = interpreter.call("f", &inputs) else { continue };
+        // Products of integers are taken modulo 2^width in the end, so no digit of them may be lost.
+        let evaluator = Evaluator::new(Mode::Real { bits: 4 * BITS });
         let place = |v| graph.values.iter().position(|&w| w == v).map(|i| &exact[i]);
         for op in graph.body.walk() {
             let Some(operands) =

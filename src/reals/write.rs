@@ -27,6 +27,7 @@ pub struct Writer<'a, 'b> {
     leaves: &'a FxHashMap<u32, Value>,
     /// Terms that were written, over their own slots.
     written: FxHashMap<Id, Value>,
+    rounded: bool,
 }
 
 impl<'a, 'b> Writer<'a, 'b> {
@@ -37,7 +38,12 @@ impl<'a, 'b> Writer<'a, 'b> {
         format: Format,
         leaves: &'a FxHashMap<u32, Value>,
     ) -> Writer<'a, 'b> {
-        Writer { store, builder, format, leaves, written: FxHashMap::default() }
+        Writer { store, builder, format, leaves, written: FxHashMap::default(), rounded: false }
+    }
+
+    /// Whether a number was written that no quotient of two numbers of f64 is, rounded to one.
+    pub fn has_rounded(&self) -> bool {
+        self.rounded
     }
 
     /// The value of a term, of these extents.
@@ -335,7 +341,10 @@ impl<'a, 'b> Writer<'a, 'b> {
                 let (numer, denom) = (self.constant(numer)?, self.constant(denom)?);
                 self.op("ng.div", &[numer, denom])
             }
-            None => self.constant(x.to_f64()),
+            None => {
+                self.rounded = true;
+                self.constant(x.to_f64())
+            }
         }
     }
 

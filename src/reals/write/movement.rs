@@ -21,7 +21,7 @@ impl Writer<'_, '_> {
         let (mut value, mut axes) = (value, Vec::new());
         for (slot, index) in map.iter().enumerate() {
             let Some((along, axis)) = self.cut(value, slot, &sizes[slot], index, extents)? else {
-                return self.gathered(value, sizes, map, extents, slot, &axes);
+                return self.gathered(value, map, extents, slot, &axes);
             };
             value = along;
             axes.push(axis);
@@ -102,28 +102,32 @@ impl Writer<'_, '_> {
 
     /// Several slots that are read along one dimension.
     fn diagonal(&mut self, value: Value, own: &[usize], extents: &[Size]) -> Result<Value, String> {
-        let sizes: Vec<Size> = own.iter().map(|&n| extents[n].clone()).collect();
         let map: Map = own.iter().map(|&n| crate::term::at(n)).collect();
-        self.gathered(value, &sizes, &map, extents, 0, &[])
+        self.gathered(value, &map, extents, 0, &[])
     }
 
     /// Elements by their constant numbers. The slots before `done` were cut already.
     fn gathered(
         &mut self,
         value: Value,
-        sizes: &[Size],
         map: &Map,
         extents: &[Size],
         done: usize,
         axes: &[Option<Axis>],
     ) -> Result<Value, String> {
         let shape = self.builder.ty(value).static_shape().ok_or("an unknown extent is gathered from")?;
+        if shape.contains(&0) {
+            // Nothing is read of nothing: a test leads elsewhere, or there is no place.
+            let elem = self.builder.ty(value).elem().ok_or("a value without elements")?;
+            let zero = self.constant(0.0)?;
+            let zero = self.converted(zero, elem)?;
+            return self.with("ng.broadcast_to", &[zero], [("shape", Attr::ints(extents.iter().map(|_| 1)))]);
+        }
         let place = |slot: usize, at: &[i64]| match axes.get(slot).filter(|_| slot < done) {
             Some(Some(axis)) => Some(at[axis.0 as usize]),
             Some(None) => Some(0),
             None => map[slot].value(at, &|_| None),
         };
-        let _ = sizes;
         let flat = |at: &[i64]| {
             (0..map.len()).try_fold(0i64, |flat, slot| {
                 let n = shape[slot] as i64;
