@@ -6,13 +6,14 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
+use ngc_dialects::facts::Signs;
 use ngc_ir::pass::Function;
 use ngc_ir::{Attr, AttrDict, Body, Ident, Op, Type, Value};
 use ngc_numerics::Interval;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
-use crate::analysis::range::{Ends, Ranges};
+use crate::analysis::range::Ranges;
 use crate::transform::fold_constants::fixed;
 
 /// A body cut into regions.
@@ -58,11 +59,11 @@ impl Group {
         }
     }
 
-    /// Which infinities a value of the first member is nowhere, nor one that corresponds to it.
-    pub fn ends(&self, value: Value, ranges: &Ranges) -> Ends {
+    /// Where a value of the first member lies over the reals, or one that corresponds to it.
+    pub fn signs(&self, value: Value, ranges: &Ranges) -> Signs {
         match self.index.get(&value) {
-            Some(&n) => self.values.iter().map(|values| ranges.ends(values[n])).fold(Ends::REAL, Ends::and),
-            None => ranges.ends(value),
+            Some(&n) => self.values.iter().map(|values| ranges.signs(values[n])).fold(Signs::NONE, Signs::or),
+            None => ranges.signs(value),
         }
     }
 

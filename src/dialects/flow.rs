@@ -9,6 +9,7 @@ use ngc_numerics::{
 };
 use smallvec::SmallVec;
 
+use crate::facts::Fact;
 use crate::known::Known;
 use crate::memo::{Answer, Memo, Question};
 use crate::ng::convert::is_exact;
@@ -63,6 +64,11 @@ impl Flow {
     /// What a value may be, exact or computed.
     pub fn flags(&self, value: Value) -> Flags {
         self.known.flags(value, &self.range(value))
+    }
+
+    /// What is known of a value over the reals.
+    pub fn fact(&self, value: Value) -> Fact {
+        self.known.fact(value, &self.range(value))
     }
 
     /// Estimate of the 2-norm of a constant matrix of type `ty`, of the largest in a stack; no bound.
@@ -148,7 +154,7 @@ impl Flow {
             let figures = Figures::constant(facts.interval);
             let value = body.result(op, 0);
             self.set(value, figures.range, 0.0);
-            self.known.set_constant(value, tensor, facts.flags);
+            self.known.set_constant(value, tensor, &facts);
             return Some(vec![figures]);
         }
         let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();

@@ -4,16 +4,14 @@
 use std::sync::Arc;
 
 use ngc_ir::{Attr, Body, Dim, Op, Resources, Semantics, Signature, Type, Value};
-use ngc_numerics::enclosure;
 use ngc_numerics::figures::{add, magnitude, mul};
-use ngc_numerics::program::Step;
 use ngc_numerics::{
-    Binary64, DType, Data, Evaluator, Extent, Facts, Figures, Flags, Interval, Lengths, Mode, Operands, Prim,
-    Range, Tensor,
+    DType, Data, Evaluator, Extent, Facts, Figures, Flags, Interval, Lengths, Mode, Operands, Range, Tensor,
 };
 use smallvec::SmallVec;
 
 use crate::bounds::sqrt_up;
+use crate::facts::{self, Fact, Signs};
 use crate::ng::constant::constant_tensor;
 use crate::ng::infer;
 use crate::transfer::extent;
@@ -29,6 +27,7 @@ pub(crate) struct Known {
 struct Entry {
     constant: Option<Arc<Tensor>>,
     flags: Option<Flags>,
+    signs: Option<Signs>,
     extents: Option<Extents>,
     lengths: Option<Lengths>,
 }
@@ -114,6 +113,13 @@ impl Known {
         }
     }
 
+    /// What is known of a value of a range, over the reals.
+    pub fn fact(&self, value: Value, range: &Range) -> Fact {
+        let signs = self.entry(value).and_then(|e| e.signs).unwrap_or(Signs::ANY);
+        let integer = self.flags(value, range).integer;
+        Fact { integer, ..Fact::of_range(range.exact) }.and(Fact { signs, ..Fact::UNKNOWN })
+    }
+
     /// What is known of values whose ranges are given.
     pub fn lend(&self, values: &[Value], ranges: &[Range]) -> Lent<'_> {
         let extents = |&v: &Value| -> &[Extent] {
@@ -176,9 +182,10 @@ impl Known {
     }
 
     /// Sets what is known of a constant.
-    pub fn set_constant(&mut self, value: Value, tensor: Arc<Tensor>, flags: Flags) {
+    pub fn set_constant(&mut self, value: Value, tensor: Arc<Tensor>, facts: &Facts) {
+        let (flags, signs) = (facts.flags, Fact::of_constant(facts).signs);
         let entry = self.entry_mut(value);
-        (entry.constant, entry.flags) = (Some(tensor), Some(flags));
+        (entry.constant, entry.flags, entry.signs) = (Some(tensor), Some(flags), Some(signs));
     }
 
     /// What the results of an op inherit from its operands.
@@ -188,8 +195,10 @@ impl Known {
         let s = Signature { def: s_def, operands: &types, attrs: &body.op(op).attrs };
         let lent = self.lend(operands, ranges);
         let x = lent.operands(ranges);
-        let flags: SmallVec<[Flags; 2]> =
-            (0..found.len()).map(|n| flags(&s, &x, body.ty(body.result(op, n)), &found[n].range)).collect();
+        let facts: SmallVec<[Fact; 4]> = operands.iter().zip(ranges).map(|(&v, r)| self.fact(v, r)).collect();
+        let facts = facts::of_results(&s, &facts, &body.result_types(op));
+        let flag = |n: usize| flags(&s, &x, body.ty(body.result(op, n)), &found[n].range, &facts[n].fact);
+        let flags: SmallVec<[Flags; 2]> = (0..found.len()).map(flag).collect();
         let constant = rearranged(&s, &x, &body.result_types(op));
         let lengths = found.first().and_then(|figures| lengths(&s, &x, figures));
         drop(lent);
@@ -197,6 +206,7 @@ impl Known {
         for (n, value) in body.results(op).enumerate().take(found.len()) {
             let entry = self.entry_mut(value);
             entry.flags = flags.get(n).copied();
+            entry.signs = facts.get(n).map(|found| found.fact.signs);
             entry.constant = constant.clone().filter(|_| n == 0);
             entry.lengths = lengths.filter(|_| n == 0);
             entry.extents = extents.get(n).cloned().flatten();
@@ -296,53 +306,19 @@ fn lengths(s: &Signature<'_>, x: &Operands<'_>, found: &Figures) -> Option<Lengt
 }
 
 /// The flags of a result, from what is known of the operands and from its range.
-fn flags(s: &Signature<'_>, x: &Operands<'_>, ty: Type, range: &Range) -> Flags {
+fn flags(s: &Signature<'_>, x: &Operands<'_>, ty: Type, range: &Range, fact: &Fact) -> Flags {
     let by_range = Flags::of(&range.hull());
     if ty.format().is_none() {
         return Flags { integer: true, negative_zero: false, ..by_range };
     }
-    let count = x.ranges.len();
-    let whole = |operands: usize| {
-        (0..operands).all(|i| x.flags(i).integer || s.operands.get(i).is_some_and(|t| t.format().is_none()))
-    };
-    let integer = match s.def.short_name() {
+    match s.def.short_name() {
         // Elements of operands as they are.
         "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "broadcast_to" | "slice"
-        | "reverse" | "tile" | "gather" | "gather_elements" | "split" => return x.flags(0).and(by_range),
-        "concat" => return (0..count).map(|i| x.flags(i)).fold(Flags::NONE, Flags::or).and(by_range),
-        "select" | "where" if count == 3 => return x.flags(1).or(x.flags(2)).and(by_range),
-        // Sums and products of integers, and the nearest number of a format to an integer, are integers.
-        "matmul" | "conv" => whole(count),
-        "reduce_sum" | "reduce_prod" | "reduce_max" | "reduce_min" | "cumsum" | "cumprod" | "sort"
-        | "convert" | "max_pool" | "global_max_pool" => whole(1),
-        _ => integral(s, x),
-    };
-    Flags { integer: integer || by_range.integer, ..by_range }
-}
-
-/// Whether an elementwise function of the operands has integers for values. Rounding does not change that: each format
-/// holds all integers that it rounds to.
-pub(crate) fn integral(s: &Signature<'_>, x: &Operands<'_>) -> bool {
-    use Prim::{Abs, Add, Ceil, Floor, Fma, Max, Min, Mul, Neg, Rem, RoundEven, Sign, Square, Sub, Trunc};
-    let Semantics::Elementwise(of) = s.def.semantics else { return false };
-    let Ok(e) = of(s) else { return false };
-    let program = e.function.program();
-    let mut whole: SmallVec<[bool; 16]> = SmallVec::new();
-    for step in program.steps() {
-        let next = match step {
-            Step::Var(i) => x.flags(*i).integer,
-            Step::Param(i) => e.params.get(*i).is_some_and(|&p| Flags::of_number(p).integer),
-            Step::Const(i) => Flags::of(&enclosure::constant(&Binary64, &program.constants()[*i])).integer,
-            Step::Apply(Floor | Ceil | RoundEven | Trunc | Sign, _) => true,
-            Step::Apply(Neg | Abs | Add | Sub | Mul | Square | Min | Max | Rem | Fma, operands) => {
-                operands.iter().all(|&i| whole[i])
-            }
-            Step::Apply(..) => false,
-            Step::Select(_, [_, _, t, e]) => whole[*t] && whole[*e],
-        };
-        whole.push(next);
+        | "reverse" | "tile" | "gather" | "gather_elements" | "split" => x.flags(0).and(by_range),
+        "concat" => (0..x.ranges.len()).map(|i| x.flags(i)).fold(Flags::NONE, Flags::or).and(by_range),
+        "select" | "where" if x.ranges.len() == 3 => x.flags(1).or(x.flags(2)).and(by_range),
+        _ => Flags { integer: fact.integer || by_range.integer, ..by_range },
     }
-    whole.last() == Some(&true)
 }
 
 /// The constant that an op makes of one constant by changing its shape, or its type without loss.

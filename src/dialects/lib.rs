@@ -7,6 +7,7 @@
 mod bounds;
 pub mod builtin;
 pub mod docs;
+pub mod facts;
 mod flow;
 pub mod fold;
 pub mod func;

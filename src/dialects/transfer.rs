@@ -95,7 +95,7 @@ fn dialects() -> &'static Context {
 }
 
 /// The steps of an op's decomposition as a body of one block, and the values that are its results.
-fn steps(s: &Signature<'_>) -> Option<(Body, Block, Vec<Value>)> {
+pub(crate) fn steps(s: &Signature<'_>) -> Option<(Body, Block, Vec<Value>)> {
     let Semantics::Decomposition(decompose) = s.def.semantics else { return None };
     let mut body = Body::new();
     let root = body.root();

@@ -4,13 +4,14 @@
 //! one type. How they round differs; that is for extraction to look at.
 
 use egg::{Analysis, DidMerge, EGraph, Id, Language};
+use ngc_dialects::facts::Signs;
 use ngc_ir::{Attr, AttrDict, Body, Context, Ident, OpDef, Signature, Type, Value};
 use ngc_numerics::figures::intersect;
 use ngc_numerics::{Enclosure, Format, Interval, Range};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::analysis::range::{Ends, inherited};
+use crate::analysis::range::signs;
 use crate::rewrite::graph::{is_default, passes_number};
 
 /// A term whose operands are classes.
@@ -79,8 +80,8 @@ pub struct Facts {
     pub exact: Interval,
     /// The same as far as it is proven, where ranges are assumed.
     pub proven: Interval,
-    /// Which infinities each of the terms is nowhere, wherever it is defined.
-    pub ends: Ends,
+    /// Where the terms lie over the reals, as far as is proven.
+    pub signs: Signs,
     /// The number that all elements are.
     pub uniform: Option<f64>,
     /// Whether one of the terms depends on no argument.
@@ -226,7 +227,7 @@ impl<'a> Analysis<Node> for World<'a> {
                     ty,
                     exact,
                     proven: exact,
-                    ends: Ends::of(&exact),
+                    signs: Signs::of(&exact),
                     uniform: Some(number),
                     fixed: true,
                     values,
@@ -238,7 +239,7 @@ impl<'a> Analysis<Node> for World<'a> {
                 ty: Type::float(Format::F64),
                 exact: Range::WHOLE.exact,
                 proven: Range::WHOLE.exact,
-                ends: Ends::OPEN,
+                signs: Signs::ANY,
                 uniform: None,
                 fixed: false,
                 values: SmallVec::new(),
@@ -252,23 +253,25 @@ impl<'a> Analysis<Node> for World<'a> {
         let next = |a: &Interval, b: &Interval, revisions| settled(a, common(a, b), revisions);
         let exact = next(&a.exact, &b.exact, a.revisions);
         let proven = next(&a.proven, &b.proven, a.revisions);
-        let (uniform, ends, fixed) = (a.uniform.or(b.uniform), a.ends.and(b.ends), a.fixed || b.fixed);
+        let signs = common_signs(a, &b);
+        let (uniform, fixed) = (a.uniform.or(b.uniform), a.fixed || b.fixed);
         let merged = DidMerge(
             exact != a.exact
                 || proven != a.proven
-                || ends != a.ends
+                || signs != a.signs
                 || uniform != a.uniform
                 || fixed != a.fixed
                 || !b.values.is_empty(),
             exact != b.exact
                 || proven != b.proven
-                || ends != b.ends
+                || signs != b.signs
                 || uniform != b.uniform
                 || fixed != b.fixed
                 || !a.values.is_empty(),
         );
-        a.revisions = a.revisions.max(b.revisions) + u32::from(exact != a.exact || proven != a.proven);
-        (a.exact, a.proven, a.ends, a.uniform, a.fixed) = (exact, proven, ends, uniform, fixed);
+        let revised = exact != a.exact || proven != a.proven || signs != a.signs;
+        a.revisions = a.revisions.max(b.revisions) + u32::from(revised);
+        (a.exact, a.proven, a.signs, a.uniform, a.fixed) = (exact, proven, signs, uniform, fixed);
         a.values.extend(b.values);
         merged
     }
@@ -282,6 +285,21 @@ pub fn common(a: &Interval, b: &Interval) -> Interval {
         (true, false) => *b,
         (false, true) => *a,
         (true, true) => a.hull(*b),
+    }
+}
+
+/// As [`common`], of the signs; they are narrowed no more after so many revisions, and said nothing of where that is not enough.
+fn common_signs(a: &Facts, b: &Facts) -> Signs {
+    let common = match (a.signs.may_be(Signs::UNDEFINED), b.signs.may_be(Signs::UNDEFINED)) {
+        (false, false) if a.signs.may_be(b.signs) => a.signs.and(b.signs),
+        (false, _) => a.signs,
+        (true, false) => b.signs,
+        (true, true) => a.signs.or(b.signs),
+    };
+    match (a.revisions < MOST_REVISIONS, common.within(a.signs)) {
+        (true, _) => common,
+        (false, true) => a.signs,
+        (false, false) => Signs::ANY,
     }
 }
 
@@ -306,8 +324,8 @@ fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
     };
     let exact = range(|f| f.exact);
     let proven = if egraph.analysis.assumes { range(|f| f.proven) } else { exact };
-    let ends = Ends::of(&proven).or(inherited(&s, operands.iter().map(|f| (f.ends, f.proven))));
+    let signs = signs(&s, operands.iter().map(|f| (f.proven, f.signs)), ty, &proven);
     let uniform = if passes_number(def.short_name(), ty) { operands.first()?.uniform } else { None };
     let fixed = operands.iter().all(|f| f.fixed);
-    Some(Facts { ty, exact, proven, ends, uniform, fixed, values: SmallVec::new(), revisions: 0 })
+    Some(Facts { ty, exact, proven, signs, uniform, fixed, values: SmallVec::new(), revisions: 0 })
 }
