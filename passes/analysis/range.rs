@@ -27,10 +27,12 @@ impl Ranges {
         Ranges { flow }.flowing(body, &stated(body, arg_attrs))
     }
 
-    /// Ranges of a function that was changed since.
+    /// Ranges of a function that was changed since; what is the same is not computed again.
     pub fn renew(&mut self, function: &Function) {
         let (body, arg_attrs) = (&function.body, function.attrs.get("arg_attrs"));
-        *self = Ranges::of_function(body, arg_attrs, &function.resources);
+        let before = std::mem::take(&mut self.flow);
+        let flow = Flow::of_function(body, arg_attrs, &function.resources).remembering(before);
+        *self = Ranges { flow, ..Ranges::default() }.flowing(body, &stated(body, arg_attrs));
     }
 
     /// As [`of_function`](Self::of_function), where arguments whose range is not stated lie in that of their samples: an

@@ -139,10 +139,12 @@ impl RuleSet {
             }
             names
         };
-        let pairs = |&wanted: &Ident| seen_as(wanted).into_iter().map(move |name| (name, wanted));
-        self.seen_as = self.views.keys().flat_map(pairs).collect();
+        let seen: FxHashMap<Ident, Vec<Ident>> = self.views.keys().map(|&op| (op, seen_as(op))).collect();
+        self.seen_as =
+            seen.iter().flat_map(|(&wanted, names)| names.iter().map(move |&n| (n, wanted))).collect();
         for (i, c) in self.rules.iter().enumerate().filter(|(_, c)| !c.is_view()) {
-            for name in seen_as(c.spellings[0].op) {
+            let root = c.spellings[0].op;
+            for &name in seen.get(&root).map_or(std::slice::from_ref(&root), Vec::as_slice) {
                 self.candidates.entry(name).or_default().push(i);
             }
         }

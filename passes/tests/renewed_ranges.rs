@@ -3,6 +3,8 @@
 
 #[allow(dead_code, reason = "other tests look into the bodies")]
 mod random_graphs;
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
 
 use ngc_dialects::ng::constant::tensor_to_attr_of;
 use ngc_ir::pass::{Analysis, Function};
@@ -47,4 +49,39 @@ fn what_is_remembered_is_what_is_computed() {
         }
     }
     assert!(compared > 10_000, "only {compared} compared");
+}
+
+/// Weights that a transpose rearranges live as long as the ranges of one body: others in their place have bounds of their own.
+#[test]
+fn rearranged_weights_are_told_apart() {
+    let context = ngc_dialects::context();
+    let mut renewed = Ranges::default();
+    let mut bounds = std::collections::BTreeSet::new();
+    for number in 0..64 {
+        // Alike in type and range, and not in the sums of their columns.
+        let row = |r: usize| (0..24).map(move |c| if (r * 24 + c) % 65 <= number { "1.0" } else { "-0.5" });
+        let rows: Vec<String> = (0..24).map(|r| row(r).collect::<Vec<_>>().join(", ")).collect();
+        let text = format!(
+            "func.func @f(%x: tensor<4x24xf32> {{ng.range = [-1.0, 1.0]}}) -> tensor<4x24xf32> {{
+               %w = ng.constant dense<[[{}]]> : tensor<24x24xf32>
+               %t = ng.transpose %w {{permutation = [1, 0]}} : tensor<24x24xf32>
+               %y = ng.matmul %x, %t : tensor<4x24xf32>, tensor<24x24xf32> -> tensor<4x24xf32>
+               func.return %y : tensor<4x24xf32>
+             }}",
+            rows.join("], [")
+        );
+        let mut module = support::parse(&text);
+        let op = module.symbol("f").expect("the function");
+        let function = Function::take(&mut module, op).expect("it has a body");
+        renewed.renew(&function);
+        let fresh = Ranges::compute(&function, &context);
+        for op in function.body.walk() {
+            for value in function.body.results(op) {
+                let text = |ranges: &Ranges| format!("{:?}", ranges.of(value));
+                assert_eq!(text(&renewed), text(&fresh), "weights {number}, {value:?}");
+                bounds.insert(text(&fresh));
+            }
+        }
+    }
+    assert!(bounds.len() > 10, "the weights differ in {} bounds only", bounds.len());
 }

@@ -134,11 +134,11 @@ impl Flow {
         }
         let Some(memo) = &mut self.memo else { return self.known.read(body, op) };
         let attrs = &body.op(op).attrs;
-        if let Some(known) = memo.constants.get(attrs) {
-            return Some(known.clone());
+        if let Some(known) = memo.constant(attrs) {
+            return Some(known);
         }
         let read = self.known.read(body, op)?;
-        memo.constants.insert(attrs.clone(), read.clone());
+        memo.keep(attrs, &read);
         Some(read)
     }
 
@@ -161,10 +161,9 @@ impl Flow {
         let lent = self.known.lend(values, &operands);
         let x = lent.operands(&operands);
         let (mut found, steps) = body.with_signature(op, |s| {
-            let Some(memo) = &mut self.memo else { return answer(s, &x, &alias, &terms, &results) };
-            let question = Question::new(s, &x, &alias, &terms, &results);
             let found = || answer(s, &x, &alias, &terms, &results);
-            memo.answers.entry(question).or_insert_with(found).clone()
+            let Some(memo) = self.memo.as_mut().filter(|memo| memo.holds(&x)) else { return found() };
+            memo.answers.entry(Question::new(s, &x, &alias, &terms, &results)).or_insert_with(found).clone()
         })?;
         drop(lent);
         for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {

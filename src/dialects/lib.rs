@@ -18,6 +18,7 @@ pub mod ng;
 mod pointwise;
 mod relative;
 mod simplify;
+pub mod structure;
 pub mod transfer;
 mod weighted;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ngc_ir::{AttrDict, Ident, Signature, Type};
 use ngc_numerics::{Facts, Figures, Flags, Mixed, Operands, Tensor};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::relative::Term;
@@ -21,7 +21,8 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Of an op of signature `s`, of whose operands `terms` and `x` say the same ranges. Constants count by their place in memory: only tensors that a [`Memo`] holds are alike.
+    /// Of an op of signature `s`, of whose operands `terms` and `x` say the same ranges. Constants count by their place in
+    /// memory, so a [`Memo`] must hold them: see [`Memo::holds`].
     pub fn new(
         s: &Signature<'_>,
         x: &Operands<'_>,
@@ -47,7 +48,7 @@ impl Question {
             number(extents.len() as f64);
             extents.iter().flat_map(|e| [e.least, e.most]).for_each(&mut number);
         }
-        words.extend(x.constants.iter().map(|c| c.map_or(0, |tensor| Arc::as_ptr(tensor) as u64)));
+        words.extend(x.constants.iter().map(|c| c.map_or(0, |tensor| place(tensor) as u64)));
         words.extend(alias.iter().map(|&n| n as u64));
         let types = s.operands.iter().chain(results).copied().collect();
         let flags = x.flags.iter().copied().collect();
@@ -62,5 +63,30 @@ pub(crate) type Answer = (Vec<Figures>, Option<SmallVec<[(f64, Mixed); 1]>>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memo {
     pub answers: FxHashMap<Question, Answer>,
-    pub constants: FxHashMap<AttrDict, (Arc<Tensor>, Facts)>,
+    constants: FxHashMap<AttrDict, (Arc<Tensor>, Facts)>,
+    /// Where those tensors are.
+    places: FxHashSet<usize>,
+}
+
+impl Memo {
+    /// The tensor of a constant op, and facts of it, by its attributes.
+    pub fn constant(&self, attrs: &AttrDict) -> Option<(Arc<Tensor>, Facts)> {
+        self.constants.get(attrs).cloned()
+    }
+
+    /// Keeps the tensor of a constant op.
+    pub fn keep(&mut self, attrs: &AttrDict, constant: &(Arc<Tensor>, Facts)) {
+        self.places.insert(place(&constant.0));
+        self.constants.insert(attrs.clone(), constant.clone());
+    }
+
+    /// Whether all tensors among the operands are held. What an op has rearranged is not: once it is gone, another tensor
+    /// may lie in its place, and a question of the one would be taken for a question of the other.
+    pub fn holds(&self, x: &Operands<'_>) -> bool {
+        x.constants.iter().flatten().all(|tensor| self.places.contains(&place(tensor)))
+    }
+}
+
+fn place(tensor: &Arc<Tensor>) -> usize {
+    Arc::as_ptr(tensor) as usize
 }

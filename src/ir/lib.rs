@@ -17,6 +17,7 @@ pub mod op_def;
 pub mod pass;
 pub mod render;
 pub mod rewriter;
+pub mod structure;
 pub mod text;
 pub mod types;
 pub mod verifier;

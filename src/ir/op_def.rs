@@ -8,6 +8,7 @@ use ngc_numerics::{DType, Evaluator, Figures, Format, Operands, ScalarFn, SumMet
 use crate::attributes::{Attr, AttrDict};
 use crate::body::{Body, Op, Value};
 use crate::builder::Builder;
+use crate::structure::StructureFn;
 use crate::types::Type;
 
 /// What is known of one kind of op.
@@ -36,6 +37,9 @@ pub struct OpDef {
     pub verify: Option<VerifyFn>,
     /// What it computes.
     pub semantics: Semantics,
+    /// What an element of its results is made of over the reals; absent: that of its elementwise function or of its
+    /// decomposition, and of other primitives nothing is known.
+    pub structure: Option<StructureFn>,
     /// Simplification that is exact in the format of the result, in canonicalize.
     pub fold: Option<FoldFn>,
     /// Replacement by a value that exists already: in canonicalize, after `fold`, and in cse where merging changed the
@@ -62,6 +66,7 @@ impl OpDef {
         infer: |_| Ok(Vec::new()),
         verify: None,
         semantics: Semantics::None,
+        structure: None,
         fold: None,
         simplify: None,
         lower: None,

@@ -1,12 +1,14 @@
 //! Comparison, selection and logic.
 
 use ngc_ir::op_def::{AttrKind, Traits, ValueKind, operand, required, result};
+use ngc_ir::structure::Function;
 use ngc_ir::{Body, Dim, Op, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::evaluator::{Class, Logical};
 use ngc_numerics::{Cmp, DType};
 
 use super::infer::{broadcast, elementwise, predicate, same_elem, shaped, show};
 use crate::bounds;
+use crate::structure::pointwise;
 use crate::{fold, simplify};
 
 /// Ops of this family.
@@ -30,6 +32,7 @@ pub static COMPARE: OpDef = OpDef {
         let cmp = direction(s).ok_or("requires attribute 'direction'")?;
         evaluator.compare(cmp, x[0], x[1]).map(|t| vec![t])
     }),
+    structure: Some(|s, x| pointwise(x, Function::Compare(direction(s)?))),
     transfer: Some(|s, x, _| bounds::truth(x, |x| x[0].compare(direction(s)?, &x[1]))),
     fold: Some(fold::constants),
     ..OpDef::BASE
@@ -78,6 +81,7 @@ const WHERE_BASE: OpDef = OpDef {
     results: &[result("result", ValueKind::Any)],
     infer: |s| Ok(vec![broadcast(s.operands, same_elem(s, 1..3)?)?]),
     semantics: Semantics::Primitive(|evaluator, _, x| evaluator.choose(x[0], x[1], x[2]).map(|t| vec![t])),
+    structure: Some(|_, x| pointwise(x, Function::Choose)),
     transfer: bounds::CHOICE,
     fold: Some(fold::select),
     simplify: Some(either_branch),
@@ -134,6 +138,7 @@ pub static AND: OpDef = OpDef {
     description: "Logical conjunction. Operands broadcast.",
     example: "%0 = ng.and %x, %y : tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| e.logical(Logical::And, x[0], x[1]).map(|t| vec![t])),
+    structure: Some(|_, x| pointwise(x, Function::Logical(Logical::And))),
     transfer: Some(|_, x, _| {
         bounds::truth(x, |x| match (bounds::known(&x[0]), bounds::known(&x[1])) {
             (Some(false), _) | (_, Some(false)) => Some(false),
@@ -152,6 +157,7 @@ pub static OR: OpDef = OpDef {
     description: "Logical disjunction. Operands broadcast.",
     example: "%0 = ng.or %x, %y : tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| e.logical(Logical::Or, x[0], x[1]).map(|t| vec![t])),
+    structure: Some(|_, x| pointwise(x, Function::Logical(Logical::Or))),
     transfer: Some(|_, x, _| {
         bounds::truth(x, |x| match (bounds::known(&x[0]), bounds::known(&x[1])) {
             (Some(true), _) | (_, Some(true)) => Some(true),
@@ -170,6 +176,7 @@ pub static XOR: OpDef = OpDef {
     description: "Logical inequality. Operands broadcast.",
     example: "%0 = ng.xor %x, %y : tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| e.logical(Logical::Xor, x[0], x[1]).map(|t| vec![t])),
+    structure: Some(|_, x| pointwise(x, Function::Logical(Logical::Xor))),
     transfer: Some(|_, x, _| bounds::truth(x, |x| Some(bounds::known(&x[0])? != bounds::known(&x[1])?))),
     fold: Some(fold::xor),
     ..LOGICAL
@@ -184,6 +191,7 @@ pub static NOT: OpDef = OpDef {
     operands: &[operand("x", ValueKind::Bool)],
     traits: Traits::PURE,
     semantics: Semantics::Primitive(|e, _, x| e.not(x[0]).map(|t| vec![t])),
+    structure: Some(|_, x| pointwise(x, Function::Not)),
     transfer: Some(|_, x, _| bounds::truth(x, |x| Some(!bounds::known(&x[0])?))),
     fold: Some(fold::constants),
     simplify: Some(simplify::involution),
@@ -205,6 +213,7 @@ pub static IS_NAN: OpDef = OpDef {
     description: "True for NaN, whatever its sign and payload (IEEE 754-2019, 5.7.2).",
     example: "%0 = ng.is_nan %x : tensor<4xf32> -> tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| Ok(vec![e.classify(Class::Nan, x[0])])),
+    structure: Some(|_, x| pointwise(x, Function::Classify(Class::Nan))),
     transfer: Some(|_, x, _| bounds::truth(x, |x| (!x[0].may_be_nan).then_some(false))),
     ..CLASSIFY
 };
@@ -216,6 +225,7 @@ pub static IS_FINITE: OpDef = OpDef {
     description: "True for zeros, subnormal and normal numbers (IEEE 754-2019, 5.7.2).",
     example: "%0 = ng.is_finite %x : tensor<4xf32> -> tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| Ok(vec![e.classify(Class::Finite, x[0])])),
+    structure: Some(|_, x| pointwise(x, Function::Classify(Class::Finite))),
     transfer: Some(|_, x, _| {
         bounds::truth(x, |x| (!x[0].may_be_nan && x[0].lo.is_finite() && x[0].hi.is_finite()).then_some(true))
     }),
@@ -229,6 +239,7 @@ pub static IS_INF: OpDef = OpDef {
     description: "True for `inf` and `-inf` (IEEE 754-2019, 5.7.2).",
     example: "%0 = ng.is_inf %x : tensor<4xf32> -> tensor<4xi1>",
     semantics: Semantics::Primitive(|e, _, x| Ok(vec![e.classify(Class::Infinite, x[0])])),
+    structure: Some(|_, x| pointwise(x, Function::Classify(Class::Infinite))),
     transfer: Some(|_, x, _| {
         bounds::truth(x, |x| {
             (!x[0].may_be_nan && x[0].lo.is_finite() && x[0].hi.is_finite()).then_some(false)

@@ -1,12 +1,14 @@
 //! Convolution.
 
 use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
+use ngc_ir::structure::{Element, Index, Size, Structure, place, read};
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
-use ngc_numerics::{DType, Evaluator, Extent, Tensor, primitives};
+use ngc_numerics::{DType, Evaluator, Extent, Reduce, Tensor, primitives};
 
 use super::infer::{same_elem, show, unify};
 use super::shape::result_shape;
 use super::windows::{DILATIONS, PADS, STRIDES, Window, all_reads, index_for};
+use crate::structure::{along, apply, either, of_dim};
 use crate::transfer::extent;
 use crate::weighted::{self, Contraction};
 
@@ -43,6 +45,7 @@ compensation that `sum` names; the bias is added in that format, and the total i
     results: &[result("y", ValueKind::Float)],
     infer,
     semantics: Semantics::Primitive(evaluate),
+    structure: Some(conv_structure),
     transfer: Some(|s, x, results| {
         let kernel = s.operand(1).ok()?.shape()?;
         let rank = kernel.len();
@@ -112,6 +115,39 @@ fn groups(s: &Signature<'_>) -> Result<usize, String> {
         .ok()
         .filter(|&g| g > 0)
         .ok_or_else(|| format!("attribute 'groups' must be positive, but is {groups}"))
+}
+
+/// `y[n, m, i] = Σ_c Σ_k w[m, c, k] x[n, c', position(i, k)] + b[m]`, with 0 in the padding.
+fn conv_structure(s: &Signature<'_>, operands: &[Vec<Size>]) -> Option<Vec<Structure>> {
+    let (x, w) = (&operands[0], &operands[1]);
+    let mut extents = vec![x[0].clone(), w[0].clone()];
+    extents
+        .extend(s.infer().ok()?.pop()?.shape()?[2..].iter().map(|&d| of_dim(d)).collect::<Option<Vec<_>>>()?);
+    let (rank, groups) = (extents.len(), groups(s).ok()?);
+    let kernel: Vec<usize> = w[2..].iter().map(|e| Some(e.number()? as usize)).collect::<Option<_>>()?;
+    let windows = Window::all(s, &kernel).ok()?;
+    let over = w[1..].to_vec();
+    let space = [extents.clone(), over.clone()].concat();
+    let inner = |n: usize| along(rank + n, &over[n]);
+    let group = match groups {
+        1 => Index::ZERO,
+        _ => place(1).digit(&w[0].divided_by(&Size::from(groups))?, None, &space)?.times(&w[1])?,
+    };
+    let mut at = vec![along(0, &x[0]), group.plus(&inner(0))?];
+    let mut tests = Vec::new();
+    for (n, window) in windows.iter().enumerate() {
+        let position = window.position(&along(n + 2, &extents[n + 2]), &inner(n + 1))?;
+        tests.extend(window.inside(&position, &x[n + 2], &space)?[0].clone());
+        at.push(position);
+    }
+    let weight = read(1, [along(1, &w[0])].into_iter().chain((0..over.len()).map(inner)));
+    let term = apply(&primitives::MUL, [weight, either(tests, read(0, at), Element::Number(0.0))]);
+    let sum = Element::Reduce { kind: Reduce::Sum, over, body: Box::new(term) };
+    let element = match operands.len() {
+        2 => sum,
+        _ => apply(&primitives::ADD, [sum, read(2, [along(1, &w[0])])]),
+    };
+    Some(vec![Structure::new(extents, element)])
 }
 
 /// Every window as a column of a matrix, groups apart; then one product of the weights with it.

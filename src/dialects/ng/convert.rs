@@ -1,9 +1,11 @@
 //! Conversion between element types.
 
 use ngc_ir::op_def::{AttrKind, ValueKind, operand, required, result};
+use ngc_ir::structure::{Element, Function, Structure, read};
 use ngc_ir::{Body, Op, OpDef, Semantics, Signature, Value};
-use ngc_numerics::DType;
+use ngc_numerics::{Cmp, DType};
 
+use crate::structure::all_places;
 use crate::{bounds, fold, simplify};
 
 /// Ops of this family.
@@ -24,6 +26,21 @@ pub static CONVERT: OpDef = OpDef {
     results: &[result("result", ValueKind::Any)],
     infer: |s| Ok(vec![s.operand(0)?.with_elem(target(s)?)]),
     semantics: Semantics::Primitive(|evaluator, s, x| Ok(vec![evaluator.convert(x[0], target(s)?)])),
+    structure: Some(|s, x| {
+        let (from, to) = (s.operand(0).ok()?.elem()?, target(s).ok()?);
+        let x0 = read(0, all_places(&x[0]));
+        let number = Element::Number;
+        let element = match (from, to) {
+            (DType::Float(_), DType::Float(_)) => x0,
+            (from, to) if from == to => x0,
+            (DType::BOOL, _) => Element::Apply(Function::Choose, vec![x0, number(1.0), number(0.0)]),
+            (_, DType::BOOL) => Element::Apply(Function::Compare(Cmp::Ne), vec![x0, number(0.0)]),
+            (DType::Float(_), to) => Element::Apply(Function::Convert(from, to), vec![x0]),
+            // Modulo 2^width where the width is less.
+            _ => x0,
+        };
+        Some(vec![Structure::new(x[0].clone(), element)])
+    }),
     transfer: Some(|s, x, _| bounds::conversion(x, s.operand(0).ok()?.elem()?, target(s).ok()?)),
     fold: Some(fold::convert),
     simplify: Some(there_and_back),

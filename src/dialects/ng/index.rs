@@ -1,15 +1,18 @@
 //! Elements picked by integer tensors: the gathers and one_hot.
 
 use ngc_ir::op_def::{AttrKind, Default, OperandDef, ValueKind, attribute, operand, required, result};
+use ngc_ir::structure::{Element, Function, Index, Size, Structure, place, read};
 use ngc_ir::{Dim, OpDef, Semantics, Signature};
+use ngc_numerics::primitives::ADD;
 use ngc_numerics::tensor::{strided_index, strides};
-use ngc_numerics::{Enclosure, Evaluator, Figures, Sensitivity, Tensor};
+use ngc_numerics::{Cmp, Enclosure, Evaluator, Figures, Sensitivity, Tensor};
 
 use super::infer::{axis, normalize_axis, show, unify};
 use super::shape::{Y, extent, one, parts, result_shape};
 use super::slice::{chained, number};
 use crate::bounds;
 use crate::fold::constants;
+use crate::structure::{all_places, apply};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&GATHER, &GATHER_ELEMENTS, &GATHER_ND, &ONE_HOT];
@@ -252,6 +255,22 @@ Reference: ONNX OneHot (with constant depth and values), PyTorch `one_hot`, whic
         one(s, [&indices[..axis], &[depth], &indices[axis..]].concat(), elem)
     },
     semantics: Semantics::Primitive(eval_one_hot),
+    structure: Some(|s, x| {
+        let axis = normalize_axis(s.int("axis")?, x[0].len() + 1).ok()?;
+        let depth = Size::known(u64::try_from(s.int("depth")?).ok()?);
+        let values = off_on(s, s.elem("type")?).ok()?.to_f64s();
+        let mut extents = x[0].clone();
+        extents.insert(axis, depth.clone());
+        let mut at = all_places(&extents);
+        at.remove(axis);
+        let given = || read(0, at.clone());
+        let relation = |cmp, a, b| Element::Apply(Function::Compare(cmp), vec![a, b]);
+        let choose = |c, a, b| Element::Apply(Function::Choose, vec![c, a, b]);
+        let from_end = apply(&ADD, [given(), Element::Place(Index::size(&depth))]);
+        let picked = choose(relation(Cmp::Lt, given(), Element::Number(0.0)), from_end, given());
+        let here = relation(Cmp::Eq, picked, Element::Place(place(axis)));
+        Some(vec![Structure::new(extents, choose(here, Element::Number(values[1]), Element::Number(values[0])))])
+    }),
     transfer: Some(|s, x, results| {
         let values = off_on(s, results[0].elem()?).ok()?.to_f64s();
         let all = Enclosure::new(values[0], values[1]);

@@ -1,13 +1,15 @@
 //! Contractions: matrix products and affine maps.
 
 use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
+use ngc_ir::structure::{Element, Index, Size, Structure, read};
 use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::{self, broadcast_index};
-use ngc_numerics::{Evaluator, Extent, Format, Operands, Tensor};
+use ngc_numerics::{Evaluator, Extent, Format, Operands, Reduce, Tensor, primitives};
 
 use super::infer::{broadcast_shapes, same_elem, shaped, show, unify};
 use super::shape::result_shape;
 use super::steps::Steps;
+use crate::structure::{along, apply, broadcast};
 use crate::transfer::extent;
 use crate::weighted::{self, Contraction};
 
@@ -40,6 +42,7 @@ Integers wrap around.",
         Ok(vec![Type::tensor(shape, elem)])
     },
     semantics: Semantics::Primitive(evaluate),
+    structure: Some(|_, x| product_structure(&x[0], &x[1])),
     transfer: Some(|s, x, results| {
         weighted::contraction(s, x, results, &contracted(s, x, false, false)?)
     }),
@@ -116,6 +119,29 @@ fn product_shape(a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, String> {
         shape.push(b[b.len() - 1]);
     }
     Ok(shape)
+}
+
+/// `c[..., i, j] = Σ_k a[..., i, k] b[..., k, j]`
+fn product_structure(a: &[Size], b: &[Size]) -> Option<Vec<Structure>> {
+    let leading = |x: &[Size]| x[..x.len().saturating_sub(2)].to_vec();
+    let mut extents = broadcast(&[leading(a), leading(b)])?;
+    let batch = extents.len();
+    let row = (a.len() > 1).then(|| a[a.len() - 2].clone());
+    let column = (b.len() > 1).then(|| b[b.len() - 1].clone());
+    extents.extend(row.iter().chain(&column).cloned());
+    let (k, rank) = (&a[a.len() - 1], extents.len());
+    let inner = along(rank, k);
+    let leads = |x: &[Size]| {
+        let own = x.len().saturating_sub(2);
+        (0..own).map(|n| along(batch - own + n, &x[n])).collect::<Vec<Index>>()
+    };
+    let rows = row.iter().map(|extent| along(batch, extent));
+    let columns = column.iter().map(|extent| along(rank - 1, extent));
+    let left = read(0, leads(a).into_iter().chain(rows).chain([inner.clone()]));
+    let right = read(1, leads(b).into_iter().chain([inner]).chain(columns));
+    let body = Box::new(apply(&primitives::MUL, [left, right]));
+    let element = Element::Reduce { kind: Reduce::Sum, over: vec![k.clone()], body };
+    Some(vec![Structure::new(extents, element)])
 }
 
 /// Which axes are contracted, where a flag exchanges the last two of an operand.

@@ -3,6 +3,7 @@
 use ngc_ir::op_def::{
     ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, attribute, operand, required, result,
 };
+use ngc_ir::structure::{Element, Index, Size, Structure, Test, read};
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::{DType, Evaluator, Format, Reduce, SumMethod, Tensor, primitives};
 
@@ -11,6 +12,7 @@ use super::shape::result_shape;
 use super::steps::Steps;
 use super::windows::{DILATIONS, PADS, Reads, STRIDES, Window, all_reads, counts, index_for, product};
 use crate::bounds;
+use crate::structure::{all_places, along, apply, either, of_dim, product as count_of};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] =
@@ -52,6 +54,7 @@ NaN. Padding does not count: a window that lies in it wholly gives -inf, or the 
         let (_, reads) = sliding(s, x[0])?;
         Ok(vec![maximum(e, x[0], reads, result_shape(s)?)?])
     }),
+    structure: Some(|s, x| pooled(sliding_places(s, &x[0])?, Reduce::Max)),
     ..OpDef::BASE
 };
 
@@ -97,6 +100,7 @@ is the quotient, which is then rounded to the element type.",
         });
         Ok(vec![mean(e, s, x[0], reads, sizes, result)?])
     }),
+    structure: Some(|s, x| pooled(sliding_places(s, &x[0])?, Reduce::Sum)),
     ..OpDef::BASE
 };
 
@@ -118,6 +122,7 @@ is NaN. Window i of m over n elements runs from floor(i n / m) to ceil((i + 1) n
         let result = result_shape(s)?;
         Ok(vec![maximum(e, x[0], adaptive(s, &x[0].shape)?, result)?])
     }),
+    structure: Some(|s, x| pooled(adaptive_places(s, &x[0])?, Reduce::Max)),
     ..OpDef::BASE
 };
 
@@ -149,6 +154,7 @@ runs from floor(i n / m) to ceil((i + 1) n / m), exclusive. Rounded as `ng.avg_p
         let result = result_shape(s)?;
         Ok(vec![mean(e, s, x[0], adaptive(s, &x[0].shape)?, None, result)?])
     }),
+    structure: Some(|s, x| pooled(adaptive_places(s, &x[0])?, Reduce::Sum)),
     ..OpDef::BASE
 };
 
@@ -196,6 +202,84 @@ the format `accumulate`:
     }),
     ..OpDef::BASE
 };
+
+/// What windows read, as places.
+struct Places {
+    extents: Vec<Size>,
+    /// The extents of a window.
+    over: Vec<Size>,
+    at: Vec<Index>,
+    /// Whether an element of a window is read.
+    reads: Vec<Test>,
+    /// Whether it counts.
+    counts: Vec<Test>,
+}
+
+fn sliding_places(s: &Signature<'_>, x: &[Size]) -> Option<Places> {
+    let windows = Window::all(s, &kernel(s).ok()?).ok()?;
+    let lead = x.len() - cut(s, windows.len()).ok()?.1.len();
+    let mut extents = x[..lead].to_vec();
+    let spatial = s.infer().ok()?.pop()?.shape()?[lead..].iter().map(|&d| of_dim(d));
+    extents.extend(spatial.collect::<Option<Vec<_>>>()?);
+    let over: Vec<Size> = windows.iter().map(Window::size).collect();
+    let space = [extents.clone(), over.clone()].concat();
+    let (mut at, mut reads, mut counts) = (all_places(&extents), Vec::new(), Vec::new());
+    for (n, window) in windows.iter().enumerate() {
+        let inner = along(extents.len() + n, &over[n]);
+        at[lead + n] = window.position(&at[lead + n], &inner)?;
+        let [own, padded] = window.inside(&at[lead + n], &x[lead + n], &space)?;
+        counts.extend(if s.flag("count_include_pad") { padded } else { own.clone() });
+        reads.extend(own);
+    }
+    Some(Places { extents, over, at, reads, counts })
+}
+
+fn adaptive_places(s: &Signature<'_>, x: &[Size]) -> Option<Places> {
+    let sizes = output_size(s).ok()?;
+    let lead = x.len() - sizes.len();
+    let mut extents = x[..lead].to_vec();
+    extents.extend(sizes.iter().map(|&m| Size::from(m)));
+    let long = |(&m, n): (&usize, &Size)| {
+        let n = n.number()? as usize;
+        Some(Size::from(if n.is_multiple_of(m) { n / m } else { n.div_ceil(m) + 1 }))
+    };
+    let over: Vec<Size> = sizes.iter().zip(&x[lead..]).map(long).collect::<Option<_>>()?;
+    let space = [extents.clone(), over.clone()].concat();
+    let (mut at, mut reads) = (all_places(&extents), Vec::new());
+    for (n, &m) in sizes.iter().enumerate() {
+        let (own, m, inner) = (&x[lead + n], Size::from(m), along(extents.len() + n, &over[n]));
+        let scaled = |i: Index| i.times(own);
+        let start = scaled(at[lead + n].clone())?.digit(&m, None, &space)?;
+        let next = scaled(at[lead + n].plus(&Index::number(1))?)?;
+        let end = next.plus(&Index::size(&m))?.plus(&Index::number(-1))?.digit(&m, None, &space)?;
+        let position = start.plus(&inner)?;
+        let within = end.plus(&Index::number(-1))?.plus(&position.scaled(-1)?)?;
+        if within.range(&space).is_none_or(|(low, _)| low < 0) {
+            reads.push(Test::AtLeastZero(within));
+        }
+        at[lead + n] = position;
+    }
+    Some(Places { extents, over, at, counts: reads.clone(), reads })
+}
+
+/// The greatest element of windows, or their mean.
+fn pooled(of: Places, kind: Reduce) -> Option<Vec<Structure>> {
+    let Places { extents, over, at, reads, counts } = of;
+    let nothing = Element::Number(if kind == Reduce::Max { f64::NEG_INFINITY } else { 0.0 });
+    let reduce = |kind, body| Element::Reduce { kind, over: over.clone(), body: Box::new(body) };
+    let total = reduce(kind, either(reads, read(0, at), nothing));
+    let element = match (kind, counts.is_empty()) {
+        (Reduce::Sum, true) => {
+            apply(&primitives::DIV, [total, Element::Place(Index::size(&count_of(&over)?))])
+        }
+        (Reduce::Sum, false) => {
+            let count = reduce(kind, either(counts, Element::Number(1.0), Element::Number(0.0)));
+            apply(&primitives::DIV, [total, count])
+        }
+        _ => total,
+    };
+    Some(vec![Structure::new(extents, element)])
+}
 
 /// The shape of the operand, cut before its last `rank` dimensions.
 fn cut(s: &Signature<'_>, rank: usize) -> Result<(&'static [Dim], &'static [Dim]), String> {

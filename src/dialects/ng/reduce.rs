@@ -1,6 +1,7 @@
 //! Reductions over axes: sums, products, extrema and what is defined by them.
 
 use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, attribute, operand, result};
+use ngc_ir::structure::{Size, Structure};
 use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{add, div, magnitude, mul};
 use ngc_numerics::summation::{Summation, narrowing};
@@ -14,6 +15,7 @@ use super::softmax::Exponentials;
 use super::steps::Steps;
 use crate::bounds;
 use crate::lemmas::{self, Divisor, Drift, compound};
+use crate::structure;
 use crate::transfer::{along, count as count_of, counted};
 use crate::weighted::holds_integers;
 
@@ -51,6 +53,7 @@ The running sum is rounded to the format `accumulate` after each addition, in th
     results: &[result("sum", ValueKind::Number)],
     infer: infer_reduce,
     semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Sum)),
+    structure: Some(|s, x| reduction(s, x, Reduce::Sum)),
     transfer: bounds::SUM,
     ..OpDef::BASE
 };
@@ -96,6 +99,7 @@ the format `accumulate` after each multiplication. Integers wrap around.",
     results: &[result("product", ValueKind::Number)],
     infer: infer_reduce,
     semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Prod)),
+    structure: Some(|s, x| reduction(s, x, Reduce::Prod)),
     transfer: bounds::PRODUCT,
     ..OpDef::BASE
 };
@@ -113,6 +117,7 @@ the least integer.",
     results: &[result("max", ValueKind::Number)],
     infer: infer_reduce,
     semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Max)),
+    structure: Some(|s, x| reduction(s, x, Reduce::Max)),
     transfer: bounds::EXTREME,
     ..OpDef::BASE
 };
@@ -130,6 +135,7 @@ greatest integer.",
     results: &[result("min", ValueKind::Number)],
     infer: infer_reduce,
     semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Min)),
+    structure: Some(|s, x| reduction(s, x, Reduce::Min)),
     transfer: bounds::EXTREME,
     ..OpDef::BASE
 };
@@ -375,6 +381,11 @@ fn reduce(e: &Evaluator, s: &Signature<'_>, x: &[&Tensor], kind: Reduce) -> Resu
     // Integers are exact modulo their width, whatever the format.
     let accumulate = s.accumulate(x[0].dtype.format().unwrap_or(Format::F64));
     Ok(vec![e.reduce(kind, x[0], &axes, s.flag("keepdims"), accumulate, s.sum_method())?])
+}
+
+fn reduction(s: &Signature<'_>, x: &[Vec<Size>], kind: Reduce) -> Option<Vec<Structure>> {
+    let axes = infer::axes(s, x[0].len()).ok()?;
+    structure::reduced(kind, &x[0], &axes, s.flag("keepdims"))
 }
 
 fn infer_arg(s: &Signature<'_>) -> Result<Vec<Type>, String> {

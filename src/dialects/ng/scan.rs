@@ -3,15 +3,17 @@
 use ngc_ir::op_def::{
     ACCUMULATE, AttrDef, AttrKind, Default, ValueKind, attribute, operand, required, result,
 };
+use ngc_ir::structure::{Element, Index, Size, Structure, Test, place, read};
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::primitives::{ADD, FMA, MUL};
-use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Format, ScalarFn, Tensor, figures};
+use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Format, Reduce, ScalarFn, Tensor, figures};
 
 use super::infer::axis;
 use super::shape::{Y, extent, parts, result_shape};
 use super::slice::{chained, number};
 use crate::bounds;
 use crate::fold::constants;
+use crate::structure::{all_places, along, apply, either, known};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CUMSUM, &CUMPROD, &IOTA, &RANGE];
@@ -29,7 +31,7 @@ const SCAN: &[AttrDef] = &[
 ];
 
 macro_rules! scan {
-    ($(#[$doc:meta])* $OP:ident $name:literal $what:literal $identity:literal $reference:literal $f:expr, $transfer:expr) => {
+    ($(#[$doc:meta])* $OP:ident $name:literal $what:literal $identity:literal $reference:literal $f:expr, $kind:expr, $transfer:expr) => {
         $(#[$doc])*
         pub static $OP: OpDef = OpDef {
             name: $name,
@@ -47,7 +49,8 @@ Reference: ", $reference, "."),
             results: Y,
             infer: infer_scan,
             semantics: Semantics::Primitive(|e, s, args| eval_scan(e, s, args[0], $f, $identity)),
-    transfer: $transfer,
+            structure: Some(|s, x| scan_structure(s, &x[0], $kind, $identity as f64)),
+            transfer: $transfer,
             fold: Some(constants),
             ..OpDef::BASE
         };
@@ -56,11 +59,24 @@ Reference: ", $reference, "."),
 
 scan! {
     /// `ng.cumsum`
-    CUMSUM "ng.cumsum" "sum" 0 "ONNX CumSum, NumPy `cumsum`" &ADD, bounds::RUNNING_SUM
+    CUMSUM "ng.cumsum" "sum" 0 "ONNX CumSum, NumPy `cumsum`" &ADD, Reduce::Sum, bounds::RUNNING_SUM
 }
 scan! {
     /// `ng.cumprod`
-    CUMPROD "ng.cumprod" "product" 1 "NumPy `cumprod`, ONNX CumProd" &MUL, bounds::RUNNING_PRODUCT
+    CUMPROD "ng.cumprod" "product" 1 "NumPy `cumprod`, ONNX CumProd" &MUL, Reduce::Prod, bounds::RUNNING_PRODUCT
+}
+
+/// A reduction of all elements that stand before the place, the others taken as the identity.
+fn scan_structure(s: &Signature<'_>, x: &[Size], kind: Reduce, identity: f64) -> Option<Vec<Structure>> {
+    let axis = axis(s, x.len()).ok()?;
+    let mut at = all_places(x);
+    let (here, there) = (at[axis].clone(), along(x.len(), &x[axis]));
+    let (before, after) = if s.flag("reverse") { (&here, &there) } else { (&there, &here) };
+    let distance = after.plus(&before.scaled(-1)?)?.plus(&Index::number(-i64::from(s.flag("exclusive"))))?;
+    at[axis] = there;
+    let body = either(vec![Test::AtLeastZero(distance)], read(0, at), Element::Number(identity));
+    let element = Element::Reduce { kind, over: vec![x[axis].clone()], body: Box::new(body) };
+    Some(vec![Structure::new(x.to_vec(), element)])
 }
 
 fn infer_scan(s: &Signature<'_>) -> Result<Vec<Type>, String> {
@@ -153,6 +169,12 @@ Reference: StableHLO `iota`; NumPy `arange` for one dimension.",
         let values = (0..count).map(|i| (i / inner % shape[axis]) as i64).collect();
         Ok(vec![e.convert(&Tensor::ints(DType::Int(64), shape, values)?, elem)])
     }),
+    structure: Some(|s, _| {
+        let extents = known(s.infer().ok()?.pop()?)?;
+        let axis = axis(s, extents.len()).ok()?;
+        let element = Element::Place(along(axis, &extents[axis]));
+        Some(vec![Structure::new(extents, element)])
+    }),
     transfer: Some(|s, _, results| {
         let shape = results[0].static_shape()?;
         let n = shape[axis(s, shape.len()).ok()?];
@@ -183,6 +205,15 @@ Reference: ONNX Range with constant inputs, NumPy `arange`.",
         Ok(vec![Type::tensor([range.count], range.elem)])
     },
     semantics: Semantics::Primitive(eval_range),
+    structure: Some(|s, _| {
+        let Range { start, delta, count, .. } = Range::of(s).ok()?;
+        let whole = |x: f64| (x.fract() == 0.0 && x.abs() < (1u64 << 53) as f64).then_some(x as i64);
+        let element = match (whole(start), whole(delta)) {
+            (Some(start), Some(delta)) => Element::Place(place(0).scaled(delta)?.plus(&Index::number(start))?),
+            _ => apply(&FMA, [Element::Place(place(0)), Element::Number(delta), Element::Number(start)]),
+        };
+        Some(vec![Structure::new(vec![Size::from(count.known()?)], element)])
+    }),
     transfer: Some(|s, _, results| {
         let Range { start, delta, count, .. } = Range::of(s).ok()?;
         let last = (count.known()? as f64 - 1.0).max(0.0) * delta + start;

@@ -2,6 +2,7 @@
 
 use ngc_ir::op_def::{AttrDef, AttrKind, OperandDef, ResultDef};
 use ngc_ir::op_def::{Default, Fold, ValueKind, attribute, operand, required, result};
+use ngc_ir::structure::{Element, Index, Size, Structure, Test, place};
 use ngc_ir::{Attr, Body, Dim, Op, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Sensitivity, Tensor};
@@ -11,6 +12,7 @@ use super::infer::{normalize_axis, shaped, show};
 use crate::bounds;
 use crate::fold::constants;
 use crate::simplify::producer;
+use crate::structure::{all_places, along, either, product, reshaped};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&RESHAPE, &TRANSPOSE, &BROADCAST_TO, &SQUEEZE, &UNSQUEEZE, &FLATTEN, &SHAPE_OF];
@@ -41,6 +43,7 @@ Reference: ONNX Reshape (`allowzero` is the inverse of `copy_zeros`), NumPy `res
     results: Y,
     infer: infer_reshape,
     semantics: Semantics::Primitive(eval_reshape),
+    structure: Some(|s, x| reshaped(&x[0], reshape_extents(s, &x[0])?)),
     transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     simplify: Some(reshaped_back),
@@ -100,6 +103,22 @@ fn infer_reshape(s: &Signature<'_>) -> Result<Vec<Type>, String> {
     one(s, shape, elem)
 }
 
+/// The extents of a reshaped operand, where the number that -1 stands for is a product of its extents.
+fn reshape_extents(s: &Signature<'_>, from: &[Size]) -> Option<Vec<Size>> {
+    let target = s.ints("shape")?;
+    let given = |(n, &to): (usize, &i64)| match to {
+        -1 => None,
+        0 if s.flag("copy_zeros") => from.get(n).cloned(),
+        to => Some(Size::known(to as u64)),
+    };
+    let mut extents: Vec<Option<Size>> = target.iter().enumerate().map(given).collect();
+    if let Some(open) = target.iter().position(|&n| n == -1) {
+        let others: Vec<Size> = extents.iter().flatten().cloned().collect();
+        extents[open] = product(from)?.divided_by(&product(&others)?);
+    }
+    extents.into_iter().collect()
+}
+
 fn eval_reshape(_: &Evaluator, s: &Signature<'_>, args: &[&Tensor]) -> Result<Vec<Tensor>, String> {
     let shape = result_shape(s)?;
     Ok(vec![args[0].clone().reshape(shape)?])
@@ -126,6 +145,15 @@ Reference: ONNX Transpose (whose default, the reversal, is to be written out), N
     semantics: Semantics::Primitive(|_, s, args| {
         result_shape(s)?;
         Ok(vec![args[0].transpose(&permutation(s, args[0].rank())?)?])
+    }),
+    structure: Some(|s, x| {
+        let permutation = permutation(s, x[0].len()).ok()?;
+        let extents: Vec<Size> = permutation.iter().map(|&k| x[0][k].clone()).collect();
+        let mut at = vec![Index::ZERO; permutation.len()];
+        for (n, &k) in permutation.iter().enumerate() {
+            at[k] = along(n, &x[0][k]);
+        }
+        Structure::moved(extents, at)
     }),
     fold: Some(|s, c| {
         let rank = s.operands.first()?.shape()?.len();
@@ -174,6 +202,16 @@ write -1 there), StableHLO `broadcast_in_dim`.",
     results: Y,
     infer: infer_broadcast_to,
     semantics: Semantics::Primitive(|_, s, args| Ok(vec![args[0].broadcast_to(&result_shape(s)?)?])),
+    structure: Some(|s, x| {
+        let target = ints(s, "shape").ok()?;
+        let lead = target.len() - x[0].len();
+        let extent = |(n, &to): (usize, &i64)| match to {
+            -1 => x[0].get(n.checked_sub(lead)?).cloned(),
+            to => Some(Size::known(to as u64)),
+        };
+        let extents = target.iter().enumerate().map(extent).collect::<Option<_>>()?;
+        Structure::moved(extents, x[0].iter().enumerate().map(|(k, e)| along(lead + k, e)).collect())
+    }),
     transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     ..OpDef::BASE
@@ -227,6 +265,15 @@ Reference: ONNX Squeeze, NumPy `squeeze`, both with axes given.",
         one(s, kept.map(|axis| from[axis]).collect(), elem)
     },
     semantics: Semantics::Primitive(eval_reshape),
+    structure: Some(|s, x| {
+        let axes = distinct_axes(&s.ints("axes")?, x[0].len()).ok()?;
+        let kept = x[0].iter().enumerate().filter(|(k, _)| !axes.contains(k)).map(|(_, e)| e.clone());
+        let kept: Vec<Size> = kept.collect();
+        let mut own = all_places(&kept).into_iter();
+        let at = (0..x[0].len()).map(|k| if axes.contains(&k) { Some(Index::ZERO) } else { own.next() });
+        let at = at.collect::<Option<_>>()?;
+        Structure::moved(kept, at)
+    }),
     transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     simplify: Some(|body, op| same_axes_back(body, op, &UNSQUEEZE).or_else(|| reshaped_back(body, op))),
@@ -256,6 +303,17 @@ Reference: ONNX Unsqueeze, NumPy `expand_dims`.",
         one(s, (0..rank).map(place).collect(), elem)
     },
     semantics: Semantics::Primitive(eval_reshape),
+    structure: Some(|s, x| {
+        let list = s.ints("axes")?;
+        let rank = x[0].len() + list.len();
+        let axes = distinct_axes(&list, rank).ok()?;
+        let kept: Vec<usize> = (0..rank).filter(|n| !axes.contains(n)).collect();
+        let mut extents = vec![Size::ONE; rank];
+        for (&n, extent) in kept.iter().zip(&x[0]) {
+            extents[n] = extent.clone();
+        }
+        Structure::moved(extents, kept.iter().zip(&x[0]).map(|(&n, e)| along(n, e)).collect())
+    }),
     transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     simplify: Some(|body, op| same_axes_back(body, op, &SQUEEZE).or_else(|| reshaped_back(body, op))),
@@ -286,6 +344,11 @@ Reference: ONNX Flatten.",
         one(s, vec![joined(&from[..cut])?, joined(&from[cut..])?], elem)
     },
     semantics: Semantics::Primitive(eval_reshape),
+    structure: Some(|s, x| {
+        let (axis, rank) = (s.int("axis")?, x[0].len());
+        let cut = if axis == rank as i64 { rank } else { normalize_axis(axis, rank).ok()? };
+        reshaped(&x[0], vec![product(&x[0][..cut])?, product(&x[0][cut..])?])
+    }),
     transfer: bounds::SELECTION,
     fold: Some(fold_same_type),
     simplify: Some(reshaped_back),
@@ -305,6 +368,15 @@ Reference: ONNX Shape without `start` and `end`, NumPy `shape`.",
     results: &[result("shape", ValueKind::Int)],
     infer: |s| Ok(vec![Type::tensor([Dim::Static(parts(s, 0)?.0.len())], DType::Int(64))]),
     semantics: Semantics::Primitive(|_, _, args| Ok(vec![extents(&args[0].shape)?])),
+    structure: Some(|_, x| {
+        let last = Element::Number(f64::NAN);
+        let one_of = |(k, extent): (usize, &Size), others| {
+            let here = place(0).plus(&Index::number(-(k as i64)))?;
+            Some(either(vec![Test::Zero(here)], Element::Place(Index::size(extent)), others))
+        };
+        let element = x[0].iter().enumerate().rev().try_fold(last, |others, own| one_of(own, others))?;
+        Some(vec![Structure::new(vec![Size::from(x[0].len())], element)])
+    }),
     transfer: Some(|_, x, _| {
         let mut figures = Figures::constant(Enclosure::new(0.0, (1u64 << 53) as f64));
         figures.sensitivity = x.iter().map(|_| Sensitivity::NONE).collect();

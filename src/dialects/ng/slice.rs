@@ -1,6 +1,7 @@
 //! Parts of tensors and tensors made of parts: concat, split, slice, pad, reverse, tile, triangles.
 
 use ngc_ir::op_def::{AttrKind, Default, Fold, ValueKind, attribute, operand, required, result, variadic};
+use ngc_ir::structure::{Element, Index, Size, Structure, Test, place, read};
 use ngc_ir::{Body, Dim, Op, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::strides;
 use ngc_numerics::{DType, Data, Evaluator, Tensor};
@@ -12,6 +13,7 @@ use super::shape::{
 use crate::bounds;
 use crate::fold::constants;
 use crate::simplify::producer;
+use crate::structure::{all_places, along, either, inside};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&CONCAT, &SPLIT, &SLICE, &PAD, &REVERSE, &TILE, &TRIL, &TRIU];
@@ -30,6 +32,7 @@ Reference: ONNX Concat, NumPy and StableHLO `concatenate`.",
     results: Y,
     infer: infer_concat,
     semantics: Semantics::Primitive(eval_concat),
+    structure: Some(concat_structure),
     transfer: bounds::JOINING,
     fold: Some(|s, c| fold_if(s.operands.len() == 1, s, c)),
     ..OpDef::BASE
@@ -63,6 +66,31 @@ fn infer_concat(s: &Signature<'_>) -> Result<Vec<Type>, String> {
         }
     }
     one(s, shape, elem)
+}
+
+/// The first part whose end lies behind the place, from its own beginning on.
+fn concat_structure(s: &Signature<'_>, x: &[Vec<Size>]) -> Option<Vec<Structure>> {
+    let axis = axis(s, x[0].len()).ok()?;
+    let mut parts = Vec::with_capacity(x.len());
+    let mut start = Index::ZERO;
+    for (n, extents) in x.iter().enumerate() {
+        let mut at = all_places(extents);
+        at[axis] = if extents[axis].is_one() { Index::ZERO } else { place(axis).plus(&start.scaled(-1)?)? };
+        start = start.plus(&Index::size(&extents[axis]))?;
+        parts.push((start.clone(), read(n, at)));
+    }
+    let (_, last) = parts.pop()?;
+    let before = |(end, part): (Index, Element), rest: Element| {
+        let within = end.plus(&Index::number(-1))?.plus(&place(axis).scaled(-1)?)?;
+        Some(either(vec![Test::AtLeastZero(within)], part, rest))
+    };
+    let element = parts.into_iter().rev().try_fold(last, |rest, part| before(part, rest))?;
+    let mut extents: Vec<Option<Size>> = x[0].iter().cloned().map(Some).collect();
+    if x.len() > 1 {
+        let sum = x.iter().try_fold(0u64, |sum, extents| sum.checked_add(extents[axis].number()?));
+        extents[axis] = sum.map(Size::known);
+    }
+    Some(vec![Structure { extents, element }])
 }
 
 fn eval_concat(_: &Evaluator, s: &Signature<'_>, args: &[&Tensor]) -> Result<Vec<Tensor>, String> {
@@ -148,6 +176,19 @@ Reference: ONNX Split, NumPy `split` (which takes positions instead).",
         };
         Ok(shapes.iter().map(cut).collect())
     }),
+    structure: Some(|s, x| {
+        let axis = axis(s, x[0].len()).ok()?;
+        let mut start = 0;
+        let part = |size: i64| {
+            let mut extents = x[0].clone();
+            extents[axis] = Size::known(u64::try_from(size).ok()?);
+            let mut at = all_places(&extents);
+            at[axis] = at[axis].plus(&Index::number(start))?;
+            start += size;
+            Some(Structure::new(extents, read(0, at)))
+        };
+        s.ints("sizes")?.into_iter().map(part).collect()
+    }),
     fold: Some(|s, _| match (s.infer().ok()?.as_slice(), s.operands) {
         ([part], [whole]) if part == whole => Some(Fold::Operand(0)),
         _ => None,
@@ -194,6 +235,14 @@ Reference: ONNX Slice, NumPy indexing `x[start:stop:step]`, StableHLO `slice`.",
         }
         Ok(vec![args[0].select(shape, &along_axes(&args[0].shape, &maps))])
     }),
+    structure: Some(|s, x| {
+        let mut extents: Vec<Option<Size>> = x[0].iter().cloned().map(Some).collect();
+        let mut at = all_places(&x[0]);
+        for cut in cuts(s, x[0].len()).ok()? {
+            (extents[cut.axis], at[cut.axis]) = cut.of(&x[0][cut.axis])?;
+        }
+        Some(vec![Structure { extents, element: read(0, at) }])
+    }),
     fold: Some(|s, c| {
         let (from, _) = parts(s, 0).ok()?;
         let whole = |cut: &Cut| match from[cut.axis] {
@@ -223,6 +272,24 @@ impl Cut {
         let distance = if step > 0 { stop - start } else { start - stop };
         let count = (distance.max(0) + step.abs() - 1) / step.abs();
         (0..count as usize).map(move |i| (start + i as i128 * step) as usize)
+    }
+
+    /// The number of places taken of a dimension, if it is known, and the place that each is of.
+    fn of(&self, extent: &Size) -> Option<(Option<Size>, Index)> {
+        let axis = place(self.axis);
+        let Some(n) = extent.number() else {
+            return match (self.start, self.stop, self.step) {
+                (0, i64::MAX, 1) => Some((Some(extent.clone()), axis)),
+                (-1, i64::MIN, -1) => Some((Some(extent.clone()), turned(self.axis, extent)?)),
+                (start @ 0.., _, step @ 1..) => Some((None, axis.scaled(step)?.plus(&Index::number(start))?)),
+                _ => None,
+            };
+        };
+        let mut positions = self.positions(n as usize);
+        let count = Size::from(positions.len());
+        let start = positions.next().map_or(0, |p| p as i64);
+        let along = if count.is_one() { Index::ZERO } else { axis.scaled(self.step)? };
+        Some((Some(count), along.plus(&Index::number(start))?))
     }
 }
 
@@ -274,6 +341,7 @@ Reference: ONNX Pad, NumPy `pad`, StableHLO `pad` (without interior padding).",
     results: Y,
     infer: infer_pad,
     semantics: Semantics::Primitive(eval_pad),
+    structure: Some(pad_structure),
     transfer: Some(|s, x, results| {
         if s.string("mode") != Some("constant") {
             return bounds::SELECTION?(s, x, results);
@@ -339,6 +407,29 @@ pub(super) fn number(value: f64, elem: DType) -> Result<Tensor, String> {
     Ok(Tensor::int_scalar(elem, value as i64))
 }
 
+/// The operand inside, the constant outside.
+fn pad_structure(s: &Signature<'_>, x: &[Vec<Size>]) -> Option<Vec<Structure>> {
+    if s.string("mode") != Some("constant") {
+        return None;
+    }
+    let (low, high) = (s.ints("low")?, s.ints("high")?);
+    let extent = |(k, extent): (usize, &Size)| match (extent.number(), low[k], high[k]) {
+        (_, 0, 0) => Some(extent.clone()),
+        (Some(n), low, high) => u64::try_from(n as i64 + low + high).ok().map(Size::known),
+        (None, ..) => None,
+    };
+    let extents: Vec<Size> = x[0].iter().enumerate().map(extent).collect::<Option<_>>()?;
+    let (mut at, mut tests) = (all_places(&extents), Vec::new());
+    for (k, at) in at.iter_mut().enumerate() {
+        *at = at.plus(&Index::number(-low[k]))?;
+        if (low[k], high[k]) != (0, 0) {
+            tests.extend(inside(at, &x[0][k], &extents)?);
+        }
+    }
+    let outside = if tests.is_empty() { 0.0 } else { fill(s, s.operand(0).ok()?.elem()?).ok()?.to_f64s()[0] };
+    Some(vec![Structure::new(extents, either(tests, read(0, at), Element::Number(outside)))])
+}
+
 fn eval_pad(e: &Evaluator, s: &Signature<'_>, args: &[&Tensor]) -> Result<Vec<Tensor>, String> {
     let shape = result_shape(s)?;
     let (x, low, mode) = (args[0], ints(s, "low")?, s.string("mode"));
@@ -390,6 +481,13 @@ Reference: StableHLO `reverse`, NumPy `flip`.",
         let index = along_axes(&shape, &maps);
         Ok(vec![args[0].select(shape, &index)])
     }),
+    structure: Some(|s, x| {
+        let mut at = all_places(&x[0]);
+        for axis in distinct_axes(&s.ints("axes")?, at.len()).ok()? {
+            at[axis] = turned(axis, &x[0][axis])?;
+        }
+        Structure::moved(x[0].clone(), at)
+    }),
     fold: Some(|s, c| {
         let (from, _) = parts(s, 0).ok()?;
         let axes = distinct_axes(&ints(s, "axes").ok()?, from.len()).ok()?;
@@ -398,6 +496,11 @@ Reference: StableHLO `reverse`, NumPy `flip`.",
     simplify: Some(reversed_back),
     ..OpDef::BASE
 };
+
+/// The place along a dimension, counted from its end.
+fn turned(axis: usize, extent: &Size) -> Option<Index> {
+    Index::size(extent).plus(&Index::number(-1))?.plus(&along(axis, extent).scaled(-1)?)
+}
 
 /// What the first of two reversals along the same dimensions was given.
 fn reversed_back(body: &Body, op: Op) -> Option<Value> {
@@ -448,6 +551,16 @@ Reference: ONNX Tile, NumPy `tile` with as many repetitions as dimensions.",
             shape.iter().zip(from).map(|(&to, &n)| (0..to).map(|i| i % n).collect()).collect();
         Ok(vec![args[0].select(shape, &along_axes(from, &maps))])
     }),
+    structure: Some(|s, x| {
+        let times = |(extent, &n): (&Size, &i64)| extent.times(&Size::known(u64::try_from(n).ok()?));
+        let extents: Vec<Size> = x[0].iter().zip(&s.ints("repeats")?).map(times).collect::<Option<_>>()?;
+        let at = |(n, own): (usize, &Size)| match own.is_one() {
+            true => Some(Index::ZERO),
+            false => place(n).digit(&Size::ONE, Some(own), &extents),
+        };
+        let at = x[0].iter().enumerate().map(at).collect::<Option<_>>()?;
+        Structure::moved(extents, at)
+    }),
     fold: Some(|s, c| fold_if(s.ints("repeats")?.iter().all(|&n| n == 1), s, c)),
     ..OpDef::BASE
 };
@@ -469,6 +582,7 @@ Reference: ONNX Trilu, NumPy `tril` and `triu`."),
             results: Y,
             infer: infer_triangle,
             semantics: Semantics::Primitive(|_, s, args| eval_triangle(s, args[0], $keep)),
+            structure: Some(|s, x| triangle_structure(s, &x[0], if ($keep)(0, 1) { -1 } else { 1 })),
     transfer: bounds::MASKING,
             fold: Some(constants),
             ..OpDef::BASE
@@ -501,6 +615,16 @@ fn eval_triangle(s: &Signature<'_>, x: &Tensor, keep: fn(i64, i64) -> bool) -> R
         .map(|i| Some(i).filter(|i| keep((i % columns) as i64 - (i / columns % rows) as i64, k)))
         .collect();
     Ok(vec![x.select_or(shape, &index, &number(0.0, x.dtype)?)?])
+}
+
+/// The elements whose diagonal `d`, column less row, satisfies `sign (d - k) >= 0`.
+fn triangle_structure(s: &Signature<'_>, x: &[Size], sign: i64) -> Option<Vec<Structure>> {
+    let at = all_places(x);
+    let [.., row, column] = &at[..] else { return None };
+    let diagonal = column.plus(&row.scaled(-1)?)?;
+    let test = diagonal.plus(&Index::number(-s.int("k")?))?.scaled(sign)?;
+    let element = either(vec![Test::AtLeastZero(test)], read(0, at), Element::Number(0.0));
+    Some(vec![Structure::new(x.to_vec(), element)])
 }
 
 // Index maps that treat every axis by itself.

@@ -2,7 +2,10 @@
 
 use ngc_ir::Signature;
 use ngc_ir::op_def::{AttrDef, AttrKind, Default, attribute};
+use ngc_ir::structure::{Index, Size, Test};
 use ngc_numerics::tensor::element_count;
+
+use crate::structure::inside;
 
 /// Steps between windows.
 pub const STRIDES: AttrDef = attribute(
@@ -93,6 +96,24 @@ impl Window {
             (i * self.stride + k * self.dilation).checked_sub(self.before).filter(|&p| p < n)
         };
         (0..count).map(|i| (0..self.kernel).map(|k| position(i, k)).collect()).collect()
+    }
+
+    /// The position that the element at `k` of the window at `i` has, which may lie in the padding.
+    pub fn position(&self, i: &Index, k: &Index) -> Option<Index> {
+        let (i, k) = (i.scaled(self.stride as i64)?, k.scaled(self.dilation as i64)?);
+        i.plus(&k)?.plus(&Index::number(-(self.before as i64)))
+    }
+
+    /// The tests that a position passes which lies in the `n` elements, and those of one in the padding too.
+    pub fn inside(&self, at: &Index, n: &Size, space: &[Size]) -> Option<[Vec<Test>; 2]> {
+        let padded = n.number()? + self.before as u64 + self.after as u64;
+        let shifted = at.plus(&Index::number(self.before as i64))?;
+        Some([inside(at, n, space)?, inside(&shifted, &Size::known(padded), space)?])
+    }
+
+    /// The number of elements of a window.
+    pub fn size(&self) -> Size {
+        Size::from(self.kernel)
     }
 
     /// For each window, how many of its elements lie in the `n` elements or their padding.
