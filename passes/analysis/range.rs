@@ -32,7 +32,7 @@ impl Ranges {
         let (body, arg_attrs) = (&function.body, function.attrs.get("arg_attrs"));
         let before = std::mem::take(&mut self.flow);
         let flow = Flow::of_function(body, arg_attrs, &function.resources).remembering(before);
-        *self = Ranges { flow, ..Ranges::default() }.flowing(body, &stated(body, arg_attrs));
+        *self = Ranges { flow }.flowing(body, &stated(body, arg_attrs));
     }
 
     /// As [`of_function`](Self::of_function), where arguments whose range is not stated lie in that of their samples: an

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use ngc_dialects::facts::Signs;
+use ngc_dialects::facts::{Signs, moved};
 use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::ng::infer;
 use ngc_ir::op_def::Default as AttrDefault;
@@ -230,8 +230,13 @@ impl Terms for Graph<'_> {
                 }
                 _ => None,
             },
-            op if passes_number(op, self.ty(term)) => self.uniform(*node.operands.first()?),
-            _ => None,
+            _ => {
+                let [operand] = node.operands[..] else { return None };
+                let number = self.uniform(operand)?;
+                let types = [self.ty(operand)];
+                let s = Signature { def: node.def, operands: &types, attrs: node.attrs };
+                passes_number(&s, self.ty(term)).then_some(number)
+            }
         }
     }
 
@@ -283,13 +288,12 @@ impl Terms for Graph<'_> {
     }
 }
 
-/// Whether an op with a result of this type gives the number that all elements of its operand are. A rule speaks of real
-/// numbers, which a conversion to another format does not change; one to integers does.
-pub(super) fn passes_number(op: &str, ty: Type) -> bool {
-    match op {
-        "convert" => ty.format().is_some(),
-        _ => matches!(op, "broadcast_to" | "reshape" | "unsqueeze"),
-    }
+/// Whether an op of one operand, with a result of this type, gives the number that all elements of the operand are. A rule
+/// speaks of real numbers, which a conversion to another format does not change; one to integers does.
+pub(super) fn passes_number(s: &Signature<'_>, ty: Type) -> bool {
+    let [from] = s.operands else { return false };
+    let as_it_is = from.elem() == ty.elem() || ty.format().is_some();
+    as_it_is && moved(s, 0, *from).is_some()
 }
 
 /// The elements of a value that is a constant of the body.

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
-use ngc_dialects::facts::Signs;
+use ngc_dialects::facts::{Pointwise, Signs};
 use ngc_ir::pass::Function;
+use ngc_ir::structure;
 use ngc_ir::{Attr, AttrDict, Body, Ident, Op, Type, Value};
 use ngc_numerics::Interval;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet, FxHasher};
@@ -87,9 +88,9 @@ pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
     let may_be_nan = |v: &Value| ranges.of(*v).exact.may_be_nan;
     let asks = |op: &Op| {
         let operands = body.operands(*op);
-        match body.name(*op) {
-            "ng.is_nan" | "ng.is_finite" | "ng.is_inf" => true,
-            "ng.compare" => operands.first() == operands.get(1),
+        match body.with_signature(*op, Pointwise::of).flatten() {
+            Some(Pointwise::Function(structure::Function::Classify(_))) => true,
+            Some(Pointwise::Function(structure::Function::Compare(_))) => operands.first() == operands.get(1),
             _ => false,
         }
     };

@@ -11,7 +11,7 @@ pub mod facts;
 mod flow;
 pub mod fold;
 pub mod func;
-mod known;
+mod kept;
 mod lemmas;
 mod memo;
 pub mod ng;

@@ -303,11 +303,11 @@ fn common_signs(a: &Facts, b: &Facts) -> Signs {
     }
 }
 
-/// Whether an op has no value, whatever its operands are: it divides by zero. Rules that meet in such a term would make
+/// Whether an op has no value whatever its operands are, such as a quotient by 0. Rules that meet in such a term would make
 /// everything equal.
-pub fn divides_by_zero<'f>(op: &str, mut exact: impl DoubleEndedIterator<Item = &'f Interval>) -> bool {
-    let is_zero = |x: &Interval| x.lo == 0.0 && x.hi == 0.0;
-    matches!(op, "ng.div" | "ng.reciprocal") && exact.next_back().is_some_and(is_zero)
+pub fn has_no_value(s: &Signature<'_>, operands: &[&Facts], ty: Type) -> bool {
+    let of_operands = operands.iter().map(|f| (f.exact, f.signs));
+    signs(s, of_operands, ty, &Range::WHOLE.exact) == Signs::UNDEFINED
 }
 
 /// What an op says of its result.
@@ -325,7 +325,10 @@ fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
     let exact = range(|f| f.exact);
     let proven = if egraph.analysis.assumes { range(|f| f.proven) } else { exact };
     let signs = signs(&s, operands.iter().map(|f| (f.proven, f.signs)), ty, &proven);
-    let uniform = if passes_number(def.short_name(), ty) { operands.first()?.uniform } else { None };
+    let uniform = match operands[..] {
+        [operand] => operand.uniform.filter(|_| passes_number(&s, ty)),
+        _ => None,
+    };
     let fixed = operands.iter().all(|f| f.fixed);
     Some(Facts { ty, exact, proven, signs, uniform, fixed, values: SmallVec::new(), revisions: 0 })
 }

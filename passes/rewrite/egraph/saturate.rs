@@ -14,7 +14,7 @@ use ngc_numerics::{Format, Range, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::language::{Data, Egraph, Facts, Kind, Node, accumulates, attribute, divides_by_zero, facts};
+use super::language::{Data, Egraph, Facts, Kind, Node, accumulates, attribute, facts, has_no_value};
 use super::partial::keeps_domain;
 use super::proof::spelled;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
@@ -487,8 +487,9 @@ pub fn add(
     if results.len() != 1 || def.operands.iter().any(|o| o.arity == Arity::One) && operands.is_empty() {
         return Err(format!("'{}' has {} results", def.name, results.len()));
     }
-    if divides_by_zero(def.name, operands.iter().filter_map(|&id| Some(&facts(egraph, id)?.exact))) {
-        return Err(format!("'{}' divides by zero", def.name));
+    let known: Option<SmallVec<[&Facts; 4]>> = operands.iter().map(|&id| facts(egraph, id)).collect();
+    if known.is_some_and(|known| has_no_value(&signature, &known, results[0])) {
+        return Err(format!("'{}' has no value", def.name));
     }
     let mut children: SmallVec<[Id; 6]> = operands.into();
     for declared in def.attributes {

@@ -2,17 +2,21 @@
 //!
 //! A [`Fact`] says of a value over the reals what encloses it, at which places of the extended line it may lie and whether it
 //! may be undefined ([`Signs`]), and whether it is an integer. [`of_results`] says it of the results of an op by what is known
-//! of the operands, and asks nothing but the op's declaration: the formula of an elementwise op ([`formula`]), the steps of a
-//! decomposition ([`steps`]). What the declaration does not say is not known: [`Fact::UNKNOWN`] is the top of the product.
+//! of the operands, and asks nothing but the op's declaration: the formula of an elementwise op ([`formula`]), the structure of
+//! an op that moves or reduces elements ([`element`]), the steps of a decomposition ([`steps`]). What the declaration does not
+//! say is not known: [`Fact::UNKNOWN`] is the top of the product.
 //!
 //! These are facts of exact values. Whether a computed value overflows or becomes 0 is another question, which the transfer
 //! functions answer for chosen terms.
 
+mod element;
+mod extents;
 pub mod formula;
-mod listed;
+pub(crate) mod lengths;
 mod primitives;
 mod signs;
 mod steps;
+mod store;
 mod strict;
 
 use ngc_ir::op_def::Semantics;
@@ -21,9 +25,11 @@ use ngc_numerics::figures::{WHOLE, intersect};
 use ngc_numerics::{DType, Enclosure, Facts as ConstantFacts, Flags, Format, Interval, Operands};
 use smallvec::SmallVec;
 
+pub use element::{Pointwise, is_pointwise, moved, reduction};
 pub use formula::Traced;
 pub use primitives::{apply, repeated};
 pub use signs::Signs;
+pub(crate) use store::Store;
 pub use strict::Strict;
 
 /// What is known of a value over the reals.
@@ -140,9 +146,8 @@ fn traced(s: &Signature<'_>, operands: &[Traced], results: &[Type]) -> SmallVec<
             .ok()
             .filter(|e| e.function.arity == operands.len())
             .map(|e| SmallVec::from_iter([formula::elementwise(&e, operands)])),
-        Semantics::Decomposition(_) => steps::follow(s, operands),
-        Semantics::Primitive(_) => listed::listed(s, operands),
-        Semantics::None => None,
+        Semantics::Decomposition(_) if s.def.structure.is_none() => steps::follow(s, operands),
+        _ => element::follow(s, operands),
     };
     let mut found = found.unwrap_or_default();
     found.resize(results.len(), Traced::of(Fact::UNKNOWN));

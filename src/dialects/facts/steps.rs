@@ -5,19 +5,20 @@ use ngc_numerics::Range;
 use smallvec::SmallVec;
 
 use super::{Fact, Traced, traced};
-use crate::known::Known;
+use crate::facts::Store;
 use crate::transfer;
 
 /// What is known of the results of an op by its decomposition.
 pub(super) fn follow(s: &Signature<'_>, operands: &[Traced]) -> Option<SmallVec<[Traced; 1]>> {
-    let (body, block, ends) = transfer::steps(s)?;
+    let steps = transfer::steps(s)?;
+    let (body, block, ends) = &*steps;
     let mut values = vec![Traced::of(Fact::UNKNOWN); body.num_values()];
-    for (argument, operand) in body.arguments(block).iter().zip(operands) {
+    for (argument, operand) in body.arguments(*block).iter().zip(operands) {
         values[argument.index()] = *operand;
     }
-    let constants = Known::new(Resources::default());
-    for op in body.ops(block) {
-        if let Some((_, facts)) = constants.read(&body, op) {
+    let constants = Store::new(Resources::default());
+    for op in body.ops(*block) {
+        if let Some((_, facts)) = constants.read(body, op) {
             values[body.result(op, 0).index()] = Traced::of(Fact::of_constant(&facts));
             continue;
         }

@@ -1,24 +1,19 @@
-//! What is known of values beside ranges and errors: the tensors of constants, flags, and the extents that their types
-//! leave open.
+//! The facts of the values of a body: signs and flags, the tensors of constants, extents that types leave open, lengths of
+//! rows.
 
 use std::sync::Arc;
 
 use ngc_ir::{Attr, Body, Dim, Op, Resources, Semantics, Signature, Type, Value};
-use ngc_numerics::figures::{add, magnitude, mul};
-use ngc_numerics::{
-    DType, Data, Evaluator, Extent, Facts, Figures, Flags, Interval, Lengths, Mode, Operands, Range, Tensor,
-};
+use ngc_numerics::{Evaluator, Extent, Facts, Figures, Flags, Lengths, Mode, Operands, Range, Tensor};
 use smallvec::SmallVec;
 
-use crate::bounds::sqrt_up;
-use crate::facts::{self, Fact, Signs};
+use super::extents::{self, Extents, with_extents};
+use super::{Fact, Signs, moved, of_results};
 use crate::ng::constant::constant_tensor;
-use crate::ng::infer;
-use crate::transfer::extent;
 
 /// Facts about the values of one body. Copies share the tensors of constants.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct Store {
     resources: Resources,
     values: Vec<Entry>,
 }
@@ -30,36 +25,6 @@ struct Entry {
     signs: Option<Signs>,
     extents: Option<Extents>,
     lengths: Option<Lengths>,
-}
-
-/// The type of a value with the least and with the greatest extents that its `?` may have, where they are known.
-#[derive(Clone, Debug)]
-struct Extents {
-    least: Type,
-    most: Type,
-    by_dimension: Arc<[Extent]>,
-}
-
-impl Extents {
-    fn new(ty: Type, least: Type, most: Type) -> Option<Extents> {
-        let (shape, lows, highs) = (ty.shape()?, least.shape()?, most.shape()?);
-        if lows.len() != shape.len() || highs.len() != shape.len() {
-            return None;
-        }
-        let mut news = false;
-        let mut by_dimension = Vec::with_capacity(shape.len());
-        for ((dim, low), high) in shape.iter().zip(lows).zip(highs) {
-            by_dimension.push(match (dim.known(), low.known(), high.known()) {
-                (Some(n), ..) => Extent::exactly(n as f64),
-                (None, Some(low), Some(high)) if low <= high => {
-                    news = true;
-                    Extent { least: low as f64, most: high as f64 }
-                }
-                _ => Extent::UNKNOWN,
-            });
-        }
-        news.then(|| Extents { least, most, by_dimension: by_dimension.into() })
-    }
 }
 
 /// What [`Operands`] borrows.
@@ -81,10 +46,10 @@ impl<'a> Lent<'a> {
     }
 }
 
-impl Known {
+impl Store {
     /// Nothing but the blobs of a module.
-    pub fn new(resources: Resources) -> Known {
-        Known { resources, values: Vec::new() }
+    pub fn new(resources: Resources) -> Store {
+        Store { resources, values: Vec::new() }
     }
 
     fn entry(&self, value: Value) -> Option<&Entry> {
@@ -196,11 +161,11 @@ impl Known {
         let lent = self.lend(operands, ranges);
         let x = lent.operands(ranges);
         let facts: SmallVec<[Fact; 4]> = operands.iter().zip(ranges).map(|(&v, r)| self.fact(v, r)).collect();
-        let facts = facts::of_results(&s, &facts, &body.result_types(op));
-        let flag = |n: usize| flags(&s, &x, body.ty(body.result(op, n)), &found[n].range, &facts[n].fact);
+        let facts = of_results(&s, &facts, &body.result_types(op));
+        let flag = |n: usize| flags(&s, &x, n, body.ty(body.result(op, n)), &found[n].range, &facts[n].fact);
         let flags: SmallVec<[Flags; 2]> = (0..found.len()).map(flag).collect();
         let constant = rearranged(&s, &x, &body.result_types(op));
-        let lengths = found.first().and_then(|figures| lengths(&s, &x, figures));
+        let lengths = found.first().and_then(|figures| s.def.lengths?(&s, &x, figures));
         drop(lent);
         let extents = self.inferred(&s, operands, &body.result_types(op));
         for (n, value) in body.results(op).enumerate().take(found.len()) {
@@ -222,7 +187,7 @@ impl Known {
     ) -> SmallVec<[Option<Extents>; 1]> {
         let known = |v: &Value| self.entry(*v).and_then(|e| e.extents.as_ref());
         let none = || results.iter().map(|_| None).collect();
-        if !operands.iter().any(|v| known(v).is_some()) || !grows_with_extents(s) {
+        if !operands.iter().any(|v| known(v).is_some()) || !extents::grow(s) {
             return none();
         }
         let end = |of: fn(&Extents) -> Type| -> Option<Vec<Type>> {
@@ -235,110 +200,38 @@ impl Known {
     }
 }
 
-fn with_extents(ty: Type, extents: &[Extent], end: impl Fn(&Extent) -> f64) -> Option<Type> {
-    let dims = ty.shape()?.iter().zip(extents).map(|(&dim, extent)| match end(extent) {
-        n if extent.most.is_finite() && dim == Dim::Dynamic => Dim::Static(n as usize),
-        _ => dim,
-    });
-    Some(Type::tensor(dims, ty.elem()?))
-}
-
-/// Whether no extent of a result shrinks where one of an operand grows. Slices from the end, splits and windows do not
-/// promise it.
-fn grows_with_extents(s: &Signature<'_>) -> bool {
-    matches!(s.def.semantics, Semantics::Elementwise(_))
-        || s.def.short_name().starts_with("reduce_")
-        || matches!(
-            s.def.short_name(),
-            "matmul"
-                | "affine"
-                | "transpose"
-                | "reshape"
-                | "flatten"
-                | "squeeze"
-                | "unsqueeze"
-                | "concat"
-                | "reverse"
-                | "tile"
-                | "convert"
-                | "select"
-                | "where"
-                | "compare"
-                | "softmax"
-                | "log_softmax"
-                | "logsumexp"
-                | "variance"
-                | "norm"
-                | "layer_norm"
-                | "rms_norm"
-                | "group_norm"
-                | "batch_norm"
-                | "normalize"
-                | "attention"
-        )
-}
-
-/// The rows of normalised values: of a softmax along the last axis no longer than 1, of n numbers over their root mean
-/// square no longer than `√n`, scaled and shifted. These hold for every operand, so computed rows differ by the rounding of
-/// the op alone.
-fn lengths(s: &Signature<'_>, x: &Operands<'_>, found: &Figures) -> Option<Lengths> {
-    let rank = s.operands.first()?.shape()?.len();
-    let last = rank.checked_sub(1)?;
-    let unit = match s.def.short_name() {
-        "softmax" => true,
-        "layer_norm" | "rms_norm" if s.float("epsilon")? >= 0.0 => false,
-        _ => return None,
-    };
-    let axis = infer::axis(s, rank).ok()?;
-    if axis != last || !found.delta.is_finite() || found.range.exact.may_be_nan {
-        return None;
-    }
-    let root = sqrt_up(extent(s, x, 0, last).most);
-    let end = |of: fn(&Range) -> Interval| {
-        let size = |i: usize| x.get(i).map(|r| magnitude(&of(r)));
-        match unit {
-            true => 1.0,
-            false => add(mul(root, size(1).unwrap_or(1.0)), mul(root, size(2).unwrap_or(0.0))),
-        }
-    };
-    let computed = add(end(|r| r.computed), mul(root, found.delta));
-    Some(Lengths { exact: end(|r| r.exact), computed })
-}
-
 /// The flags of a result, from what is known of the operands and from its range.
-fn flags(s: &Signature<'_>, x: &Operands<'_>, ty: Type, range: &Range, fact: &Fact) -> Flags {
+fn flags(s: &Signature<'_>, x: &Operands<'_>, n: usize, ty: Type, range: &Range, fact: &Fact) -> Flags {
     let by_range = Flags::of(&range.hull());
     if ty.format().is_none() {
         return Flags { integer: true, negative_zero: false, ..by_range };
     }
-    match s.def.short_name() {
-        // Elements of operands as they are.
-        "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "broadcast_to" | "slice"
-        | "reverse" | "tile" | "gather" | "gather_elements" | "split" => x.flags(0).and(by_range),
-        "concat" => (0..x.ranges.len()).map(|i| x.flags(i)).fold(Flags::NONE, Flags::or).and(by_range),
-        "select" | "where" if x.ranges.len() == 3 => x.flags(1).or(x.flags(2)).and(by_range),
-        _ => Flags { integer: fact.integer || by_range.integer, ..by_range },
+    match moved(s, n, ty) {
+        Some(from) => from.iter().map(|&i| x.flags(i)).fold(Flags::NONE, Flags::or).and(by_range),
+        None => Flags { integer: fact.integer || by_range.integer, ..by_range },
     }
 }
 
-/// The constant that an op makes of one constant by changing its shape, or its type without loss.
+/// The constant that an op makes of one constant by moving its elements, or changing their type without loss.
 fn rearranged(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Arc<Tensor>> {
-    let (tensor, [ty]) = (x.constant(0)?, results) else { return None };
-    let name = s.def.short_name();
-    let moves = matches!(name, "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten");
-    if x.ranges.len() != 1 || !(moves || name == "convert") {
-        return None;
-    }
-    let (rank, dtype) = (ty.static_shape()?.len(), ty.elem()?);
-    let alike = tensor.len() == 1;
-    if alike || name != "transpose" {
-        let shape = if alike { vec![1; rank] } else { ty.static_shape()? };
-        let same = match (&tensor.data, tensor.dtype, dtype) {
-            (_, from, to) if from == to => true,
-            (Data::Float(values), _, DType::Float(to)) => values.iter().all(|&v| to.contains(v)),
-            _ => false,
+    let (tensor, [ty], [from]) = (x.constant(0)?, results, s.operands) else { return None };
+    let (shape, dtype) = (ty.static_shape()?, ty.elem()?);
+    if tensor.dtype != dtype {
+        let same = || {
+            tensor.as_floats()?.iter().all(|&v| dtype.format().is_some_and(|to| to.contains(v))).then_some(())
         };
-        return same.then(|| Arc::new(Tensor { dtype, shape, data: tensor.data.clone() }));
+        moved(s, 0, *from)?;
+        same()?;
+        let shape = tensor.shape.clone();
+        return Some(Arc::new(Tensor { dtype, shape, data: tensor.data.clone() }));
+    }
+    moved(s, 0, *ty)?;
+    if tensor.len() == 1 && !shape.contains(&0) {
+        return Some(Arc::new(Tensor { dtype, shape: vec![1; shape.len()], data: tensor.data.clone() }));
+    }
+    // A copy for each of many is not worth its place.
+    if shape.iter().product::<usize>() > tensor.len() {
+        return None;
     }
     let Semantics::Primitive(evaluate) = s.def.semantics else { return None };
     let [moved] = &mut evaluate(&Evaluator { mode: Mode::Rounded }, s, &[tensor]).ok()?[..] else {
