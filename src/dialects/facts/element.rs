@@ -123,23 +123,24 @@ fn reduce(kind: Reduce, over: &[Size], term: Traced) -> Traced {
     let count = over.iter().fold(Extent::exactly(1.0), |count, size| {
         count.times(size.number().map_or(Extent::UNKNOWN, |n| Extent::exactly(n as f64)))
     });
-    if count == Extent::exactly(1.0) {
-        return term;
+    let of_none = Fact::of_number(match kind {
+        Reduce::Sum => 0.0,
+        Reduce::Prod => 1.0,
+        Reduce::Max => f64::NEG_INFINITY,
+        Reduce::Min => f64::INFINITY,
+    });
+    if count.most == 0.0 {
+        return Traced::of(of_none);
     }
-    let (signs, range, of_none) = match kind {
-        Reduce::Sum => {
-            (primitives::repeated(Prim::Add, term.fact.signs), bounds::repeated(term.fact.range, count), 0.0)
-        }
-        Reduce::Prod => (primitives::repeated(Prim::Mul, term.fact.signs), WHOLE, 1.0),
-        Reduce::Max => (term.fact.signs, term.fact.range, f64::NEG_INFINITY),
-        Reduce::Min => (term.fact.signs, term.fact.range, f64::INFINITY),
+    let Fact { signs, range, integer } = term.fact;
+    let (signs, range) = match kind {
+        _ if count.most == 1.0 => (signs, range),
+        Reduce::Sum => (primitives::repeated(Prim::Add, signs), bounds::repeated(range, count.of_some())),
+        Reduce::Prod => (primitives::repeated(Prim::Mul, signs), WHOLE),
+        Reduce::Max | Reduce::Min => (signs, range),
     };
-    let some = Fact { signs, range, ..term.fact }.reduced();
-    let of_none = Some(Fact::of_number(of_none)).filter(|_| count.least < 1.0);
-    match of_none {
-        None => Traced { fact: some, ..term },
-        Some(none) => Traced::of(some.or(none)),
-    }
+    let of_some = Fact { signs, range, integer }.reduced();
+    if count.least >= 1.0 { Traced { fact: of_some, ..term } } else { Traced::of(of_some.or(of_none)) }
 }
 
 /// The operands of which every element of a result of this type is one, as it is; nothing if it is made in another way.
