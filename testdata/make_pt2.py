@@ -2,10 +2,12 @@
 
     python testdata/make_pt2.py                 the small ones that are kept, into testdata/pt2
     python testdata/make_pt2.py --all FOLDER    all families, at two levels of decomposition
+    python testdata/make_pt2.py --half FOLDER   elementwise functions of f16 and bf16, on all 65536 numbers
 
 Needs torch 2.15; the families also torchvision, timm and transformers. All weights are drawn at random with a fixed
 seed. FAMILY.in.npz holds the arguments (arg0, arg1, ...), FAMILY.out.npz the results in the program's own formats (y00,
-...) and in float64 (d00, ...).
+...) and in float64 (d00, ...). In testdata/pt2/half results have the names of functions, and bf16 is two bytes of
+NumPy's void.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import logging
 import os
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 warnings.filterwarnings("ignore")
@@ -335,6 +338,265 @@ def unet_groupnorm():
     return UNet(), (floats(1, 3, 16, 16), torch.tensor([3.0])), None
 
 
+# Elementwise functions in f16 and bf16. A kernel of torch takes its last few elements by other code than the vectors
+# before them, which rounds differently here and there; so the sizes are multiples of vectors.
+
+THIRD, TIE = 1 / 3, 1 + 2**-11 + 2**-40
+
+
+def constant(number, dtype=torch.float32):
+    return torch.tensor(number, dtype=dtype)
+
+
+def unit(x):
+    return x.nan_to_num().clamp(0, 1)
+
+
+# One step, or several whose rounding torch defines: not a bit may differ.
+ARITHMETIC = {
+    "add_tensor": lambda x, y, z: x + y,
+    "add_number": lambda x, y, z: x + 0.1,
+    "add_beyond": lambda x, y, z: x + 1e5,
+    "add_twice_rounded": lambda x, y, z: x + TIE,
+    "add_constant": lambda x, y, z: x + constant(0.1),
+    "add_alpha": lambda x, y, z: torch.add(x, y, alpha=0.3),
+    "sub_number": lambda x, y, z: x - THIRD,
+    "sub_alpha": lambda x, y, z: torch.sub(x, y, alpha=0.3),
+    "rsub_number": lambda x, y, z: 0.99 - x,
+    "rsub_alpha": lambda x, y, z: torch.rsub(x, y, alpha=0.3),
+    "mul_tensor": lambda x, y, z: x * y,
+    "mul_number": lambda x, y, z: x * 0.99,
+    "mul_integer": lambda x, y, z: 2049 * x,
+    "mul_beyond": lambda x, y, z: x * 1e5,
+    "mul_exact": lambda x, y, z: x * 0.125,
+    "mul_mask": lambda x, y, z: (x > 0.1) * -1e9 * x,
+    "mul_constant": lambda x, y, z: x * constant(0.1),
+    "mul_constant_first": lambda x, y, z: constant(0.1) * x,
+    "mul_constant_f64": lambda x, y, z: x * constant(0.1, torch.float64),
+    "mul_single": lambda x, y, z: x[0] * 0.99,
+    "decay": lambda x, y, z: x * 0.99 * 0.99 * 0.99 * 0.99,
+    "div_tensor": lambda x, y, z: x / y,
+    "div_number": lambda x, y, z: x / 3.3,
+    "div_beyond": lambda x, y, z: x / 1e5,
+    "div_constant": lambda x, y, z: x / constant(3.3),
+    "rdiv_number": lambda x, y, z: 3.3 / x,
+    "trunc_divide": lambda x, y, z: torch.div(x, y, rounding_mode="trunc"),
+    "trunc_divide_number": lambda x, y, z: torch.div(x, 3.3, rounding_mode="trunc"),
+    "fmod_number": lambda x, y, z: torch.fmod(x, 0.3).where(x.abs() < 1e4, x),
+    "remainder_number": lambda x, y, z: (x % 0.3).where(x.abs() < 1e4, x),
+    "floor_divide_number": lambda x, y, z: (x // 3.3).where(x.abs() > 4, x),
+    "floor_divide": lambda x, y, z: (x // y).where((x.abs() < 1e4) & (y.abs() > 0.01), x),
+    "addcmul": lambda x, y, z: torch.addcmul(x, y, z),
+    "addcmul_value": lambda x, y, z: torch.addcmul(x, y, z, value=0.3),
+    "addcdiv": lambda x, y, z: torch.addcdiv(x, y, z),
+    "addcdiv_value": lambda x, y, z: torch.addcdiv(x, y, z, value=0.3),
+    "lerp_low": lambda x, y, z: torch.lerp(x, y, 0.3),
+    "lerp_high": lambda x, y, z: torch.lerp(x, y, 0.99),
+    "lerp_tensor": lambda x, y, z: torch.lerp(x, y, z),
+    "lerp_constant": lambda x, y, z: torch.lerp(x, y, constant(0.3)),
+    "square": lambda x, y, z: x**2,
+    "cube": lambda x, y, z: x**3,
+    "inverse_square": lambda x, y, z: x**-2,
+    "reciprocal": lambda x, y, z: x**-1,
+    "root": lambda x, y, z: x**0.5,
+    "sqrt": lambda x, y, z: x.sqrt(),
+    "rsqrt": lambda x, y, z: x.rsqrt(),
+    "less": lambda x, y, z: x < 0.1,
+    "greater_equal": lambda x, y, z: x >= THIRD,
+    "equal": lambda x, y, z: x == 0.1,
+    "clamp": lambda x, y, z: x.clamp(-THIRD, 0.1),
+    "clamp_constant": lambda x, y, z: x.clamp(constant(0.1)),
+    "hardtanh": lambda x, y, z: F.hardtanh(x, -0.1, 0.99),
+    "relu6": lambda x, y, z: F.relu6(x),
+    "threshold": lambda x, y, z: F.threshold(x, 0.3, 0.1),
+    "threshold_third": lambda x, y, z: F.threshold(x, THIRD, 7.0),
+    "leaky_relu": lambda x, y, z: F.leaky_relu(x, 0.01),
+    "prelu": lambda x, y, z: F.prelu(x, constant(0.25, x.dtype).reshape(1)),
+    "hardshrink": lambda x, y, z: F.hardshrink(x, 0.3),
+    "softshrink": lambda x, y, z: F.softshrink(x, 0.3),
+    "maximum_number": lambda x, y, z: torch.maximum(x, constant(0.1)),
+    "where_number": lambda x, y, z: torch.where(y > 0, x, 0.1),
+    "where_beyond": lambda x, y, z: torch.where(y > 0, x, -1e9),
+    "masked_fill": lambda x, y, z: x.masked_fill(y > 0, -1e4),
+    "nan_to_num": lambda x, y, z: torch.nan_to_num(x, 0.1, 1.1, -2.1),
+    "rad2deg": lambda x, y, z: torch.rad2deg(x),
+    "deg2rad": lambda x, y, z: torch.deg2rad(x),
+    "full_like": lambda x, y, z: torch.full_like(x, 0.1) + x,
+    "widened": lambda x, y, z: (x.float() * 0.99).to(x.dtype),
+    "float_times_number": lambda x, y, z: x.float() * 0.1,
+    "mse_loss": lambda x, y, z: F.mse_loss(x, y, reduction="none"),
+    "smooth_l1_loss": lambda x, y, z: F.smooth_l1_loss(x, y, reduction="none", beta=0.3),
+    "huber_loss": lambda x, y, z: F.huber_loss(x, y, reduction="none", delta=0.3),
+}
+
+# Functions that torch approximates in f32.
+FUNCTIONS = {
+    "exp": lambda x, y, z: x.exp(),
+    "exp2": lambda x, y, z: x.exp2(),
+    "expm1": lambda x, y, z: x.expm1(),
+    "log": lambda x, y, z: x.log(),
+    "log2": lambda x, y, z: x.log2(),
+    "log10": lambda x, y, z: x.log10(),
+    "log1p": lambda x, y, z: x.log1p(),
+    "sin": lambda x, y, z: x.sin(),
+    "cos": lambda x, y, z: x.cos(),
+    "tan": lambda x, y, z: x.tan(),
+    "asin": lambda x, y, z: x.asin(),
+    "acos": lambda x, y, z: x.acos(),
+    "atan": lambda x, y, z: x.atan(),
+    "sinh": lambda x, y, z: x.sinh(),
+    "cosh": lambda x, y, z: x.cosh(),
+    "tanh": lambda x, y, z: x.tanh(),
+    "asinh": lambda x, y, z: x.asinh(),
+    "acosh": lambda x, y, z: x.acosh(),
+    "atanh": lambda x, y, z: x.atanh(),
+    "erf": lambda x, y, z: x.erf(),
+    "erfc": lambda x, y, z: x.erfc(),
+    "sigmoid": lambda x, y, z: x.sigmoid(),
+    "log_sigmoid": lambda x, y, z: F.logsigmoid(x),
+    "silu": lambda x, y, z: F.silu(x),
+    "mish": lambda x, y, z: F.mish(x),
+    "gelu": lambda x, y, z: F.gelu(x),
+    "gelu_tanh": lambda x, y, z: F.gelu(x, approximate="tanh"),
+    "hardswish": lambda x, y, z: F.hardswish(x),
+    "hardsigmoid": lambda x, y, z: F.hardsigmoid(x),
+    "elu": lambda x, y, z: F.elu(x),
+    "elu_alpha": lambda x, y, z: F.elu(x, 0.3),
+    "selu": lambda x, y, z: F.selu(x),
+    "celu": lambda x, y, z: F.celu(x, 0.3),
+    "softplus": lambda x, y, z: F.softplus(x),
+    "softplus_beta": lambda x, y, z: F.softplus(x, 3.3, 10.0),
+    "glu": lambda x, y, z: F.glu(torch.stack([x.clamp(-8, 8), y]), 0),
+    "pow_number": lambda x, y, z: x**1.7,
+    "rpow_number": lambda x, y, z: 0.3**x,
+    "pow_tensor": lambda x, y, z: x**y,
+    "atan2": lambda x, y, z: torch.atan2(x, y),
+    "hypot": lambda x, y, z: torch.hypot(x, y),
+    "logaddexp": lambda x, y, z: torch.logaddexp(x, y),
+    "xlogy": lambda x, y, z: torch.xlogy(x, y),
+    "xlogy_number": lambda x, y, z: torch.xlogy(x, 0.3),
+    "logit": lambda x, y, z: torch.logit(x),
+    "logit_eps": lambda x, y, z: torch.logit(x, 1e-3),
+    "binary_cross_entropy": lambda x, y, z: F.binary_cross_entropy(unit(x), unit(y), reduction="none"),
+    "bce_with_logits": lambda x, y, z: F.binary_cross_entropy_with_logits(x, y.sigmoid(), reduction="none"),
+    "kl_div": lambda x, y, z: F.kl_div(x, y.sigmoid(), reduction="none"),
+}
+
+
+# Sums: torch adds in an order of its own. x is 8 by 64, y 64 by 64, z a vector of 64 positive numbers.
+SUMS = {
+    "sum": lambda x, y, z: y.sum(0),
+    "sum_all": lambda x, y, z: y.sum(),
+    "mean": lambda x, y, z: x.mean(-1),
+    "mean_beyond": lambda x, y, z: (z * 2e4).mean(),
+    "var": lambda x, y, z: x.var(-1),
+    "std": lambda x, y, z: x.std(-1),
+    "std_beyond": lambda x, y, z: (x * 1e4).std(-1),
+    "norm": lambda x, y, z: torch.linalg.vector_norm(x, dim=-1),
+    "norm_1": lambda x, y, z: torch.linalg.vector_norm(x, 1, dim=-1),
+    "norm_beyond": lambda x, y, z: torch.linalg.vector_norm(x * 3000, dim=-1),
+    "prod": lambda x, y, z: z.reshape(8, 8).prod(-1),
+    "cumsum": lambda x, y, z: x.cumsum(-1),
+    "cumprod": lambda x, y, z: z.cumprod(-1),
+    "logsumexp": lambda x, y, z: x.logsumexp(-1),
+    "softmax": lambda x, y, z: x.softmax(-1),
+    "softmax_first": lambda x, y, z: x.softmax(0),
+    "softmax_masked": lambda x, y, z: torch.softmax(x + (1.0 - (x > 0).to(x.dtype)) * -1e9, -1),
+    "log_softmax": lambda x, y, z: x.log_softmax(-1),
+    "matmul": lambda x, y, z: x @ y,
+    "mv": lambda x, y, z: x @ z,
+    "linear": lambda x, y, z: F.linear(x, y, z),
+    "addmm": lambda x, y, z: torch.addmm(z, x, y, beta=0.3, alpha=0.7),
+    "bmm": lambda x, y, z: torch.bmm(x[None], y[None]),
+    "einsum": lambda x, y, z: torch.einsum("ik,jk->ij", x, y),
+    "conv2d": lambda x, y, z: F.conv2d(y.reshape(1, 4, 32, 32), x.reshape(8, 4, 4, 4), z[:8]),
+    "conv_transpose2d": lambda x, y, z: F.conv_transpose2d(y.reshape(1, 4, 32, 32), x.reshape(4, 8, 4, 4), stride=2),
+    "layer_norm": lambda x, y, z: F.layer_norm(x, (64,), z, y[0]),
+    "layer_norm_f32": lambda x, y, z: F.layer_norm(x, (64,), z.float(), y[0].float()),
+    "rms_norm": lambda x, y, z: F.rms_norm(x, (64,), z, 1e-6),
+    "group_norm": lambda x, y, z: F.group_norm(y.reshape(4, 64, 16), 8, z, y[0]),
+    "batch_norm": lambda x, y, z: F.batch_norm(x, y[0], z, y[1], y[2]),
+    "batch_norm_f32": lambda x, y, z: F.batch_norm(x, y[0].float(), z.float() * 1e-7, y[1].float(), y[2].float()),
+    "avg_pool2d": lambda x, y, z: F.avg_pool2d(y.reshape(1, 4, 32, 32) * 1e4, 16),
+    "adaptive_avg_pool2d": lambda x, y, z: F.adaptive_avg_pool2d(y.reshape(1, 4, 32, 32), 3),
+    "attention": lambda x, y, z: F.scaled_dot_product_attention(*[y.reshape(1, 4, 16, 64)] * 3),
+    "cross_entropy": lambda x, y, z: F.cross_entropy(x, torch.arange(8)),
+    "nll_loss": lambda x, y, z: F.nll_loss(x.log_softmax(-1), torch.arange(8)),
+    "mse_loss": lambda x, y, z: F.mse_loss(x, y[:8]),
+    "bce_with_logits": lambda x, y, z: F.binary_cross_entropy_with_logits(x, y[:8].sigmoid()),
+    "cosine_similarity": lambda x, y, z: F.cosine_similarity(x, z + y[0], -1),
+    "normalize": lambda x, y, z: F.normalize(x, dim=-1),
+    "scatter_add": lambda x, y, z: torch.zeros_like(x).scatter_add(1, torch.zeros(8, 64, dtype=torch.int64), x),
+    "scatter_product": lambda x, y, z: torch.ones_like(z).scatter_reduce(0, torch.zeros(64, dtype=torch.int64), z, "prod"),
+    "index_add": lambda x, y, z: x.index_add(0, torch.zeros(64, dtype=torch.int64), y),
+    "index_put": lambda x, y, z: x.index_put((torch.arange(64) % 8,), y, accumulate=True),
+    "trace": lambda x, y, z: y.trace(),
+    "diagonal": lambda x, y, z: torch.diagonal(y.reshape(4, 16, 4, 16), 2, 1, 3),
+    "diag": lambda x, y, z: torch.diag(z[:8]) @ x,
+    "copy": lambda x, y, z: torch.ops.aten.copy(x, z),
+    "matrix_norm": lambda x, y, z: torch.linalg.matrix_norm(y),
+    "matrix_norm_1": lambda x, y, z: torch.linalg.matrix_norm(y, 1),
+    "glu": lambda x, y, z: F.glu(x),
+}
+
+
+class Each(nn.Module):
+    """Some functions of the same operands."""
+
+    def __init__(self, functions):
+        super().__init__()
+        self.functions = list(functions.values())
+
+    def forward(self, x, y, z):
+        return tuple(f(x, y, z) for f in self.functions)
+
+
+def bits(tensor):
+    """As NumPy holds it: bf16 as bytes."""
+    return tensor.view(torch.int16).numpy().view("V2") if tensor.dtype == torch.bfloat16 else tensor.numpy()
+
+
+def deflate(path):
+    """torch stores the files of an archive as they are."""
+    with zipfile.ZipFile(path) as archive:
+        files = [(zipfile.ZipInfo(name), archive.read(name)) for name in archive.namelist()]
+    with zipfile.ZipFile(path, "w") as archive:
+        for info, data in files:
+            archive.writestr(info, data, zipfile.ZIP_DEFLATED)
+
+
+def write_half(folder, count, levels):
+    """Programs of f16 and bf16 on so many of the 65536 numbers, and what torch gives for them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for dtype, format in ((torch.float16, "f16"), (torch.bfloat16, "bf16")):
+        draw = lambda seed: torch.randperm(65536, generator=torch.Generator().manual_seed(seed))[:count]
+        numbers = tuple((draw(seed) - 32768).to(torch.int16).view(dtype) for seed in (4, 5, 6))
+        matrices = (floats(8, 64, seed=4), floats(64, 64, seed=5), floats(64, seed=6).abs() + 0.5)
+        matrices = tuple(m.to(dtype) for m in matrices)
+        groups = {
+            "arithmetic": (ARITHMETIC, numbers),
+            "functions": (FUNCTIONS, numbers),
+            "sums": (SUMS, matrices),
+        }
+        for group, (functions, args) in groups.items():
+            np.savez_compressed(folder / f"{group}.{format}.in.npz", **{f"arg{i}": bits(a) for i, a in enumerate(args)})
+            program = torch.export.export(Each(functions), args)
+            for level in levels:
+                lowered = program
+                if level != "plain":
+                    lowered = program.run_decompositions({} if level == "high" else None)
+                results = lowered.module()(*args)
+                for node in lowered.graph.nodes:
+                    for key in ("stack_trace", "nn_module_stack", "from_node"):
+                        node.meta.pop(key, None)
+                lowered.example_inputs = None
+                name = f"{group}.{format}.{level}"
+                torch.export.save(lowered, folder / f"{name}.pt2")
+                deflate(folder / f"{name}.pt2")
+                np.savez_compressed(folder / f"{name}.out.npz", **{k: bits(y) for k, y in zip(functions, results)})
+                print(name, flush=True)
+
+
 def without_places(program):
     """Leaves out of the nodes where this machine keeps its files, and what changes from run to run."""
     home = os.path.dirname(os.path.abspath(__file__)) + "/"
@@ -373,7 +635,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", metavar="FOLDER", type=Path, help="writes all families there")
     parser.add_argument("--only", metavar="FAMILY", help="writes this one alone")
+    parser.add_argument("--half", metavar="FOLDER", type=Path, help="writes elementwise functions there")
     options = parser.parse_args()
+    if options.half:
+        return write_half(options.half, 65536, ["plain", "high", "core"])
     models, levels = dict(SMALL), ["high"]
     folder = Path(__file__).parent / "pt2"
     if options.all:
@@ -388,6 +653,8 @@ def main():
         if options.only in (None, name):
             write(name, make, folder, levels)
             print(name, flush=True)
+    if not options.all and options.only in (None, "half"):
+        write_half(folder / "half", 256, ["high"])
 
 
 if __name__ == "__main__":

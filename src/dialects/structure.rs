@@ -169,7 +169,7 @@ pub(crate) fn inside(at: &Index, extent: &Size, space: &[Size]) -> Option<Vec<Te
     if low.is_none_or(|low| low < 0) {
         tests.push(Test::AtLeastZero(at.clone()));
     }
-    if !high.zip(extent.number()).is_some_and(|(high, n)| high < i128::from(n)) {
+    if high.zip(extent.number()).is_none_or(|(high, n)| high >= i128::from(n)) {
         let last = Index::size(extent).plus(&Index::number(-1))?;
         tests.push(Test::AtLeastZero(last.plus(&at.scaled(-1)?)?));
     }

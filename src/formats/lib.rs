@@ -6,6 +6,7 @@
 mod builder;
 mod conv_transpose;
 pub mod dot;
+mod einsum;
 mod emit;
 pub mod error;
 pub mod fpcore;

@@ -143,7 +143,8 @@ the configurations are small, and hold every kind of layer of their family. `hig
 Figures are relative to the largest result of torch in float64, over all results: how far ngc and torch in float32 are
 apart (and in ulp of float32 there), how far each is from float64, and the bound that `--analyze` prints for ngc's
 program when the inputs may be anywhere in the range of these inputs (inf: no finite bound for so wide a range; then
-the tolerance is 4e-6). Written by `tools/tests/pytorch.rs`.
+the tolerance is 4e-6). Written by `tools/tests/pytorch.rs`. In which formats torch computes, and programs of f16 and
+bf16: [pytorch-formats.md](pytorch-formats.md).
 
 | model | level | ops | ngc to torch | ulp | ngc to f64 | torch to f64 | bound |
 |---|---|---|---|---|---|---|---|

@@ -1,13 +1,13 @@
 //! Reductions over axes: sums, products, extrema and what is defined by them.
 
 use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, attribute, operand, result};
-use ngc_ir::structure::{Size, Structure};
+use ngc_ir::structure::{Element, Index, Size, Structure};
 use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{add, div, magnitude, mul};
 use ngc_numerics::summation::{Summation, narrowing};
 use ngc_numerics::{
     DType, Data, Enclosure, Evaluator, Extent, Figures, Format, Interval, Operands, Range, Reduce,
-    Sensitivity, Tensor, figures,
+    Sensitivity, Tensor, figures, primitives,
 };
 
 use super::infer::{self, reduced, shaped};
@@ -82,6 +82,16 @@ A number `n` beyond the range of the format divides in two steps, the first by a
         let count = count(&g, wide, &axes)?;
         let mean = divide_by_count(&mut g, sum, count)?;
         finish(&mut g, s, mean, &axes)
+    }),
+    structure: Some(|s, x| {
+        let axes = infer::axes(s, x[0].len()).ok()?;
+        let count = axes.iter().try_fold(Size::ONE, |n, &axis| n.times(&x[0][axis]))?;
+        let mut found = reduction(s, x, Reduce::Sum)?;
+        for mean in &mut found {
+            let sum = std::mem::replace(&mut mean.element, Element::Number(0.0));
+            mean.element = structure::apply(&primitives::DIV, [sum, Element::Place(Index::size(&count))]);
+        }
+        Some(found)
     }),
     ..OpDef::BASE
 };

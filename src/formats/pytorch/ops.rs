@@ -45,12 +45,8 @@ pub(super) fn expression(s: &Step, x: &[String]) -> Result<Option<String>> {
         "ng.leaky_relu" => format!("F.leaky_relu({}, {})", a(0), number("alpha")),
         "ng.prelu" => format!("torch.where({0} >= 0, {0}, {1} * {0})", a(0), a(1)),
         "ng.elu" => format!("F.elu({}, {})", a(0), number("alpha")),
-        "ng.selu" => format!(
-            "{1} * torch.where({0} >= 0, {0}, {2} * torch.expm1({0}))",
-            a(0),
-            number("gamma"),
-            number("alpha")
-        ),
+        // One kernel, which rounds a narrow format once.
+        "ng.selu" => format!("torch.ops.aten.elu({}, {}, {})", a(0), number("alpha"), number("gamma")),
         "ng.gelu" => {
             format!("F.gelu({}, approximate=\"{}\")", a(0), sig.string("approximate").unwrap_or("none"))
         }

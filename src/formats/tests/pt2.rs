@@ -296,6 +296,44 @@ fn broken_graphs_are_refused() {
 }
 
 #[test]
+fn numbers_beyond_the_format_are_refused_where_torch_stops() {
+    // The stored program with the number of a node changed.
+    let with_number = |target: &str, argument: &str, number: f64| {
+        let mut files = unpack(&stored("half/arithmetic.f16.high"));
+        let data = file(&mut files, MODEL);
+        let mut json: Value = serde_json::from_slice(data).unwrap();
+        let nodes = json["graph_module"]["graph"]["nodes"].as_array_mut().unwrap();
+        let inputs = nodes.iter_mut().filter(|n| n["target"] == target);
+        let mut inputs = inputs.flat_map(|n| n["inputs"].as_array_mut().unwrap());
+        let input = inputs.find(|i| i["name"] == argument && i["arg"]["as_tensor"].is_null()).unwrap();
+        input["arg"] = json!({ "as_float": number });
+        *data = serde_json::to_vec(&json).unwrap();
+        read(&pack(&files, CompressionMethod::Stored))
+    };
+    for (target, argument) in [
+        ("torch.ops.aten.masked_fill.Scalar", "value"),
+        ("torch.ops.aten.full_like.default", "fill_value"),
+        ("torch.ops.aten.clamp.default", "min"),
+        ("torch.ops.aten.hardtanh.default", "max_val"),
+        ("torch.ops.aten.threshold.default", "value"),
+        ("torch.ops.aten.rsub.Tensor", "alpha"),
+    ] {
+        unsupported(with_number(target, argument, 1e9), "beyond f16");
+        with_number(target, argument, 65504.0).unwrap();
+    }
+    // These give an infinity, or are computed in f32.
+    for (target, argument) in [
+        ("torch.ops.aten.mul.Tensor", "other"),
+        ("torch.ops.aten.where.ScalarOther", "other"),
+        ("torch.ops.aten.lt.Scalar", "other"),
+        ("torch.ops.aten.addcmul.default", "value"),
+        ("torch.ops.aten.lerp.Scalar", "weight"),
+    ] {
+        with_number(target, argument, 1e9).unwrap();
+    }
+}
+
+#[test]
 fn huge_extents_are_refused() {
     let sizes = json!([{"as_int": 1u64 << 62}, {"as_int": 1u64 << 62}]);
     let huge = with_graph(|g| {

@@ -155,6 +155,51 @@ impl Index {
         }
     }
 
+    /// Calls `f` with each digit that it is a sum of.
+    pub fn digits(&self) -> impl Iterator<Item = &Digit> {
+        self.terms.iter().filter_map(|term| term.digit.as_ref())
+    }
+
+    /// Whether it speaks of a dimension.
+    pub fn mentions(&self, axis: Axis) -> bool {
+        let mut found = false;
+        self.each_axis(&mut |other| found |= other == axis);
+        found
+    }
+
+    /// Its summands: a factor, unknown extents that multiply it, and what both multiply (a digit, or 1).
+    pub fn summands(&self) -> impl Iterator<Item = (i64, Size, Option<Index>)> {
+        self.terms.iter().map(|term| {
+            let unknown = term.unknown.iter().map(|&u| Size::unknown(u));
+            let size = unknown.fold(Size::ONE, |a, b| a.times(&b).unwrap_or(a));
+            (term.factor, size, term.digit.clone().map(Index::of_digit))
+        })
+    }
+
+    /// The summands for which a condition holds, and the others.
+    pub fn partition(&self, mut keep: impl FnMut(&Index) -> bool) -> (Index, Index) {
+        let alone = |term: &Term| Index { terms: SmallVec::from_iter([term.clone()]) };
+        let (yes, no) = self.terms.iter().cloned().partition(|term| keep(&alone(term)));
+        (Index { terms: yes }, Index { terms: no })
+    }
+
+    /// The index with its dimensions renamed.
+    pub fn renamed(&self, by: &impl Fn(Axis) -> Axis) -> Index {
+        let mut renamed = Index::ZERO;
+        for term in &self.terms {
+            let digit = term.digit.clone().map(|digit| Digit {
+                of: match digit.of {
+                    Whole::Axis(axis) => Whole::Axis(by(axis)),
+                    Whole::Sum(sum) => Whole::Sum(Box::new(sum.renamed(by))),
+                },
+                ..digit
+            });
+            // Names do not change how large a factor is, but two dimensions may become one.
+            let _ = renamed.add(Term { digit, ..term.clone() });
+        }
+        renamed
+    }
+
     /// The sum; nothing where a factor is too large to be held.
     pub fn plus(&self, other: &Index) -> Option<Index> {
         let mut sum = self.clone();

@@ -75,6 +75,35 @@ pub enum Test {
     Zero(Index),
 }
 
+impl Test {
+    /// The index that is asked about.
+    pub fn index(&self) -> &Index {
+        match self {
+            Test::AtLeastZero(index) | Test::Zero(index) => index,
+        }
+    }
+
+    /// The same question of another index.
+    pub fn of(&self, index: Index) -> Test {
+        match self {
+            Test::AtLeastZero(_) => Test::AtLeastZero(index),
+            Test::Zero(_) => Test::Zero(index),
+        }
+    }
+
+    /// The answer, where the extents alone give it.
+    pub fn known(&self, space: &(impl Space + ?Sized)) -> Option<bool> {
+        let (low, high) = self.index().range(space)?;
+        match self {
+            Test::AtLeastZero(_) if low >= 0 => Some(true),
+            Test::AtLeastZero(_) if high < 0 => Some(false),
+            Test::Zero(_) if (low, high) == (0, 0) => Some(true),
+            Test::Zero(_) if low > 0 || high < 0 => Some(false),
+            _ => None,
+        }
+    }
+}
+
 /// A function of corresponding elements.
 #[derive(Clone, Debug)]
 pub enum Function {

@@ -8,11 +8,17 @@ use super::pool::windows;
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
-pub(super) const OPS: Table = &[("Conv", conv), ("Gemm", gemm), ("MatMul", matmul)];
+pub(super) const OPS: Table = &[("Conv", conv), ("Einsum", einsum), ("Gemm", gemm), ("MatMul", matmul)];
 
 fn matmul(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (a, b) = (n.input(0)?, n.input(1)?);
     Ok(vec![n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a)?])
+}
+
+fn einsum(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let equation = n.string("equation", "")?.to_string();
+    let values = n.inputs()?;
+    Ok(vec![crate::einsum::einsum(n, &equation, &values)?])
 }
 
 /// alpha A' B' + beta C.

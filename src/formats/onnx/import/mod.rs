@@ -10,7 +10,6 @@ mod attention;
 mod constant;
 mod control;
 mod conv_transpose;
-mod einsum;
 mod extents;
 mod graph;
 mod index;
@@ -70,14 +69,13 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 18] = [
+    let groups: [Table; 17] = [
         activation::OPS,
         arithmetic::OPS,
         attention::OPS,
         constant::OPS,
         control::OPS,
         conv_transpose::OPS,
-        einsum::OPS,
         index::OPS,
         linear::OPS,
         logic::OPS,

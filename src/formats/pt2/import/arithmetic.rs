@@ -1,11 +1,11 @@
 //! Elementwise arithmetic, exponentials, logarithms and trigonometry, clipping and conversion.
 
-use ngc_ir::{Attr, AttrDict, Value};
-use ngc_numerics::DType;
+use ngc_ir::{Attr, Value};
+use ngc_numerics::{DType, Format};
 
 use super::Table;
 use super::node::Node;
-use super::number::{Number, Operand, common, floating};
+use super::number::{Number, Operand, common, fitting, floating, holds, kernel, opmath, rounded};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -38,7 +38,7 @@ pub(super) const OPS: Table = &[
     ("exp", |n| unary(n, "ng.exp")),
     ("exp2", |n| unary(n, "ng.exp2")),
     ("expm1", |n| unary(n, "ng.expm1")),
-    ("float_power", pow),
+    ("float_power", float_power),
     ("floor", |n| whole(n, "ng.floor")),
     ("floor_divide", floor_divide),
     ("fmod", |n| binary(n, "ng.rem")),
@@ -50,10 +50,11 @@ pub(super) const OPS: Table = &[
     ("log1p", |n| unary(n, "ng.log1p")),
     ("log2", |n| unary(n, "ng.log2")),
     ("logaddexp", |n| fractional(n, "ng.logaddexp")),
+    ("logit", logit),
     ("maximum", |n| binary(n, "ng.max")),
     ("minimum", |n| binary(n, "ng.min")),
-    ("mul", |n| binary(n, "ng.mul")),
-    ("multiply", |n| binary(n, "ng.mul")),
+    ("mul", mul),
+    ("multiply", mul),
     ("neg", |n| exact(n, "ng.neg")),
     ("pow", pow),
     ("rad2deg", |n| times(n, 180.0 / std::f64::consts::PI)),
@@ -80,7 +81,7 @@ pub(super) const OPS: Table = &[
         let (x, other) = (n.tensor("self")?, n.tensor("other")?);
         Ok(vec![n.convert(x, n.elem(other)?)?])
     }),
-    ("xlogy", |n| fractional(n, "ng.xlogy")),
+    ("xlogy", xlogy),
 ];
 
 /// A function with fractions: integers become f32 first.
@@ -116,8 +117,8 @@ fn whole(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
 
 fn times(n: &mut Node<'_, '_>, factor: f64) -> Result<Vec<Value>> {
     let x = floats(n, "self")?;
-    let factor = n.scalar(Number::Float(factor), n.elem(x)?)?;
-    Ok(vec![n.op("ng.mul", &[x, factor])?])
+    let dtype = n.elem(x)?;
+    Ok(vec![by(n, "ng.mul", dtype, Operand::Tensor(x), Operand::Number(Number::Float(factor)))?])
 }
 
 /// Two operands in the type in which torch computes with them.
@@ -129,11 +130,39 @@ pub(super) fn operands(n: &mut Node<'_, '_>, first: &str, second: &str) -> Resul
 
 fn binary(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     let (x, y) = operands(n, "self", "other")?;
-    // Products of truth values are conjunctions.
-    if n.elem(x)? == DType::BOOL && op == "ng.mul" {
-        return Ok(vec![n.op("ng.and", &[x, y])?]);
-    }
     Ok(vec![n.op(op, &[x, y])?])
+}
+
+/// Products of truth values are conjunctions.
+fn mul(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y) = (n.operand("self")?, n.operand("other")?);
+    let dtype = common(n, &[x, y])?;
+    let op = if dtype == DType::BOOL { "ng.and" } else { "ng.mul" };
+    Ok(vec![by(n, op, dtype, x, y)?])
+}
+
+/// An operand without dimensions, which torch takes unrounded where it is a factor or a divisor; None where that is as
+/// good as rounded.
+fn unrounded(n: &mut Node<'_, '_>, y: Operand, dtype: DType) -> Result<Option<Operand>> {
+    Ok(match y {
+        Operand::Number(number) if !holds(dtype, number.to_f64()) => Some(y),
+        Operand::Tensor(v) if n.rank(v) == 0 && dtype.is_float() && n.elem(v)? != dtype => {
+            Some(Operand::Tensor(n.convert(v, opmath(dtype))?))
+        }
+        _ => None,
+    })
+}
+
+/// A product or a quotient.
+fn by(n: &mut Node<'_, '_>, op: &str, dtype: DType, x: Operand, y: Operand) -> Result<Value> {
+    let x = n.in_type(x, dtype)?;
+    match unrounded(n, y, dtype)? {
+        Some(y) => kernel(n, dtype, &[Operand::Tensor(x), y], |n, v| n.op(op, v)),
+        None => {
+            let y = n.in_type(y, dtype)?;
+            n.op(op, &[x, y])
+        }
+    }
 }
 
 /// A function of two operands with fractions.
@@ -150,7 +179,7 @@ fn scaled(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     Ok(vec![scaled_of(n, op, x, y)?])
 }
 
-fn scaled_of(n: &mut Node<'_, '_>, op: &str, x: Value, mut y: Value) -> Result<Value> {
+fn scaled_of(n: &mut Node<'_, '_>, op: &str, x: Value, y: Value) -> Result<Value> {
     let dtype = n.elem(x)?;
     let alpha = n.opt_number("alpha")?.filter(|a| a.to_f64() != 1.0);
     if dtype == DType::BOOL {
@@ -159,11 +188,16 @@ fn scaled_of(n: &mut Node<'_, '_>, op: &str, x: Value, mut y: Value) -> Result<V
             _ => unsupported("arithmetic on truth values"),
         };
     }
-    if let Some(alpha) = alpha {
+    let Some(alpha) = alpha else { return n.op(op, &[x, y]) };
+    let DType::Float(format) = dtype else {
         let alpha = n.scalar(alpha, dtype)?;
-        y = n.op("ng.mul", &[y, alpha])?;
-    }
-    n.op(op, &[x, y])
+        let y = n.op("ng.mul", &[y, alpha])?;
+        return n.op(op, &[x, y]);
+    };
+    let alpha = rounded(fitting(alpha, dtype)?.to_f64(), format);
+    let alpha = Operand::Number(Number::Float(if op == "ng.sub" { -alpha } else { alpha }));
+    // torch's kernels fuse the product with the sum.
+    kernel(n, dtype, &[Operand::Tensor(y), alpha, Operand::Tensor(x)], |n, v| n.op("ng.fma", v))
 }
 
 /// other - alpha self.
@@ -172,47 +206,98 @@ fn rsub(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(vec![scaled_of(n, "ng.sub", y, x)?])
 }
 
-/// self + value (tensor1 op tensor2).
+/// self + value (tensor1 op tensor2), from left to right; a product is fused with the sum.
 fn addc(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
-    let (a, b) = (n.tensor("tensor1")?, n.tensor("tensor2")?);
-    let x = n.tensor("self")?;
-    let mut term = n.op(op, &[a, b])?;
-    if let Some(value) = n.opt_number("value")?.filter(|v| v.to_f64() != 1.0) {
-        let value = n.scalar(value, n.elem(x)?)?;
-        term = n.op("ng.mul", &[value, term])?;
+    let tensors = [n.tensor("self")?, n.tensor("tensor1")?, n.tensor("tensor2")?].map(Operand::Tensor);
+    let dtype = common(n, &tensors)?;
+    let mut same = Vec::with_capacity(4);
+    for tensor in tensors {
+        same.push(Operand::Tensor(n.in_type(tensor, dtype)?));
     }
-    Ok(vec![n.op("ng.add", &[x, term])?])
+    same.extend(n.opt_number("value")?.filter(|v| v.to_f64() != 1.0).map(Operand::Number));
+    let value = kernel(n, dtype, &same, |n, v| {
+        let factor = match v.get(3) {
+            Some(&value) => n.op("ng.mul", &[value, v[1]])?,
+            None => v[1],
+        };
+        if op == "ng.mul" && dtype.is_float() {
+            return n.op("ng.fma", &[factor, v[2], v[0]]);
+        }
+        let term = n.op(op, &[factor, v[2]])?;
+        n.op("ng.add", &[v[0], term])
+    })?;
+    Ok(vec![value])
 }
 
-/// start + weight (end - start), written as torch does so that the nearer end is met exactly.
+/// start + weight (end - start), from the nearer end, as torch does so that it is met exactly.
 fn lerp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (start, end) = (n.tensor("self")?, n.tensor("end")?);
-    let dtype = n.elem(start)?;
+    let (start, end) = (Operand::Tensor(n.tensor("self")?), Operand::Tensor(n.tensor("end")?));
     let weight = n.operand("weight")?;
-    let weight = n.in_type(weight, dtype)?;
-    let (one, half) = (n.scalar(Number::Int(1), dtype)?, n.scalar(Number::Float(0.5), dtype)?);
-    let span = n.op("ng.sub", &[end, start])?;
-    let part = n.op("ng.mul", &[weight, span])?;
-    let low = n.op("ng.add", &[start, part])?;
-    let rest = n.op("ng.sub", &[one, weight])?;
-    let part = n.op("ng.mul", &[span, rest])?;
-    let high = n.op("ng.sub", &[end, part])?;
-    let size = n.op("ng.abs", &[weight])?;
-    let near = n.emit("ng.compare", &[size, half], [("direction", Attr::from("LT"))])?;
-    Ok(vec![n.op("ng.where", &[near, low, high])?])
+    let dtype = common(n, &[start, end, weight])?;
+    let DType::Float(wide) = opmath(dtype) else { return unsupported(format!("elements of type {dtype}")) };
+    let tensors = [n.in_type(start, dtype)?, n.in_type(end, dtype)?].map(Operand::Tensor);
+    if let Operand::Number(weight) = weight {
+        let weight = wide.round(weight.to_f64());
+        let near = weight.abs() < 0.5;
+        let weight = Operand::Number(Number::Float(if near { weight } else { weight - 1.0 }));
+        let value = kernel(n, dtype, &[tensors[0], tensors[1], weight], |n, v| {
+            let span = n.op("ng.sub", &[v[1], v[0]])?;
+            n.op("ng.fma", &[v[2], span, v[if near { 0 } else { 1 }]])
+        })?;
+        return Ok(vec![value]);
+    }
+    let weight = Operand::Tensor(n.in_type(weight, dtype)?);
+    let (one, half) = (Operand::Number(Number::Int(1)), Operand::Number(Number::Float(0.5)));
+    let value = kernel(n, dtype, &[tensors[0], tensors[1], weight, one, half], |n, v| {
+        let span = n.op("ng.sub", &[v[1], v[0]])?;
+        let size = n.op("ng.abs", &[v[2]])?;
+        let near = n.emit("ng.compare", &[size, v[4]], [("direction", Attr::from("LT"))])?;
+        let rest = n.op("ng.sub", &[v[2], v[3]])?;
+        let weight = n.op("ng.where", &[near, v[2], rest])?;
+        let from = n.op("ng.where", &[near, v[0], v[1]])?;
+        n.op("ng.fma", &[weight, span, from])
+    })?;
+    Ok(vec![value])
 }
 
 fn div(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     match n.string("rounding_mode", "")? {
-        "" => fractional(n, "ng.div"),
-        "floor" => floor_divide(n),
-        "trunc" => {
-            let (x, y) = operands(n, "self", "other")?;
-            let quotient = n.op("ng.div", &[x, y])?;
-            Ok(vec![truncated(n, quotient)?])
+        "" => {
+            let (x, y) = (n.operand("self")?, n.operand("other")?);
+            let dtype = floating(common(n, &[x, y])?);
+            Ok(vec![by(n, "ng.div", dtype, x, y)?])
         }
+        "floor" => floor_divide(n),
+        "trunc" => whole_quotient(n, |n, x, y| {
+            let quotient = n.op("ng.div", &[x, y])?;
+            truncated(n, quotient)
+        }),
         other => invalid(format!("rounding_mode = '{}'", other.escape_debug())),
     }
+}
+
+/// A quotient that becomes whole in several steps: those of f16 and bf16 are rounded one by one, except where torch
+/// knows the divisor to be a single number.
+fn whole_quotient(
+    n: &mut Node<'_, '_>,
+    steps: impl FnOnce(&mut Node<'_, '_>, Value, Value) -> Result<Value>,
+) -> Result<Vec<Value>> {
+    let (x, y) = (n.operand("self")?, n.operand("other")?);
+    let dtype = common(n, &[x, y])?;
+    let single = match y {
+        Operand::Number(_) => true,
+        Operand::Tensor(y) => n.shape(y).iter().all(|d| d.known() == Some(1)),
+    };
+    let x = n.in_type(x, dtype)?;
+    if !single {
+        let y = n.in_type(y, dtype)?;
+        return Ok(vec![steps(n, x, y)?]);
+    }
+    let y = match unrounded(n, y, dtype)? {
+        Some(y) => y,
+        None => Operand::Tensor(n.in_type(y, dtype)?),
+    };
+    Ok(vec![kernel(n, dtype, &[Operand::Tensor(x), y], |n, v| steps(n, v[0], v[1]))?])
 }
 
 fn trunc(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -255,6 +340,43 @@ fn copysign(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(vec![if sign.to_f64().is_sign_negative() { n.op("ng.neg", &[size])? } else { size }])
 }
 
+/// log(x / (1 - x)), of x cut to [eps, 1 - eps] where there is an eps; every step is rounded.
+fn logit(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mut x = floats(n, "self")?;
+    let dtype = n.elem(x)?;
+    let one = n.scalar(Number::Int(1), dtype)?;
+    if let Some(eps) = n.opt_number("eps")?.filter(|e| e.to_f64() >= 0.0) {
+        let low = n.scalar(eps, dtype)?;
+        let high = n.op("ng.sub", &[one, low])?;
+        x = n.op("ng.clamp", &[x, low, high])?;
+    }
+    let rest = n.op("ng.sub", &[one, x])?;
+    let odds = n.op("ng.div", &[x, rest])?;
+    Ok(vec![n.op("ng.log", &[odds])?])
+}
+
+fn xlogy(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y) = (n.operand("self")?, n.operand("other")?);
+    let dtype = floating(common(n, &[x, y])?);
+    let (x, y) = (n.in_type(x, dtype)?, n.in_type(y, dtype)?);
+    Ok(vec![xlogy_of(n, x, y)?])
+}
+
+/// x log y, and 0 where x is 0 and y a number. In f16 and bf16 the logarithm is rounded before it is multiplied.
+pub(super) fn xlogy_of(n: &mut Node<'_, '_>, x: Value, y: Value) -> Result<Value> {
+    let dtype = n.elem(x)?;
+    if opmath(dtype) == dtype {
+        return n.op("ng.xlogy", &[x, y]);
+    }
+    let zero = n.scalar(Number::Int(0), dtype)?;
+    let log = n.op("ng.log", &[y])?;
+    let product = n.op("ng.mul", &[x, log])?;
+    let nothing = n.emit("ng.compare", &[x, zero], [("direction", Attr::from("EQ"))])?;
+    let number = n.emit("ng.compare", &[y, y], [("direction", Attr::from("EQ"))])?;
+    let empty = n.op("ng.and", &[nothing, number])?;
+    n.op("ng.where", &[empty, zero, product])
+}
+
 /// The remainder with the sign of the divisor.
 fn remainder(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, y) = operands(n, "self", "other")?;
@@ -276,41 +398,68 @@ fn signs_differ(n: &mut Node<'_, '_>, rest: Value, divisor: Value) -> Result<Val
 
 /// ⌊self / other⌋ by way of the exact remainder, as torch does.
 fn floor_divide(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (x, y) = operands(n, "self", "other")?;
-    let rest = n.op("ng.rem", &[x, y])?;
-    let whole = n.op("ng.sub", &[x, rest])?;
-    let quotient = n.op("ng.div", &[whole, y])?;
-    let one = n.scalar(Number::Int(1), n.elem(x)?)?;
-    let below = n.op("ng.sub", &[quotient, one])?;
-    let differ = signs_differ(n, rest, y)?;
-    let quotient = n.op("ng.where", &[differ, below, quotient])?;
-    if !n.elem(x)?.is_float() {
-        return Ok(vec![quotient]);
-    }
-    // The division has rounded what is a whole number.
-    Ok(vec![n.op("ng.round", &[quotient])?])
+    whole_quotient(n, |n, x, y| {
+        let rest = n.op("ng.rem", &[x, y])?;
+        let whole = n.op("ng.sub", &[x, rest])?;
+        let quotient = n.op("ng.div", &[whole, y])?;
+        let dtype = n.elem(x)?;
+        let one = n.scalar(Number::Int(1), dtype)?;
+        let below = n.op("ng.sub", &[quotient, one])?;
+        let differ = signs_differ(n, rest, y)?;
+        let quotient = n.op("ng.where", &[differ, below, quotient])?;
+        if !dtype.is_float() {
+            return Ok(quotient);
+        }
+        // The division has rounded what is a whole number: the nearest one, the lower of two.
+        let floor = n.op("ng.floor", &[quotient])?;
+        let (over, half) = (n.op("ng.sub", &[quotient, floor])?, n.scalar(Number::Float(0.5), dtype)?);
+        let up = n.emit("ng.compare", &[over, half], [("direction", Attr::from("GT"))])?;
+        let above = n.op("ng.add", &[floor, one])?;
+        let nearest = n.op("ng.where", &[up, above, floor])?;
+        let zero = n.scalar(Number::Int(0), dtype)?;
+        let pole = n.emit("ng.compare", &[y, zero], [("direction", Attr::from("EQ"))])?;
+        let infinite = n.op("ng.div", &[x, y])?;
+        n.op("ng.where", &[pole, infinite, nearest])
+    })
 }
 
-/// Powers that torch computes by other functions are those functions.
+/// Powers that torch computes by other functions are those functions. In f16 it does so for 2 alone.
 fn pow(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, y) = (n.operand("self")?, n.operand("exponent")?);
     let dtype = common(n, &[x, y])?;
+    Ok(vec![power(n, x, y, dtype)?])
+}
+
+/// In f64, whatever the operands are.
+fn float_power(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y) = (n.operand("self")?, n.operand("exponent")?);
+    Ok(vec![power(n, x, y, DType::Float(Format::F64))?])
+}
+
+fn power(n: &mut Node<'_, '_>, x: Operand, y: Operand, dtype: DType) -> Result<Value> {
     if let (Operand::Tensor(x), Operand::Number(exponent)) = (x, y) {
         let x = n.convert(x, dtype)?;
-        let op = match exponent.to_f64() {
-            1.0 => return Ok(vec![x]),
-            2.0 => "ng.square",
-            0.5 if dtype.is_float() => "ng.sqrt",
-            -0.5 if dtype.is_float() => "ng.rsqrt",
-            -1.0 if dtype.is_float() => "ng.reciprocal",
-            _ => "ng.pow",
+        let special = dtype.is_float() && dtype != DType::Float(Format::F16);
+        let ops: &[&str] = match fitting(exponent, dtype)?.to_f64() {
+            1.0 => &[],
+            2.0 => &["ng.square"],
+            3.0 if special => {
+                let square = n.op("ng.square", &[x])?;
+                return n.op("ng.mul", &[square, x]);
+            }
+            0.5 if special => &["ng.sqrt"],
+            -0.5 if special => &["ng.rsqrt"],
+            -1.0 if dtype.is_float() => &["ng.reciprocal"],
+            -2.0 if special => &["ng.square", "ng.reciprocal"],
+            _ => {
+                let y = n.scalar(exponent, dtype)?;
+                return n.op("ng.pow", &[x, y]);
+            }
         };
-        if op != "ng.pow" {
-            return Ok(vec![n.op(op, &[x])?]);
-        }
+        return ops.iter().try_fold(x, |x, op| n.op(op, &[x]));
     }
     let (x, y) = (n.in_type(x, dtype)?, n.in_type(y, dtype)?);
-    Ok(vec![n.op("ng.pow", &[x, y])?])
+    n.op("ng.pow", &[x, y])
 }
 
 fn clamp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -319,7 +468,7 @@ fn clamp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let all: Vec<Operand> = [Some(x), low, high].into_iter().flatten().collect();
     let dtype = common(n, &all)?;
     let x = n.in_type(x, dtype)?;
-    let mut to = |o: Option<Operand>| o.map(|o| n.in_type(o, dtype)).transpose();
+    let mut to = |o: Option<Operand>| o.map(|o| n.fitted(o, dtype)).transpose();
     let (low, high) = (to(low)?, to(high)?);
     let value = match (low, high) {
         (Some(low), Some(high)) => n.op("ng.clamp", &[x, low, high])?,
@@ -349,13 +498,4 @@ fn to_copy(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         Some(to) => Ok(vec![n.convert(x, to)?]),
         None => Ok(vec![x]),
     }
-}
-
-/// Attributes that are numbers.
-pub(super) fn numbers(list: &[(&str, f64)]) -> AttrDict {
-    let mut attrs = AttrDict::EMPTY;
-    for &(name, value) in list {
-        attrs.set(name, value);
-    }
-    attrs
 }

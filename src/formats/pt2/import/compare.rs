@@ -6,7 +6,7 @@ use ngc_numerics::DType;
 use super::Table;
 use super::arithmetic::operands;
 use super::node::Node;
-use super::number::{Number, Operand};
+use super::number::{Number, Operand, fitting};
 use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
@@ -93,7 +93,7 @@ fn choose(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn masked_fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, mask) = (n.tensor("self")?, n.tensor("mask")?);
     let value = n.operand("value")?;
-    let value = n.in_type(value, n.elem(x)?)?;
+    let value = n.fitted(value, n.elem(x)?)?;
     Ok(vec![n.op("ng.where", &[mask, value, x])?])
 }
 
@@ -101,7 +101,7 @@ fn masked_fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let like = n.tensor("self")?;
     let value = match n.operand("value")? {
-        Operand::Number(number) => n.filled(number, n.elem(like)?)?,
+        Operand::Number(number) => n.filled(fitting(number, n.elem(like)?)?, n.elem(like)?)?,
         Operand::Tensor(value) => n.convert(value, n.elem(like)?)?,
     };
     let extents = n.extents(like);

@@ -6,12 +6,13 @@ use ngc_numerics::DType;
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
-use super::number::{Number, Operand};
+use super::number::{Number, Operand, fitting};
 use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[
     ("arange", arange),
+    ("copy", copy),
     ("empty", |n| filled(n, Number::Int(0))),
     ("empty_like", |n| filled(n, Number::Int(0))),
     ("eye", eye),
@@ -23,6 +24,8 @@ pub(super) const OPS: Table = &[
     ("new_zeros", |n| filled(n, Number::Int(0))),
     ("ones", |n| filled(n, Number::Int(1))),
     ("ones_like", |n| filled(n, Number::Int(1))),
+    // Some decompositions of torch leave it.
+    ("prims.scalar_tensor", scalar_tensor),
     ("scalar_tensor", scalar_tensor),
     ("zeros", |n| filled(n, Number::Int(0))),
     ("zeros_like", |n| filled(n, Number::Int(0))),
@@ -43,7 +46,7 @@ fn filled(n: &mut Node<'_, '_>, number: Number) -> Result<Vec<Value>> {
 
 fn with_value(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     match n.operand("fill_value")? {
-        Operand::Number(number) => filled(n, number),
+        Operand::Number(number) => filled(n, fitting(number, n.declared(0)?.0)?),
         Operand::Tensor(value) => {
             n.ignore_place();
             n.ignore(&["self", "dtype"]);
@@ -55,6 +58,16 @@ fn with_value(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
             Ok(vec![n.broadcast(value, &extents)?])
         }
     }
+}
+
+/// The elements of another tensor, in the type and the shape of the first.
+fn copy(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["self"]);
+    n.ignore_place();
+    let source = n.tensor("src")?;
+    let (dtype, extents) = n.declared(0)?;
+    let source = n.convert(source, dtype)?;
+    Ok(vec![n.broadcast(source, &extents)?])
 }
 
 fn scalar_tensor(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

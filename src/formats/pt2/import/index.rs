@@ -6,6 +6,7 @@ use ngc_numerics::DType;
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
+use super::number::{Operand, fitting, kernel};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -14,10 +15,13 @@ pub(super) const OPS: Table = &[
     ("embedding", embedding),
     ("gather", gather),
     ("index", index),
+    ("index_add", index_add),
+    ("index_put", index_put),
     ("index_select", index_select),
     ("one_hot", one_hot),
     ("scatter", scatter),
     ("scatter_add", |n| put(n, "src", "add")),
+    ("scatter_reduce", scatter_reduce),
     ("sort", sort),
     ("topk", topk),
 ];
@@ -54,11 +58,7 @@ fn index(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     }
     let axes: Vec<usize> = (0..given.len()).filter(|&i| given[i].is_some()).collect();
     let tensors: Vec<Value> = given.iter().flatten().copied().collect();
-    for &tensor in &tensors {
-        if n.elem(tensor)? == DType::BOOL {
-            return unsupported("a mask, which picks as many elements as it has true ones");
-        }
-    }
+    no_masks(n, &tensors)?;
     let (Some(&first), Some(&last)) = (axes.first(), axes.last()) else { return Ok(vec![x]) };
     if let [axis] = axes[..] {
         return Ok(vec![n.emit("ng.gather", &[x, tensors[0]], [("axis", Attr::int(axis as i64))])?]);
@@ -67,14 +67,7 @@ fn index(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mut order = axes.clone();
     order.extend((0..rank).filter(|a| !axes.contains(a)));
     let moved = if order.iter().enumerate().all(|(i, &a)| i == a) { x } else { n.transpose(x, &order)? };
-    let shape = broadcast_of(n, &tensors)?;
-    let mut vectors = Vec::new();
-    for tensor in tensors {
-        let tensor = n.convert(tensor, DType::Int(64))?;
-        let whole = n.broadcast(tensor, &shape)?;
-        vectors.push(n.unsqueeze(whole, [shape.len() as i64])?);
-    }
-    let vectors = n.emit("ng.concat", &vectors, [("axis", Attr::int(-1))])?;
+    let (vectors, shape) = vectors_of(n, &tensors)?;
     let picked = n.op("ng.gather_nd", &[moved, vectors])?;
     let neighbours = last - first + 1 == axes.len();
     if first == 0 || !neighbours {
@@ -86,6 +79,51 @@ fn index(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let after = width + first..n.rank(picked);
     let order: Vec<usize> = before.into_iter().chain(0..width).chain(after).collect();
     Ok(vec![n.transpose(picked, &order)?])
+}
+
+fn no_masks(n: &Node<'_, '_>, tensors: &[Value]) -> Result<()> {
+    for &tensor in tensors {
+        if n.elem(tensor)? == DType::BOOL {
+            return unsupported("a mask, which picks as many elements as it has true ones");
+        }
+    }
+    Ok(())
+}
+
+/// Index tensors as one tensor of vectors, and the shape that they have together.
+fn vectors_of(n: &mut Node<'_, '_>, tensors: &[Value]) -> Result<(Value, Vec<Extent>)> {
+    let shape = broadcast_of(n, tensors)?;
+    let mut vectors = Vec::new();
+    for &tensor in tensors {
+        let tensor = n.convert(tensor, DType::Int(64))?;
+        let whole = n.broadcast(tensor, &shape)?;
+        vectors.push(n.unsqueeze(whole, [shape.len() as i64])?);
+    }
+    let vectors = match vectors[..] {
+        [one] => one,
+        _ => n.emit("ng.concat", &vectors, [("axis", Attr::int(-1))])?,
+    };
+    Ok((vectors, shape))
+}
+
+/// Values at the places that index tensors of the first dimensions name; those that meet in one place are added one by
+/// one with `accumulate`.
+fn index_put(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, values) = (n.tensor("self")?, n.tensor("values")?);
+    let given = n.opt_tensors("indices")?;
+    let tensors: Vec<Value> = given.iter().map_while(|t| *t).collect();
+    if tensors.is_empty() || given.iter().flatten().count() != tensors.len() || tensors.len() > n.rank(x) {
+        return unsupported("indices of other dimensions than the first ones");
+    }
+    no_masks(n, &tensors)?;
+    let (vectors, mut shape) = vectors_of(n, &tensors)?;
+    shape.extend(n.extents(x).into_iter().skip(tensors.len()));
+    let values = n.broadcast(values, &shape)?;
+    let mut attrs = AttrDict::EMPTY;
+    if n.flag("accumulate", false)? {
+        attrs.set("reduction", "add");
+    }
+    Ok(vec![n.emit("ng.scatter_nd", &[x, vectors, values], attrs)?])
 }
 
 /// The shape that tensors broadcast to together.
@@ -131,6 +169,36 @@ fn scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     put(n, "value", reduction)
 }
 
+/// With what stood there before.
+fn scatter_reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.only_flag("include_self", true)?;
+    let reduction = match n.string("reduce", "")? {
+        "sum" => "add",
+        "prod" => "mul",
+        "amax" => "max",
+        "amin" => "min",
+        other => return unsupported(format!("reduce = '{}'", other.escape_debug())),
+    };
+    put(n, "src", reduction)
+}
+
+/// Parts of a tensor are added where an index says, one index for each part.
+fn index_add(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, index, source) = (n.tensor("self")?, n.tensor("index")?, n.tensor("source")?);
+    if n.float("alpha", 1.0)? != 1.0 {
+        return unsupported("alpha");
+    }
+    let rank = n.rank(x);
+    let axis = n.dim("dim", 0, rank)?;
+    if n.rank(index) != 1 || n.rank(source) != rank {
+        return unsupported("an index that is no vector");
+    }
+    let places = n.unsqueeze(index, (0..rank as i64).filter(|&a| a != axis as i64))?;
+    let extents = n.extents(source);
+    let places = n.broadcast(places, &extents)?;
+    joined(n, x, places, source, axis, "add")
+}
+
 /// `src` may be longer than the indices; what is beyond is not read.
 fn put(n: &mut Node<'_, '_>, source: &str, reduction: &str) -> Result<Vec<Value>> {
     let (x, indices) = (n.tensor("self")?, n.tensor("index")?);
@@ -138,11 +206,12 @@ fn put(n: &mut Node<'_, '_>, source: &str, reduction: &str) -> Result<Vec<Value>
     let extents = n.extents(indices);
     let source = n.operand(source)?;
     let mut source = match source {
-        super::number::Operand::Number(number) => {
-            let one = n.filled(number, n.elem(x)?)?;
+        Operand::Number(number) => {
+            let dtype = n.elem(x)?;
+            let one = n.filled(fitting(number, dtype)?, dtype)?;
             n.broadcast(one, &extents)?
         }
-        super::number::Operand::Tensor(value) => value,
+        Operand::Tensor(value) => value,
     };
     for (a, extent) in extents.iter().enumerate() {
         if n.extents(source).get(a) != Some(extent) {
@@ -150,12 +219,28 @@ fn put(n: &mut Node<'_, '_>, source: &str, reduction: &str) -> Result<Vec<Value>
             source = n.slice(source, a, 0, extent as i64, 1)?;
         }
     }
+    joined(n, x, indices, source, axis, reduction)
+}
+
+fn joined(
+    n: &mut Node<'_, '_>,
+    x: Value,
+    indices: Value,
+    source: Value,
+    axis: usize,
+    reduction: &str,
+) -> Result<Vec<Value>> {
     let mut attrs = AttrDict::EMPTY;
     attrs.set("axis", axis as i64);
-    if reduction != "none" {
-        attrs.set("reduction", reduction);
+    if reduction == "none" {
+        return Ok(vec![n.emit("ng.scatter_elements", &[x, indices, source], attrs)?]);
     }
-    Ok(vec![n.emit("ng.scatter_elements", &[x, indices, source], attrs)?])
+    // What comes together in one place is rounded once.
+    attrs.set("reduction", reduction);
+    let value = kernel(n, n.elem(x)?, &[x, source].map(Operand::Tensor), |n, v| {
+        n.emit("ng.scatter_elements", &[v[0], indices, v[1]], attrs)
+    })?;
+    Ok(vec![value])
 }
 
 fn sort(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

@@ -24,6 +24,11 @@ pub(super) const OPS: Table = &[
     ("conv_transpose3d", |n| transposed(n, 3)),
     ("convolution", convolution),
     ("dot", |n| product(n, "self", "tensor")),
+    ("einsum", |n| {
+        n.ignore(&["path"]);
+        let (equation, values) = (n.string("equation", "")?.to_string(), n.tensors("tensors")?);
+        Ok(vec![crate::einsum::einsum(n, &equation, &values)?])
+    }),
     ("linear", linear),
     ("matmul", |n| product(n, "self", "other")),
     ("mm", mm),

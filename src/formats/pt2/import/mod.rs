@@ -11,6 +11,7 @@ mod create;
 mod index;
 mod linear;
 mod location;
+mod loss;
 mod node;
 mod norm;
 mod number;
@@ -47,17 +48,18 @@ pub struct ImportOptions {
 /// Emits the ops of a node and returns its results, in the order of the node's outputs.
 type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 
-/// An op group: operators of the namespace `aten` by name, without the overload.
+/// An op group: operators by name, without the overload; those of another namespace than `aten` with that.
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 13] = [
+    let groups: [Table; 14] = [
         activation::OPS,
         arithmetic::OPS,
         compare::OPS,
         create::OPS,
         index::OPS,
         linear::OPS,
+        loss::OPS,
         norm::OPS,
         pool::OPS,
         recurrent::OPS,
@@ -78,9 +80,10 @@ pub fn operators() -> Vec<&'static str> {
 /// source lines become locations, symbolic dimensions become `?` with the argument's attributes `ng.dims` and (where they
 /// are bounded) `ng.dim_range`, names of inputs and outputs their attribute `ng.name`.
 ///
-/// Programs are read as `torch.export.export(m, args).run_decompositions(...)` leaves them: free of effects. Checks that
-/// the program makes of its own inputs are not kept. Mutations of buffers that no output depends on are left out. Sums of
-/// f16, bf16 and 8-bit floats accumulate in f32, as torch's do.
+/// Programs are read as `torch.export.export(m, args)` gives them, with or without `.run_decompositions(...)`, where they
+/// are free of effects. Checks that the program makes of its own inputs are not kept. Mutations of buffers that no output
+/// depends on are left out. Elements are computed in the formats of torch's CPU kernels (docs/pytorch-formats.md): sums of
+/// f16, bf16 and 8-bit floats accumulate in f32, and kernels of several steps are rounded once.
 ///
 /// # Errors
 /// [`FormatError::Unsupported`] names the operator and the node; [`FormatError::Invalid`] the place of what is broken.

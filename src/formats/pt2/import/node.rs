@@ -8,7 +8,7 @@ use ngc_numerics::{DType, Tensor};
 use super::super::extent::Extent;
 use super::super::schema::{Argument, Node as Proto, OptionalTensor, SymIntArgument};
 use super::super::weights::dtype;
-use super::number::{Number, Operand};
+use super::number::{Number, Operand, fitting, rounded};
 use super::program::Program;
 use crate::builder::{FunctionBuilder, dense};
 use crate::emit::Emit;
@@ -372,7 +372,7 @@ impl<'g, 'a> Node<'g, 'a> {
     /// Emits a number as a tensor of rank 0.
     pub(super) fn filled(&mut self, number: Number, dtype: DType) -> Result<Value> {
         let tensor = match (dtype, number) {
-            (DType::Float(format), x) => Tensor::scalar(format, format.round(x.to_f64())),
+            (DType::Float(format), x) => Tensor::scalar(format, rounded(x.to_f64(), format)),
             (DType::BOOL, x) => Tensor::bool_scalar(x.to_f64() != 0.0),
             (dtype, Number::Int(n)) => Tensor::int_scalar(dtype, dtype.wrap(n)),
             (dtype, x) => Tensor::int_scalar(dtype, dtype.wrap(x.to_f64() as i64)),
@@ -383,7 +383,7 @@ impl<'g, 'a> Node<'g, 'a> {
     /// Emits a number as a scalar of an element type, which elementwise ops broadcast.
     pub(super) fn scalar(&mut self, number: Number, dtype: DType) -> Result<Value> {
         let attr = match (dtype, number) {
-            (DType::Float(format), x) => Attr::Float(format.round(x.to_f64()), Type::float(format)),
+            (DType::Float(format), x) => Attr::Float(rounded(x.to_f64(), format), Type::float(format)),
             (DType::BOOL, x) => Attr::Bool(x.to_f64() != 0.0),
             (dtype, Number::Int(n)) => Attr::Int(dtype.wrap(n), Type::scalar(dtype)),
             (dtype, x) => Attr::Int(dtype.wrap(x.to_f64() as i64), Type::scalar(dtype)),
@@ -397,6 +397,14 @@ impl<'g, 'a> Node<'g, 'a> {
             Operand::Tensor(value) => self.convert(value, dtype),
             Operand::Number(number) => self.scalar(number, dtype),
         }
+    }
+
+    /// The operand in an element type; a number must be within its range.
+    pub(super) fn fitted(&mut self, operand: Operand, dtype: DType) -> Result<Value> {
+        if let Operand::Number(number) = operand {
+            fitting(number, dtype)?;
+        }
+        self.in_type(operand, dtype)
     }
 
     /// The value in another element type, or itself.

@@ -4,7 +4,7 @@ use ngc_ir::{Attr, AttrDict, Value};
 
 use super::Table;
 use super::node::Node;
-use super::number::Number;
+use super::number::{Number, Operand, kernel};
 use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
@@ -42,6 +42,25 @@ fn scale_and_bias(n: &mut Node<'_, '_>, like: Value) -> Result<Vec<Value>> {
     Ok(vec![scale, bias])
 }
 
+/// The op on operands of one type. Where statistics, scale or bias are wider than the elements, all is computed in their
+/// format, and the result rounded once to that of the elements.
+fn normalized(n: &mut Node<'_, '_>, op: &str, operands: &[Value], attrs: AttrDict) -> Result<Vec<Value>> {
+    let x = operands[0];
+    let dtype = n.elem(x)?;
+    let mut same = true;
+    for &operand in operands {
+        same &= n.elem(operand)? == dtype;
+    }
+    let value = match same {
+        true => n.emit_sum(op, operands, attrs, x)?,
+        false => {
+            let operands: Vec<Operand> = operands.iter().copied().map(Operand::Tensor).collect();
+            kernel(n, dtype, &operands, |n, v| n.emit(op, v, attrs))?
+        }
+    };
+    Ok(vec![value])
+}
+
 /// Norms over the last dimensions, as many as `normalized_shape` has.
 fn trailing(n: &mut Node<'_, '_>, attrs: &mut AttrDict) -> Result<Value> {
     let x = n.tensor("input")?;
@@ -56,7 +75,7 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = trailing(n, &mut attrs)?;
     let mut operands = vec![x];
     operands.extend(scale_and_bias(n, x)?);
-    Ok(vec![n.emit_sum("ng.layer_norm", &operands, attrs, x)?])
+    normalized(n, "ng.layer_norm", &operands, attrs)
 }
 
 /// Without `eps` it is the distance of 1 to the next number of the format.
@@ -67,7 +86,7 @@ fn rms_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     attrs.set("epsilon", n.float("eps", default)?);
     let mut operands = vec![x];
     operands.extend(n.opt_tensor("weight")?);
-    Ok(vec![n.emit_sum("ng.rms_norm", &operands, attrs, x)?])
+    normalized(n, "ng.rms_norm", &operands, attrs)
 }
 
 fn group_norm(n: &mut Node<'_, '_>, groups: &str) -> Result<Vec<Value>> {
@@ -78,7 +97,7 @@ fn group_norm(n: &mut Node<'_, '_>, groups: &str) -> Result<Vec<Value>> {
     attrs.set("num_groups", n.int(groups, 1)?);
     let mut operands = vec![x];
     operands.extend(scale_and_bias(n, x)?);
-    Ok(vec![n.emit_sum("ng.group_norm", &operands, attrs, x)?])
+    normalized(n, "ng.group_norm", &operands, attrs)
 }
 
 /// With statistics of each sample alone: a group a channel.
@@ -94,7 +113,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     attrs.set("num_groups", channels as i64);
     let mut operands = vec![x];
     operands.extend(scale_and_bias(n, x)?);
-    Ok(vec![n.emit_sum("ng.group_norm", &operands, attrs, x)?])
+    normalized(n, "ng.group_norm", &operands, attrs)
 }
 
 fn batch_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -115,11 +134,5 @@ fn batch_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         }
     };
     let operands = [x, or(scale, 1)?, or(bias, 0)?, mean, variance];
-    // Statistics may be wider than the elements; what they normalise is not.
-    let elem = n.elem(x)?;
-    let mut same = Vec::with_capacity(operands.len());
-    for operand in operands {
-        same.push(n.convert(operand, elem)?);
-    }
-    Ok(vec![n.emit_sum("ng.batch_norm", &same, [("epsilon", Attr::from(eps))], x)?])
+    normalized(n, "ng.batch_norm", &operands, [("epsilon", Attr::from(eps))].into())
 }

@@ -1,11 +1,24 @@
-//! Numbers beside tensors, and the element type in which torch computes with both.
+//! Numbers beside tensors, and the formats in which torch computes with both.
+//!
+//! Operands have a common type. torch's kernels for a CPU compute f16 and bf16 in f32, which it calls `opmath`, and round
+//! the result once. For one of + - * / and sqrt that is the op in the format itself, since f32 has more than twice the
+//! digits (S. Figueroa, When is double rounding innocuous?, 1995), so such ops stay plain. What else is seen of it:
+//!
+//! - a kernel of several steps, or with numbers that the format does not hold, is a [`kernel`]: converted to f32,
+//!   computed there, converted back;
+//! - the second factor of a product and the divisor, where they are a single number, are not rounded to the format;
+//!   elsewhere operands that are numbers are, as in `add`, comparisons, `pow` and `remainder`;
+//! - functions that torch composes of ops that are stored, such as `logsumexp` and `xlogy`, round every step.
+//!
+//! docs/pytorch-formats.md says what was measured.
 
 use ngc_ir::Value;
 use ngc_numerics::{DType, Format};
 
 use super::node::Node;
 use crate::emit::Emit;
-use crate::error::Result;
+use crate::error::{Result, unsupported};
+use crate::step::is_narrow;
 
 /// A number among the arguments.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -96,4 +109,62 @@ pub(super) fn common(n: &Node<'_, '_>, operands: &[Operand]) -> Result<DType> {
 /// The type of results that have fractions: integers become f32.
 pub(super) fn floating(dtype: DType) -> DType {
     if dtype.is_float() { dtype } else { DType::Float(Format::F32) }
+}
+
+/// The format in which torch's kernels compute with elements of a type.
+pub(super) fn opmath(dtype: DType) -> DType {
+    match dtype {
+        DType::Float(format) if is_narrow(format) => DType::Float(Format::F32),
+        other => other,
+    }
+}
+
+/// A number as a type holds it. torch makes an f32 of it on the way to a narrower format.
+pub(super) fn rounded(number: f64, format: Format) -> f64 {
+    format.round(if is_narrow(format) { Format::F32.round(number) } else { number })
+}
+
+/// Whether a type holds a number as it is, once that is rounded to the type's `opmath`.
+pub(super) fn holds(dtype: DType, number: f64) -> bool {
+    match (dtype, opmath(dtype)) {
+        (DType::Float(format), DType::Float(wide)) => {
+            let wide = wide.round(number);
+            format.round(wide).to_bits() == wide.to_bits()
+        }
+        _ => true,
+    }
+}
+
+/// The number, which the type must have room for: where it has none, torch stops with an error.
+pub(super) fn fitting(number: Number, dtype: DType) -> Result<Number> {
+    let (x, fits) = (
+        number.to_f64(),
+        match dtype {
+            DType::Float(format) => number.to_f64().abs() <= format.max_finite(),
+            _ => return Ok(number),
+        },
+    );
+    match fits || !x.is_finite() {
+        true => Ok(number),
+        false => {
+            unsupported(format!("the number {x:e}, which is beyond {dtype}; torch refuses to run it as well"))
+        }
+    }
+}
+
+/// What a kernel of torch computes: the steps in `opmath` of the type, the result rounded once. Operands are converted
+/// exactly, numbers are rounded to `opmath`; tensors are of the type, or of `opmath` already.
+pub(super) fn kernel<'g, 'a>(
+    n: &mut Node<'g, 'a>,
+    dtype: DType,
+    operands: &[Operand],
+    steps: impl FnOnce(&mut Node<'g, 'a>, &[Value]) -> Result<Value>,
+) -> Result<Value> {
+    let wide = opmath(dtype);
+    let mut values = Vec::with_capacity(operands.len());
+    for &operand in operands {
+        values.push(n.in_type(operand, wide)?);
+    }
+    let y = steps(n, &values)?;
+    n.convert(y, dtype)
 }

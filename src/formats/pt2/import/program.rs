@@ -272,10 +272,12 @@ impl<'a> Program<'a> {
             }
             return Ok(());
         }
-        let operator = target.strip_prefix("aten.").map(|t| t.split_once('.').map_or(t, |(name, _)| name));
-        let Some((&operator, import)) = operator.and_then(|name| OPERATORS.get_key_value(name)) else {
-            let in_place =
-                operator.is_some_and(|o| o.ends_with('_') && OPERATORS.contains_key(o.trim_end_matches('_')));
+        let operator = match target.strip_prefix("aten.") {
+            Some(t) => t.split_once('.').map_or(t, |(name, _)| name),
+            None => target.rsplit_once('.').map_or(target, |(name, _)| name),
+        };
+        let Some((&operator, import)) = OPERATORS.get_key_value(operator) else {
+            let in_place = operator.ends_with('_') && OPERATORS.contains_key(operator.trim_end_matches('_'));
             return unsupported(match in_place {
                 true => "an operator that works in place; export with .run_decompositions({})",
                 false => "this operator",

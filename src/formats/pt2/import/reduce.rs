@@ -1,14 +1,14 @@
 //! Reductions and scans.
 
-use ngc_ir::{Attr, AttrDict, Value};
-use ngc_numerics::DType;
+use ngc_ir::{Attr, AttrDict, Type, Value};
+use ngc_numerics::{DType, Format};
 
 use super::Table;
 use super::arithmetic::floats;
 use super::node::Node;
-use super::number::floating;
+use super::number::{Number, Operand, common, floating, kernel, opmath};
 use crate::emit::Emit;
-use crate::error::{Result, unsupported};
+use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
     ("all", |n| truth(n, "ng.reduce_min")),
@@ -17,20 +17,24 @@ pub(super) const OPS: Table = &[
     ("any", |n| truth(n, "ng.reduce_max")),
     ("argmax", |n| position(n, "ng.argmax")),
     ("argmin", |n| position(n, "ng.argmin")),
+    ("cdist", cdist),
+    ("cosine_similarity", cosine_similarity),
     ("count_nonzero", count_nonzero),
     ("cumprod", |n| scan(n, "ng.cumprod")),
     ("cumsum", |n| scan(n, "ng.cumsum")),
     ("diff", diff),
+    ("linalg_matrix_norm", matrix_norm),
     ("linalg_vector_norm", |n| norm(n, "ord")),
-    ("logsumexp", |n| float_sum(n, "ng.logsumexp")),
+    ("logsumexp", logsumexp),
     ("max", |n| greatest(n, "ng.reduce_max", "ng.argmax", "ng.max")),
     ("mean", mean),
     ("min", |n| greatest(n, "ng.reduce_min", "ng.argmin", "ng.min")),
     ("norm", |n| norm(n, "p")),
-    ("prod", |n| sum(n, "ng.reduce_prod")),
+    ("prod", product),
     ("std", |n| Ok(vec![deviation(n)?])),
     ("std_mean", |n| with_mean(n, deviation)),
     ("sum", |n| sum(n, "ng.reduce_sum")),
+    ("trace", trace),
     ("var", |n| Ok(vec![variance(n)?])),
     ("var_mean", |n| with_mean(n, variance)),
 ];
@@ -51,13 +55,23 @@ fn axes(n: &mut Node<'_, '_>, x: Value) -> Result<AttrDict> {
     Ok(attrs)
 }
 
-/// Sums and products, of integers in i64.
+/// Sums, of integers in i64.
 fn sum(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     n.ignore(&["dtype"]);
     let x = n.tensor("self")?;
     let x = n.convert(x, n.declared(0)?.0)?;
     let attrs = axes(n, x)?;
     Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
+}
+
+fn trace(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    if n.rank(x) != 2 {
+        return invalid(format!("the trace of {}", n.ty(x)));
+    }
+    let x = n.convert(x, n.declared(0)?.0)?;
+    let diagonal = super::slice::diagonal_of(n, x, 0, 1, 0)?;
+    Ok(vec![n.emit_sum("ng.reduce_sum", &[diagonal], AttrDict::EMPTY, diagonal)?])
 }
 
 fn mean(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -68,10 +82,36 @@ fn mean(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(vec![n.emit_sum("ng.reduce_mean", &[x], attrs, x)?])
 }
 
-fn float_sum(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
-    let x = floats(n, "self")?;
+/// Products of f16 and bf16 are rounded factor by factor.
+fn product(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["dtype"]);
+    let x = n.tensor("self")?;
+    let x = n.convert(x, n.declared(0)?.0)?;
     let attrs = axes(n, x)?;
-    Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
+    Ok(vec![n.emit("ng.reduce_prod", &[x], attrs)?])
+}
+
+/// torch composes it, so that f16 and bf16 are rounded at every step, the exponentials too.
+fn logsumexp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = floats(n, "self")?;
+    let dtype = n.elem(x)?;
+    let attrs = axes(n, x)?;
+    if opmath(dtype) == dtype {
+        return Ok(vec![n.emit("ng.logsumexp", &[x], attrs)?]);
+    }
+    let mut kept = attrs.clone();
+    kept.set("keepdims", true);
+    let mut greatest = |attrs: AttrDict| {
+        let most = n.emit("ng.reduce_max", &[x], attrs)?;
+        let (infinite, zero) = (n.op("ng.is_inf", &[most])?, n.scalar(Number::Int(0), dtype)?);
+        n.op("ng.where", &[infinite, zero, most])
+    };
+    let (shift, most) = (greatest(kept)?, greatest(attrs.clone())?);
+    let shifted = n.op("ng.sub", &[x, shift])?;
+    let powers = n.op("ng.exp", &[shifted])?;
+    let total = n.emit_sum("ng.reduce_sum", &[powers], attrs, x)?;
+    let log = n.op("ng.log", &[total])?;
+    Ok(vec![n.op("ng.add", &[log, most])?])
 }
 
 fn extremes(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
@@ -144,6 +184,7 @@ fn position(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     Ok(vec![n.emit(op, &[x], attrs)?])
 }
 
+/// Sums and products so far: torch keeps those of f32 in f64, those of f16 and bf16 in f32.
 fn scan(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     n.ignore(&["dtype"]);
     let x = n.tensor("self")?;
@@ -152,8 +193,11 @@ fn scan(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
         n.ignore(&["dim"]);
         return Ok(vec![x]);
     }
-    let axis = n.dim("dim", 0, n.rank(x))? as i64;
-    Ok(vec![n.emit_sum(op, &[x], [("axis", Attr::int(axis))], x)?])
+    let mut attrs: AttrDict = [("axis", Attr::int(n.dim("dim", 0, n.rank(x))? as i64))].into();
+    if n.elem(x)? == DType::Float(Format::F32) {
+        attrs.set("accumulate", Type::float(Format::F64));
+    }
+    Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
 }
 
 /// Differences of neighbours.
@@ -195,6 +239,77 @@ fn norm(n: &mut Node<'_, '_>, order: &str) -> Result<Vec<Value>> {
     Ok(vec![n.emit_sum("ng.norm", &[x], attrs, x)?])
 }
 
+/// Of matrices: by their elements ("fro"), by sums of columns (1) or rows (inf).
+fn matrix_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["dtype"]);
+    let x = n.tensor("self")?;
+    let x = n.convert(x, floating(n.declared(0)?.0))?;
+    let rank = n.rank(x);
+    let dims = n.opt_ints("dim")?.unwrap_or_else(|| vec![-2, -1]);
+    let [rows, columns] = dims[..] else { return invalid("the dimensions of a matrix are two") };
+    let (rows, columns) = (n.axis(rows, rank)? as i64, n.axis(columns, rank)? as i64);
+    let keep = n.flag("keepdim", false)?;
+    let along = |axes: Vec<i64>| {
+        let mut attrs: AttrDict = [("axes", Attr::from(axes))].into();
+        attrs.set("keepdims", keep);
+        attrs
+    };
+    if n.is_string("ord") || !n.has("ord") {
+        return match n.string("ord", "fro")? {
+            "fro" => Ok(vec![n.emit_sum("ng.norm", &[x], along(vec![rows, columns]), x)?]),
+            other => unsupported(format!("a matrix norm of order '{}'", other.escape_debug())),
+        };
+    }
+    let order = n.float("ord", 2.0)?;
+    let (sums, most) = match order.abs() {
+        1.0 => (rows, columns),
+        f64::INFINITY => (columns, rows),
+        _ => return unsupported(format!("a matrix norm of order {order}")),
+    };
+    let mut attrs = along(vec![sums]);
+    attrs.set("ord", 1.0);
+    let sums_of = n.emit_sum("ng.norm", &[x], attrs, x)?;
+    let most = if keep || most < sums { most } else { most - 1 };
+    let op = if order > 0.0 { "ng.reduce_max" } else { "ng.reduce_min" };
+    Ok(vec![n.emit(op, &[sums_of], along(vec![most]))?])
+}
+
+/// The sum of the products of both over their norms, which are at least eps.
+fn cosine_similarity(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y) = (Operand::Tensor(n.tensor("x1")?), Operand::Tensor(n.tensor("x2")?));
+    let dtype = floating(common(n, &[x, y])?);
+    let (x, y) = (n.in_type(x, dtype)?, n.in_type(y, dtype)?);
+    let axis = n.dim("dim", 1, n.rank(x).max(n.rank(y)))? as i64 - n.rank(x).max(n.rank(y)) as i64;
+    // As for a bound that is a tensor of its own: one beyond the format is rounded.
+    let eps = n.float("eps", 1e-8)?;
+    let eps = n.scalar(Number::Float(eps), dtype)?;
+    let mut unit = |v: Value| {
+        let mut attrs: AttrDict = [("axes", Attr::ints([axis]))].into();
+        attrs.set("keepdims", true);
+        let norm = n.emit_sum("ng.norm", &[v], attrs, v)?;
+        let norm = n.op("ng.max", &[norm, eps])?;
+        n.op("ng.div", &[v, norm])
+    };
+    let (x, y) = (unit(x)?, unit(y)?);
+    let product = n.op("ng.mul", &[x, y])?;
+    Ok(vec![n.emit_sum("ng.reduce_sum", &[product], [("axes", Attr::ints([axis]))], product)?])
+}
+
+/// The norm of the difference of each row of one with each row of the other.
+fn cdist(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["compute_mode"]);
+    let (x, y) = (n.tensor("x1")?, n.tensor("x2")?);
+    let order = n.float("p", 2.0)?;
+    if order.is_nan() || order <= 0.0 {
+        return unsupported(format!("a norm of order {order}"));
+    }
+    let (x, y) = (n.unsqueeze(x, [-2])?, n.unsqueeze(y, [-3])?);
+    let difference = n.op("ng.sub", &[x, y])?;
+    let mut attrs: AttrDict = [("axes", Attr::ints([-1]))].into();
+    attrs.set("ord", order);
+    Ok(vec![n.emit_sum("ng.norm", &[difference], attrs, difference)?])
+}
+
 fn correction(n: &mut Node<'_, '_>) -> Result<i64> {
     let unbiased = n.flag("unbiased", true)?;
     let correction = n.float("correction", f64::from(u8::from(unbiased)))?;
@@ -211,9 +326,15 @@ fn variance(n: &mut Node<'_, '_>) -> Result<Value> {
     n.emit_sum("ng.variance", &[x], attrs, x)
 }
 
+/// The root is that of a variance that has not been rounded to f16 or bf16, where it may have no room.
 fn deviation(n: &mut Node<'_, '_>) -> Result<Value> {
-    let variance = variance(n)?;
-    n.op("ng.sqrt", &[variance])
+    let x = n.tensor("self")?;
+    let mut attrs = axes(n, x)?;
+    attrs.set("correction", correction(n)?);
+    kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
+        let variance = n.emit("ng.variance", v, attrs)?;
+        n.op("ng.sqrt", &[variance])
+    })
 }
 
 fn with_mean(

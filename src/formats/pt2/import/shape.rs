@@ -12,10 +12,13 @@ pub(super) const OPS: Table = &[
     ("_unsafe_view", view),
     ("alias", same),
     ("as_strided", as_strided),
+    ("broadcast_tensors", broadcast_tensors),
     ("channel_shuffle", channel_shuffle),
     ("clone", same),
     ("contiguous", same),
     ("detach", same),
+    // In place it cuts gradients, and changes no element.
+    ("detach_", same),
     ("dropout", dropout),
     ("expand", expand),
     ("expand_as", expand),
@@ -55,6 +58,17 @@ fn through(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         n.reshaped = Some(extents);
     }
     Ok(vec![base])
+}
+
+/// Each in the shape that all have together.
+fn broadcast_tensors(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let tensors = n.tensors("tensors")?;
+    let mut each = Vec::with_capacity(tensors.len());
+    for (i, tensor) in tensors.into_iter().enumerate() {
+        let (_, to) = n.declared(i)?;
+        each.push(n.broadcast(tensor, &to)?);
+    }
+    Ok(each)
 }
 
 /// The elements in row-major order in the declared shape, which the arguments say in one of many ways.

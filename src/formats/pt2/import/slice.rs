@@ -1,11 +1,12 @@
 //! Cutting and joining.
 
 use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::DType;
 
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
-use super::number::Number;
+use super::number::{Number, fitting};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -14,6 +15,9 @@ pub(super) const OPS: Table = &[
     ("chunk", split),
     ("concat", cat),
     ("constant_pad_nd", pad),
+    ("diag", diag),
+    ("diagonal", |n| diagonal(n, "dim1", "dim2")),
+    ("diagonal_copy", |n| diagonal(n, "dim1", "dim2")),
     ("flip", flip),
     ("narrow", narrow),
     ("pad", pad),
@@ -208,6 +212,58 @@ fn replaced(
     }
 }
 
+/// The elements whose places along two dimensions differ by the offset; they come last.
+fn diagonal(n: &mut Node<'_, '_>, first: &str, second: &str) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let rank = n.rank(x);
+    let (first, second) = (n.dim(first, 0, rank)?, n.dim(second, 1, rank)?);
+    let offset = n.int("offset", 0)?;
+    Ok(vec![diagonal_of(n, x, first, second, offset)?])
+}
+
+/// The diagonal of a matrix, or the matrix that has a vector as its diagonal.
+fn diag(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let offset = n.int("diagonal", 0)?;
+    if n.rank(x) == 2 {
+        return Ok(vec![diagonal_of(n, x, 0, 1, offset)?]);
+    }
+    if offset != 0 {
+        return unsupported("a vector beside the diagonal");
+    }
+    let extents = n.extents(x);
+    let [extent] = &extents[..] else { return invalid(format!("the diagonal {}", n.ty(x))) };
+    let places = n.count(extent, DType::Int(64))?;
+    let rows = n.unsqueeze(places, [1])?;
+    let on = n.emit("ng.compare", &[rows, places], [("direction", Attr::from("EQ"))])?;
+    let zero = n.scalar(Number::Int(0), n.elem(x)?)?;
+    Ok(vec![n.op("ng.where", &[on, x, zero])?])
+}
+
+pub(super) fn diagonal_of(
+    n: &mut Node<'_, '_>,
+    x: Value,
+    first: usize,
+    second: usize,
+    offset: i64,
+) -> Result<Value> {
+    if first == second {
+        return invalid("a diagonal of one dimension");
+    }
+    let extents = n.extents(x);
+    let (Some(rows), Some(columns)) = (extents[first].known(), extents[second].known()) else {
+        return unsupported(format!("a diagonal of unknown extent in {}", n.ty(x)));
+    };
+    let (rows, columns) = (rows as i64, columns as i64);
+    let (below, beyond) = ((-offset).clamp(0, rows), offset.clamp(0, columns));
+    let length = (rows - below).min(columns - beyond);
+    let mut part = n.slice(x, first, below, below + length, 1)?;
+    part = n.slice(part, second, beyond, beyond + length, 1)?;
+    let (value, order) = crate::einsum::diagonal(n, part, first, second)?;
+    let last: Vec<usize> = (1..order.len()).chain([0]).collect();
+    n.transpose(value, &last)
+}
+
 fn pad(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mode = match n.string("mode", "constant")? {
         "constant" => "constant",
@@ -228,6 +284,7 @@ fn pad_by(n: &mut Node<'_, '_>, name: &str, mode: &str) -> Result<Vec<Value>> {
         return invalid(format!("{name} {pads:?} must be pairs for some of the {rank} dimensions"));
     }
     let value = n.float("value", 0.0)?;
+    fitting(Number::Float(value), n.elem(x)?)?;
     if pads.iter().all(|&p| p == 0) {
         return Ok(vec![x]);
     }

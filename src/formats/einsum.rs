@@ -1,13 +1,10 @@
 //! Einstein sums, as transposes and matrix products.
 
-use ngc_ir::{Attr, AttrDict, Value};
+use ngc_ir::{Attr, AttrDict, Dim, Type, Value};
+use ngc_numerics::DType;
 
-use super::Table;
-use super::node::Node;
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
-
-pub(super) const OPS: Table = &[("Einsum", einsum)];
 
 /// A value with the letter of each dimension.
 struct Term {
@@ -18,9 +15,12 @@ struct Term {
 /// The letters of dimensions that `...` stands for, the last one first.
 const ELLIPSIS: std::ops::RangeInclusive<char> = '0'..='9';
 
-fn einsum(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let equation: String = n.string("equation", "")?.chars().filter(|c| !c.is_whitespace()).collect();
-    let values = n.inputs()?;
+/// The sum that an equation such as `ij,jk->ik` says.
+///
+/// # Errors
+/// Equations that do not fit the values, and extents that must be known and are not.
+pub(crate) fn einsum(n: &mut impl Emit, equation: &str, values: &[Value]) -> Result<Value> {
+    let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (left, right) = match equation.split_once("->") {
         Some((left, right)) => (left, Some(right)),
         None => (equation.as_str(), None),
@@ -31,7 +31,7 @@ fn einsum(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     }
     let mut inputs = Vec::new();
     let mut widest = 0;
-    for (text, &value) in terms.iter().zip(&values) {
+    for (text, &value) in terms.iter().zip(values) {
         let named = text.replacen("...", "", 1).chars().count();
         let hidden = n.rank(value).saturating_sub(named);
         let letters = letters(text, hidden)?;
@@ -60,7 +60,7 @@ fn einsum(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     }
     let mut terms = Vec::new();
     for term in inputs {
-        terms.push(diagonal(n, term)?);
+        terms.push(single(n, term)?);
     }
     let mut rest = terms.into_iter();
     let Some(mut joined) = rest.next() else { return invalid("it has no inputs") };
@@ -70,7 +70,7 @@ fn einsum(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         joined = product(n, joined, next, needed)?;
     }
     let joined = reduce(n, joined, |c| result.contains(&c))?;
-    Ok(vec![arrange(n, &joined, &result)?])
+    arrange(n, &joined, &result)
 }
 
 /// The letters of a term whose `...` stands for this many dimensions.
@@ -89,33 +89,46 @@ fn letters(text: &str, hidden: usize) -> Result<Vec<char>> {
 }
 
 /// A letter that stands twice in a term means the diagonal of both dimensions.
-fn diagonal(n: &mut Node<'_, '_>, mut term: Term) -> Result<Term> {
+fn single(n: &mut impl Emit, mut term: Term) -> Result<Term> {
     while let Some((first, second)) = (0..term.letters.len()).find_map(|i| {
         let second = term.letters[i + 1..].iter().position(|c| *c == term.letters[i])?;
         Some((i, i + 1 + second))
     }) {
-        let shape = n.shape(term.value);
-        let (Some(extent), Some(other)) = (shape[first].known(), shape[second].known()) else {
-            return unsupported(format!("a diagonal of unknown extent in {}", n.ty(term.value)));
-        };
-        if extent != other {
-            return invalid(format!("a diagonal of extents {extent} and {other}"));
-        }
-        // Both dimensions to the front; there the elements [i, i] are picked.
-        let mut order = vec![first, second];
-        order.extend((0..term.letters.len()).filter(|i| ![first, second].contains(i)));
-        let moved = transpose(n, term.value, &order)?;
-        let places = (0..extent as i64).flat_map(|i| [i, i]).collect();
-        let places = ngc_numerics::Tensor::ints(ngc_numerics::DType::Int(64), vec![extent, 2], places);
-        let places = n.constant(&places.map_err(crate::error::FormatError::Invalid)?)?;
-        term.value = n.emit("ng.gather_nd", &[moved, places], AttrDict::EMPTY)?;
-        term.letters = order[1..].iter().map(|&i| term.letters[i]).collect();
+        let (value, order) = diagonal(n, term.value, first, second)?;
+        term.value = value;
+        term.letters = order.iter().map(|&i| term.letters[i]).collect();
     }
     Ok(term)
 }
 
+/// The elements that have the same place along two dimensions of one extent: that place comes first, the other dimensions
+/// follow. Also where each dimension of the result stood.
+pub(crate) fn diagonal(
+    n: &mut impl Emit,
+    value: Value,
+    first: usize,
+    second: usize,
+) -> Result<(Value, Vec<usize>)> {
+    let shape = n.shape(value);
+    let (Some(extent), Some(other)) = (shape[first].known(), shape[second].known()) else {
+        return unsupported(format!("a diagonal of unknown extent in {}", n.ty(value)));
+    };
+    if extent != other {
+        return invalid(format!("a diagonal of extents {extent} and {other}"));
+    }
+    // Both dimensions to the front; there the elements [i, i] are picked.
+    let mut order = vec![first, second];
+    order.extend((0..shape.len()).filter(|i| ![first, second].contains(i)));
+    let moved = transpose(n, value, &order)?;
+    let mut attrs = AttrDict::EMPTY;
+    attrs.set("type", Type::tensor([Dim::Static(extent), Dim::Static(2)], DType::Int(64)));
+    attrs.set("axis", 0i64);
+    let places = n.emit("ng.iota", &[], attrs)?;
+    Ok((n.emit("ng.gather_nd", &[moved, places], AttrDict::EMPTY)?, order.split_off(1)))
+}
+
 /// Sums over the dimensions that are not needed.
-fn reduce(n: &mut Node<'_, '_>, term: Term, needed: impl Fn(char) -> bool) -> Result<Term> {
+fn reduce(n: &mut impl Emit, term: Term, needed: impl Fn(char) -> bool) -> Result<Term> {
     let axes: Vec<i64> = (0..).zip(&term.letters).filter(|(_, c)| !needed(**c)).map(|(i, _)| i).collect();
     if axes.is_empty() {
         return Ok(term);
@@ -126,7 +139,7 @@ fn reduce(n: &mut Node<'_, '_>, term: Term, needed: impl Fn(char) -> bool) -> Re
 }
 
 /// The product of two terms, summed over what both have and nobody needs.
-fn product(n: &mut Node<'_, '_>, a: Term, b: Term, needed: impl Fn(char) -> bool) -> Result<Term> {
+fn product(n: &mut impl Emit, a: Term, b: Term, needed: impl Fn(char) -> bool) -> Result<Term> {
     let (of_a, of_b) = (a.letters.clone(), b.letters.clone());
     let a = reduce(n, a, |c| needed(c) || of_b.contains(&c))?;
     let b = reduce(n, b, |c| needed(c) || of_a.contains(&c))?;
@@ -135,16 +148,6 @@ fn product(n: &mut Node<'_, '_>, a: Term, b: Term, needed: impl Fn(char) -> bool
     let inner: Vec<char> = a.letters.iter().copied().filter(|c| shared(c) && !needed(*c)).collect();
     let rows: Vec<char> = a.letters.iter().copied().filter(|c| !shared(c)).collect();
     let columns: Vec<char> = b.letters.iter().copied().filter(|c| !shared(c)).collect();
-    let extents = |n: &Node<'_, '_>, term: &Term, letters: &[char]| -> Result<Vec<i64>> {
-        let extent = |c: &char| {
-            let axis = term.letters.iter().position(|d| d == c)?;
-            n.shape(term.value).get(axis)?.known().and_then(|e| i64::try_from(e).ok())
-        };
-        match letters.iter().map(extent).collect() {
-            Some(extents) => Ok(extents),
-            None => unsupported(format!("unknown extents in {}", n.ty(term.value))),
-        }
-    };
     for letters in [&batch, &inner] {
         if extents(n, &a, letters)? != extents(n, &b, letters)? {
             return invalid(format!("different extents in {} and {}", n.ty(a.value), n.ty(b.value)));
@@ -156,16 +159,28 @@ fn product(n: &mut Node<'_, '_>, a: Term, b: Term, needed: impl Fn(char) -> bool
     let sizes = (size(&row_extents), size(&column_extents), size(&inner_extents));
     let (Some(height), Some(width), Some(depth)) = sizes else { return invalid("too many elements") };
     let left = arrange(n, &a, &[&batch[..], &rows, &inner].concat())?;
-    let left = n.reshape(left, [&batch_extents[..], &[height, depth]].concat())?;
+    let left = reshape(n, left, [&batch_extents[..], &[height, depth]].concat())?;
     let right = arrange(n, &b, &[&batch[..], &inner, &columns].concat())?;
-    let right = n.reshape(right, [&batch_extents[..], &[depth, width]].concat())?;
+    let right = reshape(n, right, [&batch_extents[..], &[depth, width]].concat())?;
     let value = n.emit_sum("ng.matmul", &[left, right], AttrDict::EMPTY, left)?;
-    let value = n.reshape(value, [batch_extents, row_extents, column_extents].concat())?;
+    let value = reshape(n, value, [batch_extents, row_extents, column_extents].concat())?;
     Ok(Term { value, letters: [batch, rows, columns].concat() })
 }
 
+/// The extents of some letters of a term, which must be known.
+fn extents(n: &impl Emit, term: &Term, letters: &[char]) -> Result<Vec<i64>> {
+    let extent = |c: &char| {
+        let axis = term.letters.iter().position(|d| d == c)?;
+        n.shape(term.value).get(axis)?.known().and_then(|e| i64::try_from(e).ok())
+    };
+    match letters.iter().map(extent).collect() {
+        Some(extents) => Ok(extents),
+        None => unsupported(format!("unknown extents in {}", n.ty(term.value))),
+    }
+}
+
 /// The dimensions in the order of these letters.
-fn arrange(n: &mut Node<'_, '_>, term: &Term, letters: &[char]) -> Result<Value> {
+fn arrange(n: &mut impl Emit, term: &Term, letters: &[char]) -> Result<Value> {
     let order: Option<Vec<usize>> =
         letters.iter().map(|c| term.letters.iter().position(|d| d == c)).collect();
     match order {
@@ -174,10 +189,14 @@ fn arrange(n: &mut Node<'_, '_>, term: &Term, letters: &[char]) -> Result<Value>
     }
 }
 
-fn transpose(n: &mut Node<'_, '_>, value: Value, order: &[usize]) -> Result<Value> {
+fn transpose(n: &mut impl Emit, value: Value, order: &[usize]) -> Result<Value> {
     if order.iter().enumerate().all(|(i, &at)| i == at) {
         return Ok(value);
     }
     let permutation = Attr::ints(order.iter().map(|&at| at as i64));
     n.emit("ng.transpose", &[value], [("permutation", permutation)])
+}
+
+fn reshape(n: &mut impl Emit, value: Value, shape: Vec<i64>) -> Result<Value> {
+    n.emit("ng.reshape", &[value], [("shape", Attr::from(shape))])
 }

@@ -1,0 +1,159 @@
+//! Sums with factors: `2a - (b + c)` is one node, whatever the order and the brackets.
+
+use ngc_ir::structure::{Index, Size};
+use ngc_numerics::Reduce;
+use rug::Rational;
+
+use crate::store::Store;
+use crate::term::{Map, Node, Number, Use, at};
+
+/// Sums of more terms stay as they are where another sum uses them.
+const LONGEST: usize = 64;
+
+impl Store {
+    /// `constant + Σ factor · term`.
+    pub fn linear(&mut self, constant: Rational, terms: Vec<(Rational, Use)>, space: &[Size]) -> Use {
+        let mut sum = Sum { constant, terms: Vec::new(), infinite: None };
+        for (factor, term) in terms {
+            self.add(&mut sum, factor, term, space);
+        }
+        if let Some(sum) = self.masked_sum(&sum, space) {
+            return sum;
+        }
+        let Sum { constant, mut terms, infinite } = sum;
+        if let Some(infinite) = infinite {
+            // Over the reals whatever is added to an infinity vanishes.
+            return infinite;
+        }
+        terms.retain(|(factor, _)| !factor.is_zero());
+        if let Some(joined) = self.joined(&constant, &terms, space) {
+            return joined;
+        }
+        match &terms[..] {
+            [] => self.rational(constant),
+            [(factor, term)] if constant.is_zero() && *factor == 1 => term.clone(),
+            _ => self.close(Node::Linear(constant, terms), space),
+        }
+    }
+
+    /// `factor · term`.
+    pub fn scaled(&mut self, factor: impl Into<Rational>, term: Use, space: &[Size]) -> Use {
+        self.linear(Rational::new(), vec![(factor.into(), term)], space)
+    }
+
+    fn add(&mut self, sum: &mut Sum, factor: Rational, term: Use, space: &[Size]) {
+        if factor.is_zero() {
+            return;
+        }
+        match self.node(term.id) {
+            Node::Number(Number::Finite(number)) => sum.constant += factor * number,
+            Node::Number(Number::Infinite { .. }) if factor > 0 && sum.infinite.is_none() => {
+                sum.infinite = Some(term);
+            }
+            Node::Number(Number::Infinite { negative }) => {
+                let negative = *negative;
+                let turned = match (&sum.infinite, factor > 0) {
+                    (None, _) => Number::Infinite { negative: !negative },
+                    (Some(known), true) if *known == term => Number::Infinite { negative },
+                    _ => Number::Nan,
+                };
+                sum.infinite = Some(self.number(turned));
+            }
+            Node::Linear(constant, parts) if parts.len() <= LONGEST => {
+                let (constant, parts) = (constant.clone(), parts.clone());
+                let inner: Option<Vec<(Rational, Use)>> = parts
+                    .iter()
+                    .map(|(c, part)| Some((c.clone(), self.compose(part, &term.map, space)?)))
+                    .collect();
+                match inner {
+                    Some(inner) => {
+                        sum.constant += Rational::from(&factor * &constant);
+                        for (c, part) in inner {
+                            self.add(sum, Rational::from(&factor * &c), part, space);
+                        }
+                    }
+                    None => sum.terms.push((factor, term)),
+                }
+            }
+            _ => match sum.terms.iter_mut().find(|(_, known)| *known == term) {
+                Some((known, _)) => *known += factor,
+                None => sum.terms.push((factor, term)),
+            },
+        }
+    }
+
+    /// What is added where a mask is open; where it is closed an infinity stays.
+    fn masked_sum(&mut self, sum: &Sum, space: &[Size]) -> Option<Use> {
+        let place = sum.terms.iter().position(|(_, term)| self.infinite_branch(term).is_some())?;
+        let (factor, mask) = sum.terms[place].clone();
+        let (tests, yes, no) = self.parted(&mask, space)?;
+        let arm = |store: &mut Store, value: Use| {
+            let mut terms = sum.terms.clone();
+            terms[place] = (factor.clone(), value);
+            terms.extend(sum.infinite.iter().map(|x| (Rational::from(1), x.clone())));
+            store.linear(sum.constant.clone(), terms, space)
+        };
+        let (yes, no) = (arm(self, yes), arm(self, no));
+        Some(self.choose_by_place(tests, yes, no, space))
+    }
+
+    /// A sum of one term at neighbouring places is a sum over a dimension.
+    fn joined(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Use> {
+        for (n, (factor, first)) in terms.iter().enumerate() {
+            for slot in 0..first.map.len() {
+                let Some(run) = self.run(terms, n, slot) else { continue };
+                let (over, offset) = (vec![Size::from(run.len())], &run[0].1);
+                let mut map: Map = first.map.clone();
+                map[slot] =
+                    at(space.len()).plus(&Index::number(*offset))?.plus(&run_base(&first.map[slot])?)?;
+                let body = self.settle(Use { id: first.id, map });
+                let sum = self.reduce(Reduce::Sum, over, body, space);
+                let used: Vec<usize> = run.iter().map(|(n, _)| *n).collect();
+                let rest =
+                    terms.iter().enumerate().filter(|(n, _)| !used.contains(n)).map(|(_, t)| t.clone());
+                let all = rest.chain([(factor.clone(), sum)]).collect();
+                return Some(self.linear(constant.clone(), all, space));
+            }
+        }
+        None
+    }
+
+    /// Terms that differ from the n-th in the place along one slot alone, by whole numbers without a gap, in order.
+    fn run(&self, terms: &[(Rational, Use)], n: usize, slot: usize) -> Option<Vec<(usize, i64)>> {
+        let (factor, first) = &terms[n];
+        let offset = |x: &Use| {
+            let others = || x.map.iter().zip(&first.map).enumerate().all(|(k, (a, b))| k == slot || a == b);
+            let distance = || x.map[slot].plus(&first.map[slot].scaled(-1)?)?.as_number();
+            (x.id == first.id && others()).then(distance).flatten()
+        };
+        let mut run: Vec<(usize, i64)> = terms
+            .iter()
+            .enumerate()
+            .filter(|(_, (c, _))| c == factor)
+            .filter_map(|(k, (_, x))| Some((k, offset(x)?)))
+            .collect();
+        run.sort_by_key(|(_, offset)| *offset);
+        let base = constant_of(&first.map[slot])?;
+        let gapless = run.windows(2).all(|pair| pair[0].1 + 1 == pair[1].1);
+        // Offsets are counted from the constant part of the first.
+        let run: Vec<(usize, i64)> = run.into_iter().map(|(k, offset)| (k, offset + base)).collect();
+        (run.len() > 1 && gapless).then_some(run)
+    }
+}
+
+/// The sum so far.
+struct Sum {
+    constant: Rational,
+    terms: Vec<(Rational, Use)>,
+    infinite: Option<Use>,
+}
+
+/// The number in an index.
+fn constant_of(index: &Index) -> Option<i64> {
+    index.partition(|part| part.as_number().is_some()).0.as_number()
+}
+
+/// An index without its number.
+fn run_base(index: &Index) -> Option<Index> {
+    Some(index.partition(|part| part.as_number().is_some()).1)
+}

@@ -1,0 +1,277 @@
+//! Reductions over bound dimensions.
+
+use ngc_ir::structure::{Axis, Index, Size, Test, Whole};
+use ngc_numerics::Reduce;
+use rug::Rational;
+
+use crate::store::{Store, within};
+use crate::term::{Map, Node, Number, Use, at};
+
+impl Store {
+    /// All values of `body` over dimensions of extents `over`, which follow those of `space`, as one.
+    pub fn reduce(&mut self, kind: Reduce, over: Vec<Size>, body: Use, space: &[Size]) -> Use {
+        if kind == Reduce::Min {
+            let negative = self.scaled(-1, body, &within(space, &over));
+            let greatest = self.reduce(Reduce::Max, over, negative, space);
+            return self.scaled(-1, greatest, space);
+        }
+        if over.iter().any(|n| n.number() == Some(0)) {
+            return match kind {
+                Reduce::Sum => self.rational(0),
+                Reduce::Prod => self.rational(1),
+                _ => self.number(Number::Infinite { negative: true }),
+            };
+        }
+        let (body, over, repeated) = self.only_used(body, over, space);
+        let Some(count) = repeated.iter().try_fold(Size::ONE, |n, size| n.times(size)) else {
+            return self.close(Node::Reduce(kind, within(&over, &repeated), body), space);
+        };
+        let value = self.reduce_used(kind, over, body, space);
+        if count.is_one() {
+            return value;
+        }
+        match (kind, count.number()) {
+            (Reduce::Sum, Some(n)) => self.scaled(n, value, space),
+            (Reduce::Sum, None) => {
+                let size = self.close(Node::Size(count), &[]);
+                self.product(1.into(), vec![(value, 1.into()), (size, 1.into())], space)
+            }
+            (Reduce::Prod, Some(n)) => self.power(value, n, space),
+            (Reduce::Prod, None) => self.close(Node::Reduce(kind, repeated, value), space),
+            _ => value,
+        }
+    }
+
+    /// The body and the dimensions without those that it does not speak of; those are returned beside.
+    fn only_used(&self, body: Use, over: Vec<Size>, space: &[Size]) -> (Use, Vec<Size>, Vec<Size>) {
+        let free = space.len();
+        let (mut kept, mut repeated, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (n, size) in over.into_iter().enumerate() {
+            let axis = Axis((free + n) as u32);
+            let used = body.map.iter().any(|index| index.mentions(axis));
+            places.push((free + kept.len()) as u32);
+            if used { kept.push(size) } else { repeated.push(size) }
+        }
+        let rename = |Axis(n)| if n as usize >= free { Axis(places[n as usize - free]) } else { Axis(n) };
+        let map = body.map.iter().map(|index| index.renamed(&rename)).collect();
+        (Use { id: body.id, map }, kept, repeated)
+    }
+
+    fn reduce_used(&mut self, kind: Reduce, over: Vec<Size>, body: Use, space: &[Size]) -> Use {
+        if over.is_empty() {
+            return body;
+        }
+        let inner = within(space, &over);
+        let free = space.len();
+        let bound = |x: &Use| x.map.iter().any(|index| speaks_of(index, free));
+        match (kind, self.node(body.id).clone()) {
+            (Reduce::Sum, Node::Linear(constant, terms)) => {
+                let parts: Option<Vec<_>> = terms
+                    .iter()
+                    .map(|(c, x)| Some((c.clone(), self.compose(x, &body.map, &inner)?)))
+                    .collect();
+                if let Some(parts) = parts {
+                    let mut all = Vec::new();
+                    for (c, part) in parts {
+                        all.push((c, self.reduce(Reduce::Sum, over.clone(), part, space)));
+                    }
+                    if !constant.is_zero() {
+                        let one = self.rational(1);
+                        all.push((constant, self.reduce(Reduce::Sum, over, one, space)));
+                    }
+                    return self.linear(Rational::new(), all, space);
+                }
+            }
+            (Reduce::Sum, Node::Product(factors)) => {
+                let parts: Option<Vec<_>> = factors
+                    .iter()
+                    .map(|(x, e)| Some((self.compose(x, &body.map, &inner)?, e.clone())))
+                    .collect();
+                let (within_sum, mut outside): (Vec<_>, Vec<_>) =
+                    parts.unwrap_or_default().into_iter().partition(|(x, _)| bound(x));
+                if !outside.is_empty() {
+                    let rest = self.product(1.into(), within_sum, &inner);
+                    outside.push((self.reduce(Reduce::Sum, over, rest, space), 1.into()));
+                    return self.product(1.into(), outside, space);
+                }
+            }
+            (Reduce::Max, Node::Linear(constant, terms)) => {
+                let parts: Option<Vec<_>> = terms
+                    .iter()
+                    .map(|(c, x)| Some((c.clone(), self.compose(x, &body.map, &inner)?)))
+                    .collect();
+                let (varying, mut fixed): (Vec<_>, Vec<_>) =
+                    parts.unwrap_or_default().into_iter().partition(|(_, x)| bound(x));
+                if let [(factor, term)] = &varying[..]
+                    && *factor > 0
+                {
+                    fixed.push((factor.clone(), self.reduce(Reduce::Max, over, term.clone(), space)));
+                    return self.linear(constant, fixed, space);
+                }
+            }
+            (_, Node::Reduce(other, further, part)) if other == kind => {
+                // The dimensions that are bound further in follow.
+                let all = within(&over, &further);
+                let outer = within(space, &all);
+                let slots = body.map.len();
+                let behind = (0..further.len()).map(|n| at(inner.len() + n));
+                let map: Map = body.map.iter().cloned().chain(behind).collect();
+                debug_assert_eq!(map.len(), slots + further.len());
+                if let Some(part) = self.compose(&part, &map, &outer) {
+                    return self.reduce(kind, all, part, space);
+                }
+            }
+            (_, Node::Where(..)) => {
+                if let Some(masked) = self.reduce_masked(kind, &over, &body, space) {
+                    return masked;
+                }
+            }
+            _ => {}
+        }
+        let (body, over) = self.chosen_bounds(body, over, space);
+        self.close(Node::Reduce(kind, over, body), space)
+    }
+
+    /// Tests that speak of no bound dimension choose the whole, where what they leave adds nothing.
+    fn reduce_masked(&mut self, kind: Reduce, over: &[Size], body: &Use, space: &[Size]) -> Option<Use> {
+        let inner = within(space, over);
+        let (tests, yes, no) = self.parted(body, &inner)?;
+        let neutral = match (kind, self.node(no.id)) {
+            (Reduce::Sum, Node::Number(Number::Finite(x))) => x.is_zero(),
+            (Reduce::Prod, Node::Number(Number::Finite(x))) => *x == 1,
+            (Reduce::Max, Node::Number(Number::Infinite { negative })) => *negative,
+            _ => false,
+        };
+        let (own, outer): (Vec<Test>, Vec<Test>) =
+            tests.into_iter().partition(|test| speaks_of(test.index(), space.len()));
+        if !neutral || outer.is_empty() {
+            return None;
+        }
+        let rest = self.choose_by_place(own, yes, no.clone(), &inner);
+        let value = self.reduce(kind, over.to_vec(), rest, space);
+        Some(self.choose_by_place(outer, value, no, space))
+    }
+
+    /// Bound dimensions as the body reads them: split where it reads digits, joined where it reads them as one, from the
+    /// beginning where it reads from the end.
+    fn chosen_bounds(&self, mut body: Use, mut over: Vec<Size>, space: &[Size]) -> (Use, Vec<Size>) {
+        for _ in 0..8 {
+            let found = self
+                .split_bound(&body, &over, space)
+                .or_else(|| self.joined_bounds(&body, &over, space))
+                .or_else(|| self.turned_bound(&body, &over, space));
+            let Some(found) = found else { break };
+            (body, over) = found;
+        }
+        (body, over)
+    }
+
+    fn split_bound(&self, body: &Use, over: &[Size], space: &[Size]) -> Option<(Use, Vec<Size>)> {
+        let free = space.len();
+        for (n, size) in over.iter().enumerate() {
+            let axis = Axis((free + n) as u32);
+            let mut cuts: Vec<Size> = vec![Size::ONE, size.clone()];
+            let mut plain = false;
+            for index in body.map.iter().filter(|index| index.mentions(axis)) {
+                for digit in index.digits() {
+                    match &digit.of {
+                        Whole::Axis(other) if *other == axis => {
+                            plain |= digit.divisor.is_one() && digit.modulus.is_none();
+                            cuts.push(digit.divisor.clone());
+                            cuts.extend(digit.modulus.as_ref().and_then(|m| m.times(&digit.divisor)));
+                        }
+                        Whole::Axis(_) => {}
+                        Whole::Sum(sum) => plain |= sum.mentions(axis),
+                    }
+                }
+            }
+            cuts.sort();
+            cuts.dedup();
+            // Each cut must divide the next one.
+            cuts.sort_by_key(|cut| (cut.unknowns().len(), cut.factor()));
+            let steps: Option<Vec<Size>> = cuts.windows(2).map(|pair| pair[1].divided_by(&pair[0])).collect();
+            let Some(steps) = steps.filter(|steps| !plain && steps.len() > 1) else { continue };
+            let mut sizes = over.to_vec();
+            sizes.splice(n..=n, steps.iter().cloned());
+            let outer = within(space, &sizes);
+            let by = |Axis(m)| {
+                let m = m as usize;
+                match m {
+                    m if m < free + n => at(m),
+                    m if m > free + n => at(m + steps.len() - 1),
+                    _ => {
+                        let parts =
+                            cuts.iter().zip(0..steps.len()).map(|(cut, k)| at(free + n + k).times(cut));
+                        parts.flatten().fold(Index::ZERO, |sum, part| sum.plus(&part).unwrap_or(sum))
+                    }
+                }
+            };
+            return Some((self.substituted(body, &by, &outer)?, sizes));
+        }
+        None
+    }
+
+    fn joined_bounds(&self, body: &Use, over: &[Size], space: &[Size]) -> Option<(Use, Vec<Size>)> {
+        let free = space.len();
+        for low in 0..over.len() {
+            for high in (0..over.len()).filter(|&high| high != low) {
+                let (low_axis, high_axis) = (Axis((free + low) as u32), Axis((free + high) as u32));
+                // One number of which one is the low digit and the other the high one.
+                let mut sizes = over.to_vec();
+                sizes[low] = over[low].times(&over[high])?;
+                let outer = within(space, &sizes);
+                let both = Index::axis(low_axis);
+                let (first, rest) = (
+                    both.digit(&Size::ONE, Some(&over[low]), &outer)?,
+                    both.digit(&over[low], None, &outer)?,
+                );
+                let by = |axis: Axis| match axis {
+                    a if a == low_axis => first.clone(),
+                    a if a == high_axis => rest.clone(),
+                    other => Index::axis(other),
+                };
+                let Some(joined) = self.substituted(body, &by, &outer) else { continue };
+                let whole = |index: &Index| {
+                    !index.mentions(low_axis)
+                        || index.digits().all(|digit| {
+                            digit.of != Whole::Axis(low_axis)
+                                || (digit.divisor.is_one() && digit.modulus.is_none())
+                        })
+                };
+                if joined.map.iter().all(whole) {
+                    let (body, over, _) = self.only_used(joined, sizes, space);
+                    return Some((body, over));
+                }
+            }
+        }
+        None
+    }
+
+    fn turned_bound(&self, body: &Use, over: &[Size], space: &[Size]) -> Option<(Use, Vec<Size>)> {
+        let free = space.len();
+        for (n, size) in over.iter().enumerate() {
+            let axis = Axis((free + n) as u32);
+            let first = body.map.iter().find(|index| index.mentions(axis))?;
+            let end = Index::size(size).plus(&Index::number(-1))?;
+            let turned = end.plus(&Index::axis(axis).scaled(-1)?)?;
+            if *first == turned {
+                let outer = within(space, over);
+                let by = |other: Axis| if other == axis { turned.clone() } else { Index::axis(other) };
+                return Some((self.substituted(body, &by, &outer)?, over.to_vec()));
+            }
+        }
+        None
+    }
+
+    fn substituted(&self, body: &Use, by: &impl Fn(Axis) -> Index, space: &[Size]) -> Option<Use> {
+        let map = body.map.iter().map(|index| index.substituted(by, space)).collect::<Option<Map>>()?;
+        Some(self.settle(Use { id: body.id, map }))
+    }
+}
+
+/// Whether an index speaks of a dimension behind the free ones.
+fn speaks_of(index: &Index, free: usize) -> bool {
+    let mut found = false;
+    index.each_axis(&mut |axis| found |= axis.0 as usize >= free);
+    found
+}

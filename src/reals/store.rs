@@ -1,0 +1,228 @@
+//! The interner of terms.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use ngc_ir::structure::{Axis, Index, Size, Space};
+use ngc_ir::{AttrDict, Ident, Type};
+use rug::Rational;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::slots::{self, Symmetry};
+use crate::term::{Function, Id, Map, Node, Number, Use, at};
+
+/// What a leaf is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Leaf {
+    /// A value that the region does not define, by number.
+    Value(u32),
+    /// A constant that no formula gives, by the digest of its elements.
+    Constant(u128),
+    /// A result of an op that has no index form, by all that it depends on.
+    Opaque {
+        /// The op.
+        name: Ident,
+        /// Its attributes.
+        attrs: AttrDict,
+        /// Which of its results.
+        result: u32,
+        /// Its operands.
+        operands: Vec<Operand>,
+    },
+}
+
+/// An operand of an op that has no index form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// Its element, over its own dimensions.
+    pub element: Use,
+    /// The extents of these.
+    pub extents: Vec<Size>,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A place that may be any integer: nothing is proven by its extent.
+pub const ANYWHERE: u64 = i64::MAX as u64;
+
+struct Entry {
+    node: Node,
+    sizes: SmallVec<[Size; 4]>,
+    digest: u128,
+    symmetries: Vec<Symmetry>,
+    nonnegative: bool,
+}
+
+/// Terms, each once.
+#[derive(Default)]
+pub struct Store {
+    entries: Vec<Entry>,
+    ids: FxHashMap<(Node, SmallVec<[Size; 4]>), Id>,
+    leaves: Vec<Leaf>,
+}
+
+/// A hash that is the same in every run.
+pub(crate) fn digest(of: &impl Hash) -> u128 {
+    let half = |salt: u64| {
+        let mut hasher = DefaultHasher::new();
+        salt.hash(&mut hasher);
+        of.hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    (half(1) << 64) | half(2)
+}
+
+impl Store {
+    /// No terms.
+    pub fn new() -> Store {
+        Store::default()
+    }
+
+    /// How many terms there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no term.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What a term is made of.
+    pub fn node(&self, id: Id) -> &Node {
+        &self.entries[id.0 as usize].node
+    }
+
+    /// The extents of a term's slots.
+    pub fn sizes(&self, id: Id) -> &[Size] {
+        &self.entries[id.0 as usize].sizes
+    }
+
+    /// A number that says what a term is, whatever else the store holds.
+    pub fn digest(&self, id: Id) -> u128 {
+        self.entries[id.0 as usize].digest
+    }
+
+    /// The ways in which slots may be exchanged.
+    pub(crate) fn symmetries(&self, id: Id) -> &[Symmetry] {
+        &self.entries[id.0 as usize].symmetries
+    }
+
+    /// Whether a term has no negative value, wherever it has one.
+    pub fn is_nonnegative(&self, id: Id) -> bool {
+        self.entries[id.0 as usize].nonnegative
+    }
+
+    /// What a leaf is.
+    pub fn leaf(&self, leaf: u32) -> &Leaf {
+        &self.leaves[leaf as usize]
+    }
+
+    /// A value that is read as it is, of these extents, at each place. Dimensions of extent 1 are no slots.
+    pub fn leaf_use(&mut self, leaf: Leaf, extents: &[Size]) -> Use {
+        let number = match self.leaves.iter().position(|known| *known == leaf) {
+            Some(number) => number,
+            None => {
+                self.leaves.push(leaf);
+                self.leaves.len() - 1
+            }
+        };
+        let long = extents.iter().enumerate().filter(|(_, extent)| !extent.is_one());
+        let (map, sizes): (Map, SmallVec<[Size; 4]>) =
+            long.map(|(n, extent)| (at(n), extent.clone())).unzip();
+        Use { id: self.insert(Node::Leaf(number as u32), sizes, Vec::new()), map }
+    }
+
+    /// The number of a place that is read as it is.
+    pub(crate) fn bare_place(&mut self, index: Index) -> Use {
+        let sizes = SmallVec::from_iter([Size::known(ANYWHERE)]);
+        Use { id: self.insert(Node::Place, sizes, Vec::new()), map: Map::from_iter([index]) }
+    }
+
+    /// A number.
+    pub fn number(&mut self, number: Number) -> Use {
+        Use { id: self.insert(Node::Number(number), SmallVec::new(), Vec::new()), map: Map::new() }
+    }
+
+    /// A rational number.
+    pub fn rational(&mut self, number: impl Into<Rational>) -> Use {
+        self.number(Number::Finite(number.into()))
+    }
+
+    /// The number, if the term is a rational one.
+    pub fn as_rational(&self, of: &Use) -> Option<&Rational> {
+        match self.node(of.id) {
+            Node::Number(Number::Finite(x)) => Some(x),
+            _ => None,
+        }
+    }
+
+    /// A part of a term, read at the places at which the term is read.
+    pub fn compose(&self, part: &Use, outer: &Map, space: &[Size]) -> Option<Use> {
+        let by = |Axis(n)| outer.get(n as usize).cloned().unwrap_or(Index::ZERO);
+        let map = part.map.iter().map(|index| index.substituted(&by, space)).collect::<Option<Map>>()?;
+        Some(self.settle(Use { id: part.id, map }))
+    }
+
+    /// Of the ways to say the same, which exchanging slots leaves, the least.
+    pub(crate) fn settle(&self, of: Use) -> Use {
+        let even = self.symmetries(of.id).iter().filter(|s| !s.negative);
+        let map = even.map(|s| s.apply(&of.map)).chain([of.map.clone()]).min().unwrap_or_default();
+        Use { map, ..of }
+    }
+
+    /// Interns a node whose children are read at places along outer dimensions of these extents, which the dimensions
+    /// that it binds follow.
+    pub(crate) fn close(&mut self, node: Node, space: &[Size]) -> Use {
+        let slots::Closed { node, map, sizes, symmetries } = slots::close(self, node, space);
+        let id = self.insert(node, sizes, symmetries);
+        self.settle(Use { id, map })
+    }
+
+    fn insert(&mut self, node: Node, sizes: SmallVec<[Size; 4]>, symmetries: Vec<Symmetry>) -> Id {
+        let key = (node, sizes);
+        if let Some(&id) = self.ids.get(&key) {
+            return id;
+        }
+        let (node, sizes) = key.clone();
+        let digest = slots::digest_of(self, &node, &sizes);
+        let nonnegative = self.never_negative(&node);
+        let id = Id(self.entries.len() as u32);
+        self.entries.push(Entry { node, sizes, digest, symmetries, nonnegative });
+        self.ids.insert(key, id);
+        id
+    }
+
+    fn never_negative(&self, node: &Node) -> bool {
+        use ngc_numerics::{Prim, Reduce};
+        let all = |parts: &[&Use]| parts.iter().all(|x| self.is_nonnegative(x.id));
+        match node {
+            Node::Number(Number::Finite(x)) => *x >= 0,
+            Node::Number(Number::Infinite { negative }) => !negative,
+            Node::Number(Number::Pi | Number::E) | Node::Size(_) => true,
+            Node::Linear(constant, terms) => {
+                *constant >= 0 && terms.iter().all(|(c, x)| *c > 0 && self.is_nonnegative(x.id))
+            }
+            Node::Product(factors) => factors.iter().all(|(x, exponent)| {
+                let even = *exponent.denom() == 1 && exponent.numer().is_even();
+                even || *exponent.denom() != 1 || self.is_nonnegative(x.id)
+            }),
+            Node::Max(parts) => parts.iter().any(|x| self.is_nonnegative(x.id)),
+            Node::Apply(Function::Prim(Prim::Exp | Prim::Abs | Prim::Cosh), _) => true,
+            Node::Apply(Function::Choose, parts) => all(&[&parts[1], &parts[2]]),
+            Node::Reduce(Reduce::Sum | Reduce::Prod | Reduce::Max, _, body) => self.is_nonnegative(body.id),
+            Node::Where(_, yes, no) => all(&[yes, no]),
+            _ => false,
+        }
+    }
+}
+
+/// The extents of dimensions with those that a node binds behind them.
+pub(crate) fn within(space: &[Size], bound: &[Size]) -> Vec<Size> {
+    space.iter().chain(bound).cloned().collect()
+}
+
+/// The extent of a dimension, if it is one of these.
+pub(crate) fn extent_of(space: &[Size], index: &Index) -> Option<Size> {
+    index.as_axis().filter(|axis| (axis.0 as usize) < space.len()).map(|axis| space.extent(axis).clone())
+}

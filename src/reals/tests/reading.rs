@@ -1,0 +1,133 @@
+//! Reading a program does not change what it computes: random graphs over all ops, held against the interpreter at 300
+//! bits, element by element.
+
+#[allow(dead_code, reason = "other tests look into the bodies")]
+#[path = "../../../passes/tests/random_graphs/mod.rs"]
+mod random_graphs;
+
+use std::collections::BTreeMap;
+
+use ngc_interp::Interpreter;
+use ngc_ir::{Resources, Value};
+use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
+use ngc_reals::Store;
+use ngc_reals::evaluate::Evaluation;
+use ngc_reals::read::{Reader, Reading};
+use ngc_reals::store::Leaf;
+use random_graphs::values::{BITS, reals};
+use random_graphs::{Graph, ops};
+use rug::Float;
+use rustc_hash::FxHashMap;
+
+/// Graphs, and how many elements of how many values were compared.
+#[derive(Default)]
+struct Seen {
+    values: BTreeMap<&'static str, usize>,
+    elements: usize,
+    nodes: usize,
+}
+
+/// Whether a number is finite, and not so small or large that the exponents of big floats end.
+fn plain(x: &Float) -> bool {
+    x.is_zero() || (x.is_finite() && x.get_exp().is_some_and(|e| e.abs() < 1 << 24))
+}
+
+/// The values of which every element, and every element of what they are made of, is finite: over the reals an infinity
+/// may be otherwise than in IEEE arithmetic.
+fn finite(graph: &Graph, exact: &[Tensor]) -> Vec<bool> {
+    let mut finite: Vec<bool> = Vec::new();
+    for (i, &v) in graph.values.iter().enumerate() {
+        let own = reals(&exact[i]).iter().all(plain);
+        let of = |w: &Value| graph.values.iter().position(|x| x == w).is_some_and(|k| k >= i || finite[k]);
+        let before = graph.body.defining_op(v).is_none_or(|op| graph.body.operands(op).iter().all(of));
+        finite.push(own && before);
+    }
+    finite
+}
+
+fn check(number: u64, seen: &mut Seen) {
+    let (context, ops) = (ngc_dialects::context(), ops());
+    let mut r = Random::new(0x7ea1 + number);
+    let format = r.pick(&[Format::F32, Format::F64]);
+    let graph = Graph::draw(&mut r, &context, &ops, format);
+    let inputs = graph.inputs(&mut r);
+    let run = |bits| {
+        Interpreter::new(&context, &graph.module, Evaluator::new(Mode::Real { bits })).call("f", &inputs)
+    };
+    let Ok(exact) = run(BITS) else { return };
+    let mut store = Store::new();
+    let resources = Resources::default();
+    let readings: FxHashMap<Value, Reading> =
+        Reader::new(&mut store, &context, &resources).body(&graph.body, &[]);
+    seen.nodes += store.len();
+    let finite = finite(&graph, &exact);
+    // The tensor of a leaf is that of the value which is read as it.
+    let mut leaves: FxHashMap<Leaf, Tensor> = FxHashMap::default();
+    for (i, v) in graph.values.iter().enumerate() {
+        let Some(reading) = readings.get(v) else { continue };
+        if let ngc_reals::Node::Leaf(leaf) = store.node(reading.element.id)
+            && reading.element.map.iter().all(|index| index.as_axis().is_some())
+        {
+            leaves.entry(store.leaf(*leaf).clone()).or_insert_with(|| exact[i].clone());
+        }
+    }
+    for op in graph.body.walk() {
+        // Constants that are operands are no results of the function.
+        if let [v] = graph.body.results(op).collect::<Vec<_>>()[..]
+            && let Some(reading) = readings.get(&v)
+            && let ngc_reals::Node::Leaf(leaf) = store.node(reading.element.id)
+            && let Some(value) = graph.body.attr(op, "value")
+            && let Ok(tensor) = ngc_dialects::ng::constant::attr_to_tensor(value)
+        {
+            leaves.entry(store.leaf(*leaf).clone()).or_insert(tensor);
+        }
+    }
+    let (unknown, leaf) = (|_| None, |leaf: &Leaf| leaves.get(leaf).cloned());
+    let mut evaluation = Evaluation::new(&store, &context, BITS + 200, &unknown, &leaf);
+    for (i, v) in graph.values.iter().enumerate().filter(|(i, _)| finite[*i]) {
+        let Some(reading) = readings.get(v) else { continue };
+        let name = graph.body.defining_op(*v).map_or("argument", |op| graph.body.name(op));
+        let all = reals(&exact[i]);
+        let scale = exact.iter().flat_map(reals).filter(Float::is_finite);
+        let scale = scale.fold(Float::with_val(64, 1), |a, b| a.max(&b.abs()));
+        for (flat, theirs) in all.iter().enumerate() {
+            let mut rest = flat as i64;
+            let shape = exact[i].shape.iter().rev();
+            let mut at: Vec<i64> = shape.map(|&n| (rest % n as i64, rest /= n as i64).0).collect();
+            at.reverse();
+            let Some(ours) = evaluation.value(&reading.element, &at) else {
+                panic!("graph {number}: {name} has no value at {at:?}: {:?}", store.node(reading.element.id));
+            };
+            let ours = reals(&ours).remove(0);
+            let close = Float::with_val(BITS, &ours - theirs).abs() <= Float::with_val(64, &scale >> 180u32);
+            // At a jump what 300 bits lose may decide.
+            let stable = || {
+                run(BITS + 700).is_ok_and(|again| {
+                    let apart = Float::with_val(BITS, &reals(&again[i])[flat] - theirs).abs();
+                    apart <= Float::with_val(64, &scale >> 180u32)
+                })
+            };
+            assert!(
+                close || !stable(),
+                "graph {number}: {name} at {at:?} is {ours:.20}, not {theirs:.20}\n{:?} as {:?}\n{:?}",
+                reading.element,
+                store.node(reading.element.id),
+                graph.body.defining_op(*v).map(|op| &graph.body.op(op).attrs),
+            );
+            seen.elements += 1;
+        }
+        *seen.values.entry(name).or_default() += 1;
+    }
+}
+
+#[test]
+fn reading_keeps_what_a_program_computes() {
+    let mut seen = Seen::default();
+    for number in 0..300 {
+        check(number, &mut seen);
+    }
+    println!("{} elements, {} terms, {:?}", seen.elements, seen.nodes, seen.values);
+    for def in ops() {
+        assert!(seen.values.contains_key(def.name), "{} was never compared", def.name);
+    }
+}

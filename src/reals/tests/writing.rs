@@ -1,0 +1,130 @@
+//! What was read is written back as ops that compute the same: random graphs over all ops, at 300 bits.
+
+#[allow(dead_code, reason = "other tests look into the bodies")]
+#[path = "../../../passes/tests/random_graphs/mod.rs"]
+mod random_graphs;
+
+use std::collections::BTreeMap;
+
+use ngc_interp::Interpreter;
+use ngc_ir::{Body, Builder, Module, Resources, Value};
+use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
+use ngc_reals::read::{Reader, Reading};
+use ngc_reals::write::Writer;
+use ngc_reals::{Node, Store};
+use random_graphs::values::{BITS, reals};
+use random_graphs::{Graph, ops};
+use rug::Float;
+use rustc_hash::FxHashMap;
+
+/// The values that leaves are: arguments, constants, and results of ops without index form.
+fn leaves(store: &Store, body: &Body, readings: &FxHashMap<Value, Reading>) -> FxHashMap<u32, Value> {
+    let mut leaves = FxHashMap::default();
+    let block = body.entry().expect("a block");
+    let results = body.ops(block).flat_map(|op| body.results(op).collect::<Vec<_>>());
+    for value in body.arguments(block).iter().copied().chain(results) {
+        let Some(reading) = readings.get(&value) else { continue };
+        let Node::Leaf(leaf) = store.node(reading.element.id) else { continue };
+        let long: Vec<usize> = (0..reading.extents.len()).filter(|&n| !reading.extents[n].is_one()).collect();
+        let axes: Option<Vec<usize>> =
+            reading.element.map.iter().map(|index| index.as_axis().map(|axis| axis.0 as usize)).collect();
+        if axes == Some(long) {
+            leaves.entry(*leaf).or_insert(value);
+        }
+    }
+    leaves
+}
+
+/// The function with its results written anew; how many there were.
+fn rewritten(graph: &Graph) -> Result<(Module, usize), String> {
+    let context = ngc_dialects::context();
+    let mut store = Store::new();
+    let resources = Resources::default();
+    let mut module = graph.module.clone();
+    let func = module.symbol("f").expect("the function");
+    let mut body = graph.body.clone();
+    let readings = Reader::new(&mut store, &context, &resources).body(&body, &[]);
+    let leaves = leaves(&store, &body, &readings);
+    let block = body.entry().expect("a block");
+    let end = body.ops(block).last().expect("a terminator");
+    let results = body.operands(end).to_vec();
+    let mut written = Vec::new();
+    let types: Vec<_> = results.iter().map(|&v| body.ty(v)).collect();
+    let mut writer = Writer::new(&store, Builder::before(&context, &mut body, end), Format::F64, &leaves);
+    for (&value, ty) in results.iter().zip(&types) {
+        let reading = &readings[&value];
+        let new = writer.value(&reading.element, &reading.extents)?;
+        written.push(writer.typed(new, *ty)?);
+    }
+    body.set_operands(end, &written);
+    module.body.set_body(func, body);
+    Ok((module, written.len()))
+}
+
+/// How a value was read, all the way down.
+fn shown(graph: &Graph, value: Value) -> String {
+    let (context, resources) = (ngc_dialects::context(), Resources::default());
+    let mut store = Store::new();
+    let readings = Reader::new(&mut store, &context, &resources).body(&graph.body, &[]);
+    store.show(&readings[&value].element)
+}
+
+/// Whether a number is finite, and such that what 500 bits lose of it is nothing beside 1: a residue of a cancelled sum
+/// may be the argument of an exponential.
+fn plain(x: &Float) -> bool {
+    x.is_zero() || (x.is_finite() && x.get_exp().is_some_and(|e| e.abs() < 250))
+}
+
+#[test]
+fn what_is_written_back_computes_the_same() {
+    let (context, ops) = (ngc_dialects::context(), ops());
+    let (mut elements, mut refused) = (0, BTreeMap::<String, usize>::new());
+    for number in 0..150 {
+        let mut r = Random::new(0x3b17e + number);
+        let graph = Graph::draw(&mut r, &context, &ops, Format::F64);
+        let inputs = graph.inputs(&mut r);
+        let run = |module: &Module, bits| {
+            Interpreter::new(&context, module, Evaluator::new(Mode::Real { bits })).call("f", &inputs)
+        };
+        let Ok(exact) = run(&graph.module, BITS) else { continue };
+        let (module, _) = match rewritten(&graph) {
+            Ok(found) => found,
+            Err(why) => {
+                *refused.entry(why).or_default() += 1;
+                continue;
+            }
+        };
+        let again = run(&module, BITS + 200).unwrap_or_else(|e| panic!("graph {number}: {e:?}"));
+        let mut finite: Vec<bool> = Vec::new();
+        for (i, (&v, (old, new))) in graph.values.iter().zip(exact.iter().zip(&again)).enumerate() {
+            let of =
+                |w: &Value| graph.values.iter().position(|x| x == w).is_some_and(|k| k >= i || finite[k]);
+            let before = graph.body.defining_op(v).is_none_or(|op| graph.body.operands(op).iter().all(of));
+            finite.push(before && reals(old).iter().all(plain));
+            if !finite[i] {
+                continue;
+            }
+            let name = graph.body.defining_op(v).map_or("argument", |op| graph.body.name(op));
+            assert_eq!(old.shape, new.shape, "graph {number}: {name}");
+            let scale = exact.iter().flat_map(|t: &Tensor| reals(t)).filter(Float::is_finite);
+            let scale = scale.fold(Float::with_val(64, 1), |a, b| a.max(&b.abs()));
+            for (a, b) in reals(old).iter().zip(reals(new)) {
+                let close = Float::with_val(BITS, a - &b).abs() <= Float::with_val(64, &scale >> 170u32);
+                let stable = || {
+                    let more = run(&graph.module, BITS + 700).expect("it ran before");
+                    reals(&more[i]).iter().zip(reals(old)).all(|(x, y)| {
+                        Float::with_val(BITS, x - &y).abs() <= Float::with_val(64, &scale >> 170u32)
+                    })
+                };
+                assert!(
+                    close || !stable(),
+                    "graph {number}: {name} is {b:.20}, not {a:.20}\n{}",
+                    shown(&graph, v)
+                );
+                elements += 1;
+            }
+        }
+    }
+    println!("{elements} elements; refused: {refused:?}");
+    assert!(elements > 20_000, "only {elements} elements were compared; refused: {refused:?}");
+}
