@@ -6,8 +6,10 @@
 //! itself, and in range. Every value that leaves the elementwise ops ends a chain: that of its elementwise ancestors, up to
 //! [`MAX_OPS`] of them. Chains may overlap.
 
+use ngc_dialects::facts::Pointwise;
 use ngc_dialects::transfer::{Flow, has_elements};
 use ngc_ir::op_def::Elementwise;
+use ngc_ir::structure::Function;
 use ngc_ir::{Body, Op, Semantics, Value};
 use ngc_numerics::expr::Constant;
 use ngc_numerics::figures::{div, magnitude, mignitude, mul};
@@ -216,24 +218,25 @@ impl Member {
         let result = body.ty(body.result(op, 0));
         let operands = body.operands(op);
         let float = |v: &Value| body.ty(*v).format().is_some();
-        match body.name(op) {
-            "ng.convert" if operands.iter().all(float) => Some(Member::Cast(result.format()?)),
-            "ng.compare" if operands.iter().all(float) => {
-                let cmp = body.with_signature(op, ngc_dialects::ng::compare::direction)??;
-                Some(Member::Compare(cmp))
-            }
-            "ng.select" | "ng.where" if operands[1..].iter().all(float) => {
-                result.format().map(|_| Member::Select)
-            }
-            _ => {
-                let function = body.with_signature(op, |s| match s.def.semantics {
-                    Semantics::Elementwise(of) => of(s).ok(),
-                    _ => None,
-                })??;
+        body.with_signature(op, |s| match s.def.semantics {
+            Semantics::Elementwise(of) => {
+                let function = of(s).ok().filter(|e| e.function.arity == operands.len())?;
                 let format = result.format().filter(|_| operands.iter().all(float))?;
-                (function.function.arity == operands.len()).then_some(Member::Function(function, format))
+                Some(Member::Function(function, format))
             }
-        }
+            _ => match Pointwise::of(s)? {
+                Pointwise::Same if operands.iter().all(float) && s.operands[0].elem() != result.elem() => {
+                    Some(Member::Cast(result.format()?))
+                }
+                Pointwise::Function(Function::Compare(cmp)) if operands.iter().all(float) => {
+                    Some(Member::Compare(cmp))
+                }
+                Pointwise::Function(Function::Choose) if operands[1..].iter().all(float) => {
+                    result.format().map(|_| Member::Select)
+                }
+                _ => None,
+            },
+        })?
     }
 
     /// Appends what tells it from other members, operands aside; how much that is, the first two numbers say.

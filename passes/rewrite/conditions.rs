@@ -3,10 +3,11 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use ngc_dialects::facts::Signs;
 use ngc_dialects::ng::convert::is_exact;
 use ngc_ir::op_def::AttrKind;
 use ngc_ir::{Attr, Ident, Type};
-use ngc_numerics::{DType, Format};
+use ngc_numerics::{DType, Enclosure, Format};
 use rug::Float;
 use smallvec::SmallVec;
 
@@ -56,6 +57,8 @@ impl Bindings {
 pub enum Val {
     /// A number.
     Number(f64),
+    /// An end of a range that no value reaches: all are greater, or all less.
+    Open(f64, Ordering),
     /// A truth value.
     Bool(bool),
     /// A format or text.
@@ -69,7 +72,7 @@ pub enum Val {
 impl fmt::Display for Val {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Val::Number(n) => write!(f, "{n}"),
+            Val::Number(n) | Val::Open(n, _) => write!(f, "{n}"),
             Val::Bool(b) => write!(f, "{b}"),
             Val::Word(w) => write!(f, "{w}"),
             Val::List(items) => {
@@ -77,6 +80,16 @@ impl fmt::Display for Val {
                 write!(f, "[{}]", items.join(", "))
             }
             Val::Absent => f.write_str("absent"),
+        }
+    }
+}
+
+impl Val {
+    /// The value, whether an end of a range is reached or not.
+    fn reached(&self) -> Val {
+        match self {
+            Val::Open(end, _) => Val::Number(*end),
+            value => value.clone(),
         }
     }
 }
@@ -115,6 +128,10 @@ impl<'e> Env<'e> {
     /// # Errors
     /// A sentence that says what is not known or does not fit.
     pub fn eval(&self, e: &Expr) -> Result<Val, String> {
+        self.value(e).map(|value| value.reached())
+    }
+
+    fn value(&self, e: &Expr) -> Result<Val, String> {
         match e {
             Expr::Number(n) => Ok(Val::Number(*n)),
             Expr::Word(w) => Ok(match w.as_str() {
@@ -135,7 +152,7 @@ impl<'e> Env<'e> {
                 let known = |e| self.eval(e).and_then(|v| truth(&v));
                 Ok(Val::Bool(known(a).unwrap_or(false) || known(b)?))
             }
-            Expr::Binary(op, a, b) => binary(*op, &self.eval(a)?, &self.eval(b)?),
+            Expr::Binary(op, a, b) => binary(*op, &self.value(a)?, &self.value(b)?),
             Expr::Call(name, args, _) => self.call(name.as_str(), args),
         }
     }
@@ -160,6 +177,16 @@ impl<'e> Env<'e> {
         (f.eval)(&Env { graph: self.graph, bindings: self.bindings, terms }, &values)
     }
 
+    /// An end of the range of the first term, and on which side of it the values lie if none reaches it.
+    fn end(&self, end: f64, side: Ordering) -> Val {
+        // The sign of a value tells whether it is 0 or an infinity; of no other number does it tell that.
+        let is_place = end == 0.0 || end.is_infinite();
+        match is_place && !self.graph.signs(self.terms[0]).may_be(Signs::of(&Enclosure::point(end))) {
+            true => Val::Open(end, side),
+            false => Val::Number(end),
+        }
+    }
+
     fn format(&self) -> Result<Format, String> {
         let ty = self.graph.ty(self.terms[0]);
         ty.format().ok_or_else(|| format!("{ty} is not a floating-point type"))
@@ -177,8 +204,14 @@ impl<'e> Env<'e> {
 
 /// All functions of conditions.
 pub const FUNCTIONS: &[Function] = &[
-    term("lo", 1, "lower end of the exact range", |e, _| Ok(Val::Number(e.graph.range(e.terms[0]).exact.lo))),
-    term("hi", 1, "upper end of the exact range", |e, _| Ok(Val::Number(e.graph.range(e.terms[0]).exact.hi))),
+    term("lo", 1, "lower end of the exact range", |e, _| {
+        let end = e.graph.range(e.terms[0]).exact.lo;
+        Ok(e.end(end, Ordering::Greater))
+    }),
+    term("hi", 1, "upper end of the exact range", |e, _| {
+        let end = e.graph.range(e.terms[0]).exact.hi;
+        Ok(e.end(end, Ordering::Less))
+    }),
     term("magnitude", 1, "greatest absolute value of the exact range", |e, _| {
         let r = e.graph.range(e.terms[0]).exact;
         Ok(Val::Number(r.lo.abs().max(r.hi.abs())))
@@ -188,7 +221,7 @@ pub const FUNCTIONS: &[Function] = &[
         Ok(Val::Bool(!r.may_be_nan && r.lo.is_finite() && r.hi.is_finite()))
     }),
     term("defined", 1, "the exact value exists, be it infinite", |e, _| {
-        Ok(Val::Bool(!e.graph.range(e.terms[0]).exact.may_be_nan))
+        Ok(Val::Bool(!e.graph.signs(e.terms[0]).may_be(Signs::UNDEFINED)))
     }),
     term(
         "real",
@@ -197,7 +230,7 @@ pub const FUNCTIONS: &[Function] = &[
         |e, _| Ok(Val::Bool(e.graph.is_real(e.terms[0]))),
     ),
     term("below_inf", 1, "nowhere +inf: by its range, or as it is computed", |e, _| {
-        Ok(Val::Bool(e.graph.ends(e.terms[0]).above))
+        Ok(Val::Bool(!e.graph.signs(e.terms[0]).may_be(Signs::PLUS_INF)))
     }),
     term("overflows", 1, "the exact value may lie beyond the finite range of its format", |e, _| {
         Ok(Val::Bool(e.graph.range(e.terms[0]).may_overflow(e.format()?)))
@@ -470,7 +503,7 @@ const fn term(
 
 fn number(v: &Val) -> Result<f64, String> {
     match v {
-        Val::Number(n) => Ok(*n),
+        Val::Number(n) | Val::Open(n, _) => Ok(*n),
         _ => Err("a number is needed".into()),
     }
 }
@@ -484,13 +517,17 @@ fn truth(v: &Val) -> Result<bool, String> {
 
 fn binary(op: Infix, a: &Val, b: &Val) -> Result<Val, String> {
     if let Infix::Eq | Infix::Ne = op {
-        return Ok(Val::Bool((a == b) == (op == Infix::Eq)));
+        return Ok(Val::Bool((a.reached() == b.reached()) == (op == Infix::Eq)));
     }
     let (x, y) = (number(a)?, number(b)?);
     let ordering = x.partial_cmp(&y);
+    // An end that no value reaches lies beside its number, as if by an infinitesimal.
+    let side = |v: &Val| if let Val::Open(_, side) = v { *side } else { Ordering::Equal };
+    let beside = side(a).cmp(&side(b));
+    let strictly = ordering.map(|ordering| ordering.then(beside));
     Ok(match op {
-        Infix::Lt => Val::Bool(ordering == Some(Ordering::Less)),
-        Infix::Gt => Val::Bool(ordering == Some(Ordering::Greater)),
+        Infix::Lt => Val::Bool(strictly == Some(Ordering::Less)),
+        Infix::Gt => Val::Bool(strictly == Some(Ordering::Greater)),
         Infix::Le => Val::Bool(ordering.is_some_and(Ordering::is_le)),
         Infix::Ge => Val::Bool(ordering.is_some_and(Ordering::is_ge)),
         Infix::Add => Val::Number(x + y),

@@ -141,7 +141,7 @@ pub fn work(def: &'static OpDef, operands: &[Type], result: Type) -> f64 {
             let s = ngc_ir::Signature { def, operands, attrs: &attrs };
             all * of(&s).map_or(4.0, |e| e.function.program().steps().iter().map(steps).sum::<f64>().max(1.0))
         }
-        _ if contracts(def) => 2.0 * elements(def, operands, result),
+        _ if def.traits.contraction => 2.0 * elements(def, operands, result),
         Semantics::Decomposition(_) => 12.0 * most.max(all),
         _ => most.max(all),
     }
@@ -151,14 +151,10 @@ fn count(ty: &Type) -> f64 {
     ty.shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1) as f64).product()
 }
 
-fn contracts(def: &OpDef) -> bool {
-    matches!(def.short_name(), "matmul" | "affine" | "conv" | "attention")
-}
-
 /// Elements that an op goes over: those of its largest operand or its result, of a contraction its products. Extents that
 /// are not known count as one.
 pub fn elements(def: &OpDef, operands: &[Type], result: Type) -> f64 {
-    if contracts(def) {
+    if def.traits.contraction {
         let inner = operands.first().and_then(|t| t.shape()?.last()?.known()).unwrap_or(1) as f64;
         return count(&result).max(1.0) * inner;
     }

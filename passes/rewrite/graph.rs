@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use ngc_dialects::facts::{Signs, moved};
 use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::ng::infer;
 use ngc_ir::op_def::Default as AttrDefault;
@@ -12,7 +13,7 @@ use ngc_numerics::{Facts, Format, Interval, Tensor};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
-use crate::analysis::range::{self, Ends, Range, Ranges, inherited};
+use crate::analysis::range::{self, Range, Ranges};
 use crate::transform::fold_constants::fixed;
 
 /// A value of the body, or a term made while matching.
@@ -42,12 +43,11 @@ pub trait Terms {
     fn used_once(&self, term: Term) -> bool;
     /// The widest format in which an op that computes the term is told to accumulate.
     fn accumulates(&self, term: Term) -> Option<Format>;
-    /// Which infinities the term is nowhere over the reals, wherever it is defined: by its range, or as it is computed from
-    /// such terms alone.
-    fn ends(&self, term: Term) -> Ends;
+    /// Where the term lies over the reals: by its range, or as it is computed.
+    fn signs(&self, term: Term) -> Signs;
     /// Whether the term is finite over the reals wherever it is defined.
     fn is_real(&self, term: Term) -> bool {
-        self.ends(term) == Ends::REAL
+        self.signs(term).within(Signs::REAL)
     }
     /// One name for terms that are known to be the same.
     fn canonical(&self, term: Term) -> Term {
@@ -70,8 +70,8 @@ struct Made {
     attrs: AttrDict,
 }
 
-/// The range of a made term, and which infinities it is nowhere.
-type Known = (Range, Ends);
+/// The range of a made term, and where it lies over the reals.
+type Known = (Range, Signs);
 
 /// An op with its operands, in the body or made.
 pub struct Node<'a> {
@@ -174,8 +174,8 @@ impl<'a> Graph<'a> {
             let signature = Signature { def, operands: &types, attrs: &made.attrs };
             let ranges: SmallVec<[Range; 4]> = operands.iter().map(|&t| self.range(t)).collect();
             let range = range::transfer(&signature, &ranges, *ty);
-            let of_operands = operands.iter().map(|&t| (self.ends(t), self.range(t).exact));
-            (range, Ends::of(&range.exact).or(inherited(&signature, of_operands)))
+            let of_operands = operands.iter().map(|&t| (self.range(t).exact, self.signs(t)));
+            (range, range::signs(&signature, of_operands, *ty, &range.exact))
         })
     }
 
@@ -236,8 +236,13 @@ impl Terms for Graph<'_> {
                 }
                 _ => None,
             },
-            op if passes_number(op, self.ty(term)) => self.uniform(*node.operands.first()?),
-            _ => None,
+            _ => {
+                let [operand] = node.operands[..] else { return None };
+                let number = self.uniform(operand)?;
+                let types = [self.ty(operand)];
+                let s = Signature { def: node.def, operands: &types, attrs: node.attrs };
+                passes_number(&s, self.ty(term)).then_some(number)
+            }
         }
     }
 
@@ -256,9 +261,9 @@ impl Terms for Graph<'_> {
         }
     }
 
-    fn ends(&self, term: Term) -> Ends {
+    fn signs(&self, term: Term) -> Signs {
         match term {
-            Term::Value(v) => self.ranges.ends(v),
+            Term::Value(v) => self.ranges.signs(v),
             Term::Made(n) => self.known(n).1,
         }
     }
@@ -289,13 +294,12 @@ impl Terms for Graph<'_> {
     }
 }
 
-/// Whether an op with a result of this type gives the number that all elements of its operand are. A rule speaks of real
-/// numbers, which a conversion to another format does not change; one to integers does.
-pub(super) fn passes_number(op: &str, ty: Type) -> bool {
-    match op {
-        "convert" => ty.format().is_some(),
-        _ => matches!(op, "broadcast_to" | "reshape" | "unsqueeze"),
-    }
+/// Whether an op of one operand, with a result of this type, gives the number that all elements of the operand are. A rule
+/// speaks of real numbers, which a conversion to another format does not change; one to integers does.
+pub(super) fn passes_number(s: &Signature<'_>, ty: Type) -> bool {
+    let [from] = s.operands else { return false };
+    let as_it_is = from.elem() == ty.elem() || ty.format().is_some();
+    as_it_is && moved(s, 0, *from).is_some()
 }
 
 /// The elements of a value that is a constant of the body.

@@ -6,13 +6,15 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
+use ngc_dialects::facts::{Pointwise, Signs};
 use ngc_ir::pass::Function;
+use ngc_ir::structure;
 use ngc_ir::{Attr, AttrDict, Body, Ident, Op, Type, Value};
 use ngc_numerics::Interval;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
-use crate::analysis::range::{Ends, Ranges};
+use crate::analysis::range::Ranges;
 use crate::transform::fold_constants::fixed;
 
 /// A body cut into regions.
@@ -58,11 +60,11 @@ impl Group {
         }
     }
 
-    /// Which infinities a value of the first member is nowhere, nor one that corresponds to it.
-    pub fn ends(&self, value: Value, ranges: &Ranges) -> Ends {
+    /// Where a value of the first member lies over the reals, or one that corresponds to it.
+    pub fn signs(&self, value: Value, ranges: &Ranges) -> Signs {
         match self.index.get(&value) {
-            Some(&n) => self.values.iter().map(|values| ranges.ends(values[n])).fold(Ends::REAL, Ends::and),
-            None => ranges.ends(value),
+            Some(&n) => self.values.iter().map(|values| ranges.signs(values[n])).fold(Signs::NONE, Signs::or),
+            None => ranges.signs(value),
         }
     }
 
@@ -86,9 +88,9 @@ pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
     let may_be_nan = |v: &Value| ranges.of(*v).exact.may_be_nan;
     let asks = |op: &Op| {
         let operands = body.operands(*op);
-        match body.name(*op) {
-            "ng.is_nan" | "ng.is_finite" | "ng.is_inf" => true,
-            "ng.compare" => operands.first() == operands.get(1),
+        match body.with_signature(*op, Pointwise::of).flatten() {
+            Some(Pointwise::Function(structure::Function::Classify(_))) => true,
+            Some(Pointwise::Function(structure::Function::Compare(_))) => operands.first() == operands.get(1),
             _ => false,
         }
     };

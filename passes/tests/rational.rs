@@ -1,8 +1,9 @@
 //! The rational normal form is equal to the term at every rational point where the term is defined, and smaller.
 
+use ngc_dialects::facts::Signs;
 use ngc_ir::{AttrDict, Context, Ident, Loc, OpDef, Type};
 use ngc_numerics::{Enclosure, Format, Random, Tensor};
-use ngc_passes::analysis::range::{Ends, Range};
+use ngc_passes::analysis::range::Range;
 use ngc_passes::rewrite::apply::Refusal;
 use ngc_passes::rewrite::conditions::{Bindings, Bound};
 use ngc_passes::rewrite::graph::{Term, Terms};
@@ -158,8 +159,8 @@ impl Terms for Arena {
     fn accumulates(&self, _: Term) -> Option<Format> {
         None
     }
-    fn ends(&self, _: Term) -> Ends {
-        Ends::of(&self.range(Term::Made(0)).exact)
+    fn signs(&self, _: Term) -> Signs {
+        Signs::of(&self.range(Term::Made(0)).exact)
     }
     fn parts(&self, term: Term) -> Option<(&'static str, SmallVec<[Term; 2]>)> {
         match self.node(term) {

@@ -30,7 +30,7 @@ fn what_is_remembered_is_what_is_computed() {
             renewed.renew(&function);
             let fresh = Ranges::compute(&function, &context);
             for &value in &graph.values {
-                let text = |ranges: &Ranges| format!("{:?} {:?}", ranges.of(value), ranges.ends(value));
+                let text = |ranges: &Ranges| format!("{:?} {:?}", ranges.of(value), ranges.signs(value));
                 assert_eq!(text(&renewed), text(&fresh), "graph {number}, {value:?}");
                 compared += 1;
             }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use ngc_ir::{Attr, Body, InternalError, Op, Resources, Signature, Type, Value};
+use ngc_ir::{Attr, Body, InternalError, Op, Resources, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{intersect, magnitude, widen};
 use ngc_numerics::{
-    ConstantFacts, Enclosure, Facts, Figures, Flags, Interval, Mixed, Operands, Range, Tensor, weights,
+    ConstantFacts, Enclosure, Facts, Figures, Flags, Interval, Mixed, Operands, Prim, Range, Reduce, Tensor,
+    weights,
 };
 use smallvec::SmallVec;
 
-use crate::known::Known;
+use crate::facts::{self, Fact, Pointwise, Store};
 use crate::memo::{Answer, Memo, Question};
 use crate::ng::convert::is_exact;
 use crate::relative::{self, Term};
@@ -21,7 +22,7 @@ use crate::transfer::{followed, has_elements, transfer_known};
 /// where it is infinite, so is the computed one, alike.
 #[derive(Clone, Debug, Default)]
 pub struct Flow {
-    pub(crate) known: Known,
+    pub(crate) known: Store,
     ranges: Vec<Range>,
     errors: Vec<f64>,
     mixed: Vec<Mixed>,
@@ -33,7 +34,7 @@ impl Flow {
     /// Of a function's body: its constants may lie in the resources of its module, and `arg_attrs`, the function's
     /// attribute of that name, may bound extents of its arguments.
     pub fn of_function(body: &Body, arg_attrs: Option<&Attr>, resources: &Resources) -> Flow {
-        let mut flow = Flow { known: Known::new(resources.clone()), ..Flow::default() };
+        let mut flow = Flow { known: Store::new(resources.clone()), ..Flow::default() };
         let dicts = arg_attrs.and_then(Attr::as_array).unwrap_or_default();
         let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
         for (&argument, dict) in arguments.iter().zip(dicts) {
@@ -63,6 +64,11 @@ impl Flow {
     /// What a value may be, exact or computed.
     pub fn flags(&self, value: Value) -> Flags {
         self.known.flags(value, &self.range(value))
+    }
+
+    /// What is known of a value over the reals.
+    pub fn fact(&self, value: Value) -> Fact {
+        self.known.fact(value, &self.range(value))
     }
 
     /// Estimate of the 2-norm of a constant matrix of type `ty`, of the largest in a stack; no bound.
@@ -153,7 +159,7 @@ impl Flow {
             let figures = Figures::constant(facts.interval);
             let value = body.result(op, 0);
             self.set(value, figures.range, 0.0);
-            self.known.set_constant(value, tensor, facts.flags);
+            self.known.set_constant(value, tensor, &facts);
             return Some(vec![figures]);
         }
         let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();
@@ -218,11 +224,15 @@ pub fn settle(range: &mut Range, error: f64) -> f64 {
 
 /// The value of which this is the same number in a wider format, or itself.
 fn unwidened(body: &Body, value: Value) -> Value {
-    let from =
-        body.defining_op(value).filter(|&op| body.name(op) == "ng.convert").map(|op| body.operands(op));
-    let Some(&[from]) = from else { return value };
+    let Some(op) = body.defining_op(value) else { return value };
+    let &[from] = body.operands(op) else { return value };
     let widens = body.ty(from).elem().zip(body.ty(value).elem()).is_some_and(|(from, to)| is_exact(from, to));
-    if widens { unwidened(body, from) } else { value }
+    let same = || matches!(body.with_signature(op, Pointwise::of), Some(Some(Pointwise::Same)));
+    if widens && body.ty(from).shape() == body.ty(value).shape() && same() {
+        unwidened(body, from)
+    } else {
+        value
+    }
 }
 
 /// What intervals lose, NaN aside: a value less its own maximum is not positive, and a term over the sum of all is at most 1.
@@ -230,6 +240,13 @@ fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
     let ([x, y], [range, _]) = (body.operands(op), operands) else { return None };
     // Differences and sums of integers wrap.
     body.ty(*x).format()?;
+    let prim = body.with_signature(op, |s| match s.def.semantics {
+        Semantics::Elementwise(of) => of(s).ok()?.function.as_primitive(),
+        _ => None,
+    })?;
+    if !matches!(prim, Some(Prim::Sub | Prim::Div)) {
+        return None;
+    }
     let whole = |of: Op| {
         let keeps = body.with_signature(of, |s| s.flag("keepdims")) == Some(true);
         keeps || body.ty(body.result(of, 0)).shape().is_some_and(<[_]>::is_empty)
@@ -240,10 +257,10 @@ fn relation(body: &Body, op: Op, operands: &[Range]) -> Option<Interval> {
         return None;
     }
     let finite = |x: Interval| !x.may_be_nan && x.lo.is_finite() && x.hi.is_finite();
-    match (body.name(op), body.name(reduction)) {
-        ("ng.sub", "ng.reduce_max") => Some(Enclosure { lo: f64::NEG_INFINITY, hi: 0.0, may_be_nan: true }),
-        ("ng.sub", "ng.reduce_min") => Some(Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: true }),
-        ("ng.div", "ng.reduce_sum")
+    match (prim?, body.with_signature(reduction, facts::reduction)??) {
+        (Prim::Sub, Reduce::Max) => Some(Enclosure { lo: f64::NEG_INFINITY, hi: 0.0, may_be_nan: true }),
+        (Prim::Sub, Reduce::Min) => Some(Enclosure { lo: 0.0, hi: f64::INFINITY, may_be_nan: true }),
+        (Prim::Div, Reduce::Sum)
             if of == *x
                 && body.result(reduction, 0) == *y
                 && finite(range.hull())

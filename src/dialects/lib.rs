@@ -7,11 +7,12 @@
 mod bounds;
 pub mod builtin;
 pub mod docs;
+pub mod facts;
 mod flow;
 pub mod fold;
 pub mod func;
 mod integers;
-mod known;
+mod kept;
 mod lemmas;
 mod memo;
 pub mod ng;

@@ -11,7 +11,7 @@ use ngc_numerics::{
 
 use smallvec::SmallVec;
 
-use crate::{integers, known, relative, weighted};
+use crate::{facts, integers, relative, weighted};
 
 /// The figures of a correctly rounded function of corresponding elements.
 pub(crate) fn elementwise(
@@ -49,7 +49,7 @@ pub(crate) fn elementwise(
         }
     };
     let image = Range { exact: value(&exact), computed: value(&computed) };
-    let exact = weighted::holds_integers(format, magnitude(&image.computed)) && known::integral(s, known);
+    let exact = weighted::holds_integers(format, magnitude(&image.computed)) && facts::integral(s, known);
     let delta = if exact { 0.0 } else { rounding(s, e, &computed, alias, &image.computed, format) };
     let rounded = figures::round(format, &image.computed);
     let mut sensitivity = at_hull.sensitivity(e);

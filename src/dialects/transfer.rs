@@ -5,6 +5,7 @@
 //! its steps; a primitive by the hook in its declaration, which an op of the other kinds may have too where it is
 //! sharper.
 
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use ngc_ir::{Block, Body, Builder, Context, Dim, Loc, Semantics, Signature, Type, Value};
@@ -14,6 +15,7 @@ use smallvec::SmallVec;
 
 pub use crate::flow::{Flow, settle};
 use crate::integers;
+use crate::kept::Kept;
 use crate::ng::infer;
 use crate::pointwise::elementwise;
 use crate::relative::Term;
@@ -112,7 +114,17 @@ fn dialects() -> &'static Context {
 }
 
 /// The steps of an op's decomposition as a body of one block, and the values that are its results.
-fn steps(s: &Signature<'_>) -> Option<(Body, Block, Vec<Value>)> {
+type Steps = (Body, Block, Vec<Value>);
+
+/// The steps of an op's decomposition.
+pub(crate) fn steps(s: &Signature<'_>) -> Option<Rc<Steps>> {
+    thread_local! {
+        static STEPS: Kept<Steps> = Kept::new();
+    }
+    STEPS.with(|kept| kept.of(s, || decompose(s)))
+}
+
+fn decompose(s: &Signature<'_>) -> Option<Steps> {
     let Semantics::Decomposition(decompose) = s.def.semantics else { return None };
     let mut body = Body::new();
     let root = body.root();
@@ -130,24 +142,26 @@ pub(crate) fn followed(s: &Signature<'_>, x: &Operands<'_>, operands: &[Term]) -
     if s.def.transfer.is_none() && operands.iter().all(|x| x.absolute == 0.0) {
         return None;
     }
-    let (body, block, ends) = steps(s)?;
+    let steps = steps(s)?;
+    let (body, block, ends) = &*steps;
     let mut flow = Flow::default();
     // A hook has looked at constants already.
     let constants = if s.def.transfer.is_some() { &[] } else { x.constants };
-    flow.known.enter(body.arguments(block), s.operands, &Operands { constants, ..*x });
-    for (&v, x) in body.arguments(block).iter().zip(operands) {
+    flow.known.enter(body.arguments(*block), s.operands, &Operands { constants, ..*x });
+    for (&v, x) in body.arguments(*block).iter().zip(operands) {
         flow.set_mixed(v, Range { exact: x.exact, computed: x.moved }, x.absolute, x.mixed);
     }
-    for op in body.ops(block) {
-        flow.step(&body, op)?;
+    for op in body.ops(*block) {
+        flow.step(body, op)?;
     }
-    Some((flow, ends))
+    Some((flow, ends.clone()))
 }
 
 /// The figures of an op from its decomposition: its steps are composed, paths summed for each operand.
 pub fn decomposed(s: &Signature<'_>, operands: &Operands<'_>, results: &[Type]) -> Option<Vec<Figures>> {
-    let (body, block, ends) = steps(s)?;
-    let arguments = body.arguments(block).to_vec();
+    let steps = steps(s)?;
+    let (body, block, ends) = &*steps;
+    let arguments = body.arguments(*block).to_vec();
     if ends.len() != results.len() || arguments.len() != operands.len() {
         return None;
     }
@@ -163,8 +177,8 @@ pub fn decomposed(s: &Signature<'_>, operands: &Operands<'_>, results: &[Type]) 
         paths[v.index()][i] = Sensitivity::ONE;
         conditions[v.index()] = 1.0;
     }
-    for op in body.ops(block) {
-        let found = flow.step(&body, op)?;
+    for op in body.ops(*block) {
+        let found = flow.step(body, op)?;
         let inputs = body.operands(op);
         for (figures, value) in found.iter().zip(body.results(op)) {
             let before = inputs.iter().map(|v| &paths[v.index()][..]);

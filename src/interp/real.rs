@@ -1,9 +1,11 @@
 //! Functions of scalars over the reals, at a point: enclosed op by op, at more and more bits until the value is certain.
 
-use ngc_dialects::ng::compare::direction;
+use ngc_dialects::facts::Pointwise;
 use ngc_dialects::ng::constant::attr_to_tensor;
+use ngc_ir::structure::Function;
 use ngc_ir::{Attr, Body, Builder, Context, Loc, Op, Semantics, Signature, Value};
 use ngc_numerics::enclosure::Number;
+use ngc_numerics::evaluator::{Class, Logical};
 use ngc_numerics::{Big, Cmp, Domain, Enclosure, Format, ScalarFn, Tensor};
 use rug::Float;
 
@@ -74,36 +76,22 @@ impl Meaning {
     /// # Errors
     /// A sentence that says why the op is none of corresponding elements, or cannot be enclosed.
     pub fn of(context: &Context, s: &Signature<'_>) -> Result<Meaning, String> {
-        let kind = match s.def.short_name() {
-            "constant" => constant(s.attrs.get("value"))?,
-            "convert" | "broadcast_to" => match s.operand(0)?.format() {
-                Some(_) => Kind::Identity,
-                None => return Err("an integer is not enclosed here".into()),
-            },
-            "compare" => Kind::Compare(direction(s).ok_or("no direction")?),
-            "where" | "select" => Kind::Choose,
-            "and" => Kind::And,
-            "or" => Kind::Or,
-            "xor" => Kind::Xor,
-            "not" => Kind::Not,
-            "is_nan" => Kind::IsNan,
-            name => match s.def.semantics {
-                Semantics::Elementwise(function) => {
-                    function(s).map(|e| Kind::Function(e.function, e.params))?
-                }
-                Semantics::Decomposition(decompose) => {
-                    let mut inner = Body::new();
-                    let root = inner.root();
-                    let block = inner.add_block(root);
-                    let arguments: Vec<Value> =
-                        s.operands.iter().map(|&ty| inner.add_argument(block, ty, Loc::Unknown)).collect();
-                    let mut builder = Builder::at_end(context, &mut inner, block, Loc::Unknown);
-                    // Of what is not elementwise a step is not.
-                    let results = decompose(&mut builder, s, &arguments)?;
-                    Kind::Steps(Steps::new(context, &inner, &results)?)
-                }
-                _ => return Err(format!("'{name}' is not enclosed here")),
-            },
+        let kind = match s.def.semantics {
+            _ if s.def.traits.constant => constant(s.attrs.get("value"))?,
+            Semantics::Elementwise(function) => function(s).map(|e| Kind::Function(e.function, e.params))?,
+            Semantics::Primitive(_) => Kind::of_structure(s)?,
+            Semantics::Decomposition(decompose) => {
+                let mut inner = Body::new();
+                let root = inner.root();
+                let block = inner.add_block(root);
+                let arguments: Vec<Value> =
+                    s.operands.iter().map(|&ty| inner.add_argument(block, ty, Loc::Unknown)).collect();
+                let mut builder = Builder::at_end(context, &mut inner, block, Loc::Unknown);
+                // Of what is not elementwise a step is not.
+                let results = decompose(&mut builder, s, &arguments)?;
+                Kind::Steps(Steps::new(context, &inner, &results)?)
+            }
+            Semantics::None => return Err(format!("'{}' has no meaning", s.def.name)),
         };
         Ok(Meaning(kind))
     }
@@ -148,6 +136,29 @@ impl Meaning {
             (Kind::Steps(steps), x) => steps.run(d, x.to_vec()),
             _ => Known::nothing(d),
         }
+    }
+}
+
+impl Kind {
+    /// Of an op that is neither elementwise nor made of others, by its structure.
+    fn of_structure(s: &Signature<'_>) -> Result<Kind, String> {
+        let refused = || Err(format!("'{}' is not enclosed here", s.def.short_name()));
+        let function = match Pointwise::of(s) {
+            Some(Pointwise::Same) if s.operand(0)?.format().is_some() => return Ok(Kind::Identity),
+            Some(Pointwise::Same) => return Err("an integer is not enclosed here".into()),
+            Some(Pointwise::Function(function)) => function,
+            None => return refused(),
+        };
+        Ok(match function {
+            Function::Compare(cmp) => Kind::Compare(cmp),
+            Function::Choose => Kind::Choose,
+            Function::Logical(Logical::And) => Kind::And,
+            Function::Logical(Logical::Or) => Kind::Or,
+            Function::Logical(Logical::Xor) => Kind::Xor,
+            Function::Not => Kind::Not,
+            Function::Classify(Class::Nan) => Kind::IsNan,
+            _ => return refused(),
+        })
     }
 }
 

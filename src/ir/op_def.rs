@@ -3,12 +3,12 @@
 //! MLIR's concept: an ODS record. Syntax, verification, type inference, documentation, evaluation and (later)
 //! lowering all read the same [`OpDef`].
 
-use ngc_numerics::{DType, Evaluator, Figures, Format, Operands, ScalarFn, SumMethod, Tensor};
+use ngc_numerics::{DType, Evaluator, Figures, Format, Lengths, Operands, ScalarFn, SumMethod, Tensor};
 
 use crate::attributes::{Attr, AttrDict};
 use crate::body::{Body, Op, Value};
 use crate::builder::Builder;
-use crate::structure::StructureFn;
+use crate::structure::{Element, StructureFn};
 use crate::types::Type;
 
 /// What is known of one kind of op.
@@ -40,6 +40,11 @@ pub struct OpDef {
     /// What an element of its results is made of over the reals; absent: that of its elementwise function or of its
     /// decomposition, and of other primitives nothing is known.
     pub structure: Option<StructureFn>,
+    /// Of an op without a structure, as its places depend on data: what an element of its first result is made of, the places
+    /// left out; absent: nothing is known.
+    pub made_of: Option<fn(&Signature<'_>) -> Option<Element>>,
+    /// Bounds of the 2-norms of the rows of its first result; absent: none is known.
+    pub lengths: Option<LengthsFn>,
     /// Simplification that is exact in the format of the result, in canonicalize.
     pub fold: Option<FoldFn>,
     /// Replacement by a value that exists already: in canonicalize, after `fold`, and in cse where merging changed the
@@ -67,6 +72,8 @@ impl OpDef {
         verify: None,
         semantics: Semantics::None,
         structure: None,
+        made_of: None,
+        lengths: None,
         fold: None,
         simplify: None,
         lower: None,
@@ -117,6 +124,10 @@ pub type LowerFn = fn(&mut Builder<'_>, &Signature<'_>, &[Value]) -> Result<Vec<
 /// Bounds ranges, sensitivities and rounding errors of the results, from what is known of the operands and the types of
 /// the results; nothing where the types do not say enough.
 pub type TransferFn = fn(&Signature<'_>, &Operands<'_>, &[Type]) -> Option<Vec<Figures>>;
+
+/// Bounds the 2-norms of the rows of the first result, over the reals and as computed, from what is known of the operands
+/// and the figures of the result.
+pub type LengthsFn = fn(&Signature<'_>, &Operands<'_>, &Figures) -> Option<Lengths>;
 
 /// The outcome of a fold of an op with one result.
 pub enum Fold {
@@ -179,6 +190,8 @@ pub struct Traits {
     pub symbol: bool,
     /// Its single result is its attribute `value`.
     pub constant: bool,
+    /// Its work is in sums of products, as many terms each as the first operand has elements in its last dimension.
+    pub contraction: bool,
 }
 
 impl Traits {
@@ -190,9 +203,12 @@ impl Traits {
         isolated: false,
         symbol: false,
         constant: false,
+        contraction: false,
     };
     /// Free of effects.
     pub const PURE: Traits = Traits { pure: true, ..Traits::NONE };
+    /// Free of effects, made of sums of products.
+    pub const CONTRACTION: Traits = Traits { contraction: true, ..Traits::PURE };
     /// Free of effects, operands exchangeable.
     pub const COMMUTATIVE: Traits = Traits { commutative: true, ..Traits::PURE };
 }

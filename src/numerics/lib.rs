@@ -42,7 +42,7 @@ pub use format::Format;
 pub use mixed::Mixed;
 pub use random::Random;
 pub use reduce::Reduce;
-pub use scalar::{Native, ScalarFn};
+pub use scalar::{Native, ScalarFn, Special};
 pub use spread::Spread;
 pub use sum::SumMethod;
 pub use tensor::{Data, Tensor};

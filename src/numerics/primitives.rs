@@ -2,7 +2,7 @@
 
 use crate::expr::{Expr, Prim};
 use crate::scalar::Native::{Always, Binary64, None as Formula};
-use crate::scalar::ScalarFn;
+use crate::scalar::{ScalarFn, Special};
 
 macro_rules! primitives {
     ($($NAME:ident $prim:ident $native:expr;)*) => {
@@ -12,7 +12,7 @@ macro_rules! primitives {
                 Expr::apply(Prim::$prim, x.to_vec())
             })
             .native($native)
-            .special(|_, x| ieee_special(Prim::$prim, x));
+            .specials(ieee_specials(Prim::$prim));
         )*
 
         /// The scalar function of a primitive.
@@ -89,10 +89,18 @@ pub fn maximum(x: f64, y: f64) -> f64 {
 }
 
 /// Where IEEE 754-2019 (9.2.1) defines a value in spite of a NaN.
-fn ieee_special(prim: Prim, x: &[f64]) -> Option<f64> {
-    match (prim, x) {
-        (Prim::Pow, [base, exponent]) if *base == 1.0 || *exponent == 0.0 => Some(1.0),
-        (Prim::Hypot, [x, y]) if x.is_infinite() || y.is_infinite() => Some(f64::INFINITY),
-        _ => None,
+pub const fn ieee_specials(prim: Prim) -> &'static [Special] {
+    const INF: f64 = f64::INFINITY;
+    const POWERS: &[Special] = &[Special::at(Some(1.0), None, 1.0), Special::at(None, Some(0.0), 1.0)];
+    const INFINITE_LEG: &[Special] = &[
+        Special::at(Some(INF), None, INF),
+        Special::at(Some(-INF), None, INF),
+        Special::at(None, Some(INF), INF),
+        Special::at(None, Some(-INF), INF),
+    ];
+    match prim {
+        Prim::Pow => POWERS,
+        Prim::Hypot => INFINITE_LEG,
+        _ => &[],
     }
 }

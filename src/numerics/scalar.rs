@@ -32,8 +32,22 @@ pub enum Native {
     Binary64(fn(&[f64]) -> f64),
 }
 
-/// Values defined beside a formula, from parameters and arguments.
-pub type Special = fn(&[f64], &[f64]) -> Option<f64>;
+/// A value defined beside a formula: where the first arguments are these numbers, whatever an argument without one is, NaN
+/// included.
+#[derive(Clone, Copy, Debug)]
+pub struct Special {
+    /// The numbers of the arguments that decide.
+    pub at: [Option<f64>; 2],
+    /// The value there.
+    pub value: f64,
+}
+
+impl Special {
+    /// The value where the arguments are these numbers.
+    pub const fn at(x: Option<f64>, y: Option<f64>, value: f64) -> Special {
+        Special { at: [x, y], value }
+    }
+}
 
 /// A scalar function: a name, a real formula, and what the formula leaves open.
 ///
@@ -48,7 +62,7 @@ pub struct ScalarFn {
     formula: fn(&[Expr], &[Expr]) -> Expr,
     native: Native,
     limits: [Option<f64>; 2],
-    special: Option<Special>,
+    specials: &'static [Special],
     ready: OnceLock<Ready>,
 }
 
@@ -72,7 +86,7 @@ impl ScalarFn {
             formula,
             native: Native::None,
             limits: [None; 2],
-            special: None,
+            specials: &[],
             ready: OnceLock::new(),
         }
     }
@@ -89,10 +103,20 @@ impl ScalarFn {
         self
     }
 
-    /// With values that go before all else, even for NaN arguments; the function takes parameters, then arguments.
-    pub const fn special(mut self, special: Special) -> ScalarFn {
-        self.special = Some(special);
+    /// With values that go before all else, even for NaN arguments.
+    pub const fn specials(mut self, specials: &'static [Special]) -> ScalarFn {
+        self.specials = specials;
         self
+    }
+
+    /// The limits of a unary function at -∞ and +∞ that are declared beside its formula.
+    pub const fn declared_limits(&self) -> [Option<f64>; 2] {
+        self.limits
+    }
+
+    /// The values that go before all else.
+    pub const fn declared_specials(&self) -> &'static [Special] {
+        self.specials
     }
 
     /// The defining formula.
@@ -155,8 +179,9 @@ impl ScalarFn {
 
     /// The value at arguments for which the formula does not decide: a NaN, or a limit at infinity.
     fn before_formula(&self, params: &[f64], args: &[f64]) -> Option<f64> {
-        if let Some(value) = self.special.and_then(|special| special(params, args)) {
-            return Some(value);
+        let holds = |s: &&Special| s.at.iter().zip(args).all(|(at, x)| at.is_none_or(|at| at == *x));
+        if let Some(special) = self.specials.iter().find(holds) {
+            return Some(special.value);
         }
         if args.iter().chain(params).any(|x| x.is_nan()) {
             return Some(f64::NAN);

@@ -4,6 +4,8 @@
 //! depends on all that the op depends on. Integers are read as integers of any size only where they provably stay within
 //! their type.
 
+mod constant;
+
 use std::sync::Arc;
 
 use ngc_dialects::ng::constant::constant_tensor;
@@ -250,7 +252,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A constant: a number where all elements are alike, else a leaf.
+    /// A constant: a number where all elements are alike, a formula of the place where one gives them, else a leaf.
     fn constant(&mut self, value: &Attr, ty: Type) -> Option<Reading> {
         let blob = |key: &str| self.resources.get(key).map(|blob| &*blob.bytes);
         let tensor = constant_tensor(value, blob).ok()?;
@@ -258,10 +260,10 @@ impl<'a> Reader<'a> {
         let element = match tensor.len() {
             1 if tensor.dtype == DType::BOOL => self.store.truth(tensor.to_f64s()[0] != 0.0),
             1 => self.store.number(exact(&tensor)),
-            _ => {
-                let leaf = Leaf::Constant(content(&tensor));
-                self.store.leaf_use(leaf, &extents)
-            }
+            _ => match constant::formula(self.store, &tensor, &extents) {
+                Some(formula) => formula,
+                None => self.store.leaf_use(Leaf::Constant(content(&tensor)), &extents),
+            },
         };
         Some(Reading { extents, element })
     }

@@ -4,13 +4,14 @@
 //! one type. How they round differs; that is for extraction to look at.
 
 use egg::{Analysis, DidMerge, EGraph, Id, Language};
+use ngc_dialects::facts::Signs;
 use ngc_ir::{Attr, AttrDict, Body, Context, Ident, InternalError, Loc, OpDef, Signature, Type, Value};
 use ngc_numerics::figures::common;
 use ngc_numerics::{Enclosure, Format, Interval, Range};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::analysis::range::{Ends, inherited};
+use crate::analysis::range::signs;
 use crate::rewrite::graph::{is_default, passes_number};
 
 /// A term whose operands are classes.
@@ -79,8 +80,8 @@ pub struct Facts {
     pub exact: Interval,
     /// The same as far as it is proven, where ranges are assumed.
     pub proven: Interval,
-    /// Which infinities each of the terms is nowhere, wherever it is defined.
-    pub ends: Ends,
+    /// Where the terms lie over the reals, as far as is proven.
+    pub signs: Signs,
     /// The number that all elements are.
     pub uniform: Option<f64>,
     /// Whether one of the terms depends on no argument.
@@ -226,7 +227,7 @@ impl<'a> Analysis<Node> for World<'a> {
                     ty,
                     exact,
                     proven: exact,
-                    ends: Ends::of(&exact),
+                    signs: Signs::of(&exact),
                     uniform: Some(number),
                     fixed: true,
                     values,
@@ -238,7 +239,7 @@ impl<'a> Analysis<Node> for World<'a> {
                 ty: Type::float(Format::F64),
                 exact: Range::WHOLE.exact,
                 proven: Range::WHOLE.exact,
-                ends: Ends::OPEN,
+                signs: Signs::ANY,
                 uniform: None,
                 fixed: false,
                 values: SmallVec::new(),
@@ -250,43 +251,66 @@ impl<'a> Analysis<Node> for World<'a> {
     fn merge(&mut self, a: &mut Data, b: Data) -> DidMerge {
         let (Data::Term(a), Data::Term(b)) = (a, b) else { return DidMerge(false, false) };
         let values = || a.values.iter().chain(&b.values);
+        let raise = |contradiction: String| -> ! {
+            let made = values().find_map(|&v| self.body.defining_op(v));
+            let loc = made.map_or(Loc::Unknown, |op| self.body.op(op).loc.clone());
+            InternalError::raise(loc, format!("terms that rules make equal differ: {contradiction}"))
+        };
         let next = |a: &Interval, b: &Interval, revisions| {
-            let common = common(a, b).unwrap_or_else(|contradiction| {
-                let made = values().find_map(|&v| self.body.defining_op(v));
-                let loc = made.map_or(Loc::Unknown, |op| self.body.op(op).loc.clone());
-                InternalError::raise(loc, format!("terms that rules make equal differ: {contradiction}"))
-            });
-            settled(a, common, revisions)
+            settled(
+                a,
+                common(a, b).unwrap_or_else(|contradiction| raise(contradiction.to_string())),
+                revisions,
+            )
         };
         let exact = next(&a.exact, &b.exact, a.revisions);
         let proven = next(&a.proven, &b.proven, a.revisions);
-        let (uniform, ends, fixed) = (a.uniform.or(b.uniform), a.ends.and(b.ends), a.fixed || b.fixed);
+        let signs = common_signs(a, &b)
+            .unwrap_or_else(|| raise(format!("one is {:?}, the other {:?}", a.signs, b.signs)));
+        let (uniform, fixed) = (a.uniform.or(b.uniform), a.fixed || b.fixed);
         let merged = DidMerge(
             exact != a.exact
                 || proven != a.proven
-                || ends != a.ends
+                || signs != a.signs
                 || uniform != a.uniform
                 || fixed != a.fixed
                 || !b.values.is_empty(),
             exact != b.exact
                 || proven != b.proven
-                || ends != b.ends
+                || signs != b.signs
                 || uniform != b.uniform
                 || fixed != b.fixed
                 || !a.values.is_empty(),
         );
-        a.revisions = a.revisions.max(b.revisions) + u32::from(exact != a.exact || proven != a.proven);
-        (a.exact, a.proven, a.ends, a.uniform, a.fixed) = (exact, proven, ends, uniform, fixed);
+        let revised = exact != a.exact || proven != a.proven || signs != a.signs;
+        a.revisions = a.revisions.max(b.revisions) + u32::from(revised);
+        (a.exact, a.proven, a.signs, a.uniform, a.fixed) = (exact, proven, signs, uniform, fixed);
         a.values.extend(b.values);
         merged
     }
 }
 
-/// Whether an op has no value, whatever its operands are: it divides by zero. Rules that meet in such a term would make
+/// As [`common`], of the signs, if they have any in common; they are narrowed no more after so many revisions, and said nothing of where that is not enough.
+fn common_signs(a: &Facts, b: &Facts) -> Option<Signs> {
+    let common = match (a.signs.may_be(Signs::UNDEFINED), b.signs.may_be(Signs::UNDEFINED)) {
+        (false, false) if !a.signs.may_be(b.signs) => return None,
+        (false, false) => a.signs.and(b.signs),
+        (false, true) => a.signs,
+        (true, false) => b.signs,
+        (true, true) => a.signs.or(b.signs),
+    };
+    Some(match (a.revisions < MOST_REVISIONS, common.within(a.signs)) {
+        (true, _) => common,
+        (false, true) => a.signs,
+        (false, false) => Signs::ANY,
+    })
+}
+
+/// Whether an op has no value whatever its operands are, such as a quotient by 0. Rules that meet in such a term would make
 /// everything equal.
-pub fn divides_by_zero<'f>(op: &str, mut exact: impl DoubleEndedIterator<Item = &'f Interval>) -> bool {
-    let is_zero = |x: &Interval| x.lo == 0.0 && x.hi == 0.0;
-    matches!(op, "ng.div" | "ng.reciprocal") && exact.next_back().is_some_and(is_zero)
+pub fn has_no_value(s: &Signature<'_>, operands: &[&Facts], ty: Type) -> bool {
+    let of_operands = operands.iter().map(|f| (f.exact, f.signs));
+    signs(s, of_operands, ty, &Range::WHOLE.exact) == Signs::UNDEFINED
 }
 
 /// What an op says of its result.
@@ -303,8 +327,11 @@ fn known(egraph: &Egraph<'_>, node: &Node) -> Option<Facts> {
     };
     let exact = range(|f| f.exact);
     let proven = if egraph.analysis.assumes { range(|f| f.proven) } else { exact };
-    let ends = Ends::of(&proven).or(inherited(&s, operands.iter().map(|f| (f.ends, f.proven))));
-    let uniform = if passes_number(def.short_name(), ty) { operands.first()?.uniform } else { None };
+    let signs = signs(&s, operands.iter().map(|f| (f.proven, f.signs)), ty, &proven);
+    let uniform = match operands[..] {
+        [operand] => operand.uniform.filter(|_| passes_number(&s, ty)),
+        _ => None,
+    };
     let fixed = operands.iter().all(|f| f.fixed);
-    Some(Facts { ty, exact, proven, ends, uniform, fixed, values: SmallVec::new(), revisions: 0 })
+    Some(Facts { ty, exact, proven, signs, uniform, fixed, values: SmallVec::new(), revisions: 0 })
 }

@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use egg::{EGraph, Id};
+use ngc_dialects::facts::Signs;
 use ngc_dialects::transfer::has_elements;
 use ngc_ir::pass::Function;
 use ngc_ir::{Context, InternalError, Op, Value};
@@ -197,13 +198,14 @@ impl<'a> Region<'a> {
             }
             id
         };
-        let (exact, proven) = self.exact(value);
+        let ((exact, proven), signs) = (self.exact(value), self.signs(value));
         if let language::Data::Term(facts) = &mut self.egraph[id].data {
             facts.values.push(value);
             InternalError::located(&data.loc, format_args!("the class of '{}'", def.name), || {
                 facts.exact = intersect(&facts.exact, &exact);
                 facts.proven = intersect(&facts.proven, &proven);
             });
+            facts.signs = facts.signs.and(signs);
         }
         Some(id)
     }
@@ -212,6 +214,11 @@ impl<'a> Region<'a> {
     fn exact(&self, value: Value) -> (Interval, Interval) {
         let exact = self.scope.group.exact(value, self.scope.ranges);
         (exact, self.scope.proven.map_or(exact, |ranges| self.scope.group.exact(value, ranges)))
+    }
+
+    /// Where a value lies over the reals, as far as is proven.
+    fn signs(&self, value: Value) -> Signs {
+        self.scope.group.signs(value, self.scope.proven.unwrap_or(self.scope.ranges))
     }
 
     fn value(&mut self, value: Value) -> Id {
@@ -227,10 +234,10 @@ impl<'a> Region<'a> {
         let uniform = graph.uniform(Term::Value(value));
         let ty = self.scope.function.body.ty(value);
         let (exact, proven) = self.exact(value);
-        let ends = self.scope.group.ends(value, self.scope.ranges);
+        let signs = self.signs(value);
         let fixed = self.scope.is_fixed(value);
         let values = SmallVec::from_elem(value, 1);
-        let facts = Facts { ty, exact, proven, ends, uniform, fixed, values, revisions: 0 };
+        let facts = Facts { ty, exact, proven, signs, uniform, fixed, values, revisions: 0 };
         self.egraph.analysis.leaves.push((value, facts));
         let id = self.egraph.add_uncanonical(Node::Value(number));
         self.ids.insert(value, id);

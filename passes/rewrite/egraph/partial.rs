@@ -1,7 +1,8 @@
 //! Terms that may be undefined where a result is defined all the same, and the rules that may be used beside them.
 
 use egg::Id;
-use ngc_ir::op_def::{Semantics, Signature};
+use ngc_dialects::facts::{self, Fact, Strict};
+use ngc_ir::op_def::Signature;
 use ngc_ir::{Op, Type, Value};
 use ngc_numerics::Enclosure;
 use ngc_numerics::figures::Range;
@@ -29,11 +30,10 @@ pub fn is_partial(scope: &Scope<'_>, ops: &[Op], outputs: &[Value]) -> bool {
     if open.is_empty() {
         return false;
     }
-    // An element of a result of elementwise ops depends on one element of every term.
+    // An element of a result of such ops depends on one element of every term.
     let pointwise = |op: &Op| {
-        let def = body.op(*op).def;
-        def.is_some_and(|d| d.traits.constant || matches!(d.semantics, Semantics::Elementwise(_)))
-            || body.name(*op) == "ng.convert"
+        let is_constant = body.op(*op).def.is_some_and(|def| def.traits.constant);
+        is_constant || body.with_signature(*op, facts::is_pointwise) == Some(true)
     };
     if !ops.iter().all(pointwise) {
         return true;
@@ -53,8 +53,9 @@ fn passing(scope: &Scope<'_>, ranges: &Ranges, ops: &[Op], output: Value) -> FxH
         if !found.contains(&body.result(op, 0)) {
             continue;
         }
+        let strict = strict(scope, ranges, op);
         let operands = body.operands(op).iter().enumerate();
-        found.extend(operands.filter(|&(n, _)| is_strict(scope, ranges, op, n)).map(|(_, &v)| v));
+        found.extend(operands.filter(|&(n, _)| strict.has(n)).map(|(_, &v)| v));
     }
     found
 }
@@ -75,22 +76,16 @@ fn is_total(scope: &Scope<'_>, ranges: &Ranges, op: Op) -> bool {
     !transfer(&signature, &operands, body.ty(body.result(op, 0))).exact.may_be_nan
 }
 
-/// Whether the result of an op is undefined wherever its n-th operand is.
-fn is_strict(scope: &Scope<'_>, ranges: &Ranges, op: Op, n: usize) -> bool {
+/// The operands of an op without which its result is undefined.
+fn strict(scope: &Scope<'_>, ranges: &Ranges, op: Op) -> Strict {
     let body = &scope.function.body;
-    let operands = body.operands(op);
-    let never = |v: Value, x: f64| !scope.group.exact(v, ranges).contains(&x);
-    match body.name(op) {
-        "ng.xlogy" => false,
-        // The slope of what is not negative does not matter.
-        "ng.prelu" => n == 0 || scope.group.exact(operands[0], ranges).hi < 0.0,
-        // x^0 and 1^y are 1.
-        "ng.pow" => never(operands[1 - n], if n == 0 { 0.0 } else { 1.0 }),
-        // An infinite leg decides.
-        "ng.hypot" => scope.group.all(operands[1 - n], |v| ranges.is_real(v)),
-        // Truth values and integers are never undefined.
-        _ => body.ty(body.result(op, 0)).format().is_some(),
-    }
+    let fact = |&v: &Value| {
+        let signs = scope.group.signs(v, ranges);
+        Fact::of_range(scope.group.exact(v, ranges)).and(Fact { signs, ..Fact::UNKNOWN })
+    };
+    let operands: SmallVec<[Fact; 4]> = body.operands(op).iter().map(fact).collect();
+    let result = [body.ty(body.result(op, 0))];
+    body.with_signature(op, |s| facts::of_results(s, &operands, &result)[0].strict).unwrap_or(Strict::NONE)
 }
 
 /// Whether both sides of a match are undefined at the same inputs: by the rule, or as all terms are known to have values. Otherwise

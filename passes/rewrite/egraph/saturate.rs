@@ -7,16 +7,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use egg::{Id, Language};
+use ngc_dialects::facts::{Fact, Signs};
 use ngc_ir::op_def::Arity;
 use ngc_ir::{Attr, AttrDict, Context, OpDef, Signature, Type, Value};
 use ngc_numerics::{Format, Range, Tensor};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::language::{Data, Egraph, Facts, Kind, Node, accumulates, attribute, divides_by_zero, facts};
+use super::language::{Data, Egraph, Facts, Kind, Node, accumulates, attribute, facts, has_no_value};
 use super::partial::keeps_domain;
 use super::proof::spelled;
-use crate::analysis::range::Ends;
 use crate::rewrite::apply::{Refusal, Replacement, replace};
 use crate::rewrite::compile::{CompiledRule, RuleSet};
 use crate::rewrite::conditions::{Bindings, Bound, Env, unify};
@@ -419,8 +419,10 @@ impl Terms for Classes<'_, '_> {
         self.facts(term).is_none_or(|f| f.values.iter().map(uses).sum::<u32>() <= 1)
     }
 
-    fn ends(&self, term: Term) -> Ends {
-        Ends::of(&self.range(term).exact).or(self.facts(term).map_or(Ends::OPEN, |f| f.ends))
+    fn signs(&self, term: Term) -> Signs {
+        let range = Fact::of_range(self.range(term).exact);
+        let signs = self.facts(term).map_or(Signs::ANY, |f| f.signs);
+        range.and(Fact { signs, ..Fact::UNKNOWN }).signs
     }
 
     fn canonical(&self, term: Term) -> Term {
@@ -485,8 +487,9 @@ pub fn add(
     if results.len() != 1 || def.operands.iter().any(|o| o.arity == Arity::One) && operands.is_empty() {
         return Err(format!("'{}' has {} results", def.name, results.len()));
     }
-    if divides_by_zero(def.name, operands.iter().filter_map(|&id| Some(&facts(egraph, id)?.exact))) {
-        return Err(format!("'{}' divides by zero", def.name));
+    let known: Option<SmallVec<[&Facts; 4]>> = operands.iter().map(|&id| facts(egraph, id)).collect();
+    if known.is_some_and(|known| has_no_value(&signature, &known, results[0])) {
+        return Err(format!("'{}' has no value", def.name));
     }
     let mut children: SmallVec<[Id; 6]> = operands.into();
     for declared in def.attributes {

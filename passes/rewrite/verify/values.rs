@@ -3,16 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use ngc_dialects::facts::{self, Fact, Signs};
 use ngc_interp::Interpreter;
 use ngc_ir::{Body, Context, Module, Semantics, Value};
 use ngc_numerics::tensor::broadcast_index;
-use ngc_numerics::{Data, Evaluator, Tensor};
+use ngc_numerics::{Data, Enclosure, Evaluator, Tensor};
 use rug::Float;
-
-/// Ops with infinite results that are limits, which the reals with infinities have: the logarithm at 0, masks of -inf. A
-/// quotient by 0 is none: the sign of a zero is not a number's.
-const LIMITS: [&str; 7] =
-    ["ng.constant", "ng.log", "ng.log2", "ng.log10", "ng.log1p", "ng.atanh", "ng.xlogy"];
 
 /// The values of arguments and terms, by their numbers.
 pub struct Values(Vec<Option<Arc<Tensor>>>);
@@ -67,8 +63,8 @@ impl Values {
         if self.are_finite(term) {
             return vec![true; x.len()];
         }
-        let name = body.name(op);
-        let pointwise = body.op(op).def.is_some_and(|d| matches!(d.semantics, Semantics::Elementwise(_)));
+        let def = body.op(op).def;
+        let pointwise = def.is_some_and(|d| matches!(d.semantics, Semantics::Elementwise(_)));
         let shape = self.get(term).filter(|_| pointwise).map(|t| &t.shape[..]);
         let operand = |&v: &Value| Operand {
             x: self.floats(v),
@@ -76,17 +72,25 @@ impl Values {
             places: shape.and_then(|to| broadcast_index(&self.get(v)?.shape, to).ok()),
         };
         let operands: Vec<Operand<'_>> = body.operands(op).iter().map(operand).collect();
-        let by = match name {
-            "ng.div" => operands.get(1),
-            "ng.pow" => operands.first(),
-            _ => None,
+        // Where the op lies, at the numbers that it is given; a quotient by 0 is no value, the logarithm of 0 is.
+        let lies_at = |i: usize, x: &Float| {
+            let point =
+                |o: &Operand<'_>| o.at(i).next().map_or(Fact::UNKNOWN, |(y, _)| Fact::of_number(y.to_f64()));
+            let facts: Vec<Fact> = operands.iter().map(point).collect();
+            let at = Signs::of(&Enclosure::point(x.to_f64()));
+            body.with_signature(op, |s| {
+                facts::of_results(s, &facts, &[body.ty(term)])[0].fact.signs.may_be(at)
+            }) == Some(true)
         };
         let has_value = |(i, x): (usize, &Float)| {
             let infinite = operands.iter().flat_map(|o| o.at(i)).filter(|(y, _)| y.is_infinite());
             let from: Vec<bool> = infinite.map(|(_, has)| has).collect();
-            let is_limit = if from.is_empty() { LIMITS.contains(&name) } else { !from.contains(&false) };
-            let is_pole = || by.is_some_and(|by| by.at(i).any(|(y, _)| y.is_zero()));
-            x.is_finite() || (x.is_infinite() && is_limit && !is_pole())
+            let is_limit = match (pointwise, from.is_empty()) {
+                (true, _) => !from.contains(&false) && lies_at(i, x),
+                (false, true) => def.is_some_and(|d| d.traits.constant),
+                (false, false) => !from.contains(&false),
+            };
+            x.is_finite() || x.is_infinite() && is_limit
         };
         x.iter().enumerate().map(has_value).collect()
     }

@@ -1,6 +1,8 @@
 //! Scaled dot-product attention.
 
-use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
+use ngc_ir::op_def::{
+    ACCUMULATE, AttrKind, Default, SUM, Traits, ValueKind, attribute, operand, optional, result,
+};
 use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{self, add, div, half_ulp, magnitude, mul};
 use ngc_numerics::summation::Summation;
@@ -56,6 +58,7 @@ ONNX Attention, PyTorch `scaled_dot_product_attention`.",
         SUM,
     ],
     results: &[result("result", ValueKind::Float)],
+    traits: Traits::CONTRACTION,
     infer,
     transfer: Some(|s, x, results| lemmas::sharpest(s, x, results, bounded(s, x, results))),
     semantics: Semantics::Decomposition(decompose),

@@ -1,6 +1,8 @@
 //! Convolution.
 
-use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
+use ngc_ir::op_def::{
+    ACCUMULATE, AttrKind, Default, SUM, Traits, ValueKind, attribute, operand, optional, result,
+};
 use ngc_ir::structure::{Element, Index, Size, Structure, place, read};
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::{DType, Evaluator, Extent, Reduce, Tensor, primitives};
@@ -43,6 +45,7 @@ compensation that `sum` names; the bias is added in that format, and the total i
         SUM,
     ],
     results: &[result("y", ValueKind::Float)],
+    traits: Traits::CONTRACTION,
     infer,
     semantics: Semantics::Primitive(evaluate),
     structure: Some(conv_structure),

@@ -2,8 +2,8 @@
 
 use ngc_ir::OpDef;
 use ngc_ir::op_def::Traits;
-use ngc_numerics::ScalarFn;
 use ngc_numerics::expr::{Cmp, Expr, abs, exp, log, log1p, max, min};
+use ngc_numerics::{ScalarFn, Special};
 
 use super::elementwise::{BINARY, UNARY, formula, primitive};
 
@@ -143,6 +143,13 @@ pub static SOFTPLUS: OpDef = OpDef {
     ..UNARY
 };
 
+/// Where the difference of the operands of logaddexp is none.
+const SAME_INFINITY: [Special; 2] = {
+    const INF: Option<f64> = Some(f64::INFINITY);
+    const MINUS_INF: Option<f64> = Some(f64::NEG_INFINITY);
+    [Special::at(INF, INF, f64::INFINITY), Special::at(MINUS_INF, MINUS_INF, f64::NEG_INFINITY)]
+};
+
 /// `ng.logaddexp`.
 pub static LOGADDEXP: OpDef = OpDef {
     name: "ng.logaddexp",
@@ -153,8 +160,7 @@ pub static LOGADDEXP: OpDef = OpDef {
     traits: Traits::COMMUTATIVE,
     semantics: formula!(
         ScalarFn::new("logaddexp", 2, 0, |x, _| { max(&x[0], &x[1]) + log1p(exp(-abs(&x[0] - &x[1]))) })
-            // inf - inf
-            .special(|_, x| (x[0] == x[1] && x[0].is_infinite()).then_some(x[0]))
+            .specials(&SAME_INFINITY)
     ),
     ..BINARY
 };

@@ -42,6 +42,7 @@ Reference: ONNX Gather, NumPy `take`.",
     semantics: Semantics::Primitive(eval_gather),
     transfer: bounds::SELECTION,
     fold: Some(constants),
+    made_of: Some(|_| Some(read(0, []))),
     ..OpDef::BASE
 };
 
@@ -93,6 +94,7 @@ Reference: ONNX GatherElements, PyTorch `gather`, NumPy `take_along_axis` (witho
     }),
     transfer: bounds::SELECTION,
     fold: Some(constants),
+    made_of: Some(|_| Some(read(0, []))),
     ..OpDef::BASE
 };
 
@@ -155,6 +157,7 @@ Reference: ONNX GatherND, TensorFlow `gather_nd`.",
     }),
     transfer: bounds::SELECTION,
     fold: Some(constants),
+    made_of: Some(|_| Some(read(0, []))),
     ..OpDef::BASE
 };
 

@@ -1,6 +1,8 @@
 //! Contractions: matrix products and affine maps.
 
-use ngc_ir::op_def::{ACCUMULATE, AttrKind, Default, SUM, ValueKind, attribute, operand, optional, result};
+use ngc_ir::op_def::{
+    ACCUMULATE, AttrKind, Default, SUM, Traits, ValueKind, attribute, operand, optional, result,
+};
 use ngc_ir::structure::{Element, Index, Size, Structure, read};
 use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::tensor::{self, broadcast_index};
@@ -33,6 +35,7 @@ Integers wrap around.",
     operands: &[operand("a", ValueKind::Number), operand("b", ValueKind::Number)],
     attributes: &[ACCUMULATE, SUM],
     results: &[result("product", ValueKind::Number)],
+    traits: Traits::CONTRACTION,
     infer: |s| {
         let elem = same_elem(s, 0..2)?;
         if s.attr("accumulate").is_some() && !elem.is_float() {
@@ -73,6 +76,7 @@ Every step is rounded to the format `accumulate`.",
         SUM,
     ],
     results: &[result("result", ValueKind::Float)],
+    traits: Traits::CONTRACTION,
     infer: infer_affine,
     semantics: Semantics::Decomposition(decompose_affine),
     // Sharper than the decomposition where values are known: channels keep their own bias.

@@ -6,8 +6,8 @@ use ngc_ir::{Attr, AttrDict, Builder, Dim, OpDef, Semantics, Signature, Type, Va
 use ngc_numerics::figures::{add, div, magnitude, mignitude, mul};
 use ngc_numerics::summation::narrowing;
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Extent, Figures, Format, Interval, Operands, Prim, Range, Sensitivity,
-    enclosure,
+    Binary64, DType, Enclosure, Extent, Figures, Format, Interval, Lengths, Operands, Prim, Range,
+    Sensitivity, enclosure,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -16,6 +16,7 @@ use super::infer::{self, normalize_axis, same_elem, show, unify};
 use super::matmul::fits;
 use super::steps::{Steps, ints};
 use crate::bounds;
+use crate::facts::lengths;
 use crate::lemmas::{self, Divisor, RootMeanSquare, Scaled, compound};
 use crate::transfer::{along, extent};
 
@@ -51,6 +52,7 @@ Reference: J. Ba, J. Kiros, G. Hinton, Layer Normalization, 2016; ONNX LayerNorm
     results: &[result("y", ValueKind::Float)],
     infer: infer_trailing,
     transfer: Some(|s, x, results| normalised(s, x, results, count(s, x), true)),
+    lengths: Some(scaled_lengths),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -80,6 +82,7 @@ where |x| > 255. Reference: B. Zhang, R. Sennrich, Root Mean Square Layer Normal
     results: &[result("y", ValueKind::Float)],
     infer: infer_trailing,
     transfer: Some(|s, x, results| normalised(s, x, results, count(s, x), false)),
+    lengths: Some(scaled_lengths),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let wide = g.widen(x[0])?;
@@ -510,4 +513,12 @@ fn shortened(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Ve
         Some(bounds::settled(format, Range::both(y), delta, ways, f64::INFINITY, f64::INFINITY))
     };
     lemmas::sharpest(s, x, results, own().map(|figures| vec![figures]))
+}
+
+/// The rows of `n` numbers over their root mean square are no longer than `√n`, then scaled and shifted.
+fn scaled_lengths(s: &Signature<'_>, x: &Operands<'_>, found: &Figures) -> Option<Lengths> {
+    let size = |i: usize, end: fn(&Range) -> Interval| x.get(i).map(|r| magnitude(&end(r)));
+    let length =
+        |root, end| add(mul(root, size(1, end).unwrap_or(1.0)), mul(root, size(2, end).unwrap_or(0.0)));
+    lengths::of_rows(s, x, found, length).filter(|_| s.float("epsilon").is_some_and(|e| e >= 0.0))
 }

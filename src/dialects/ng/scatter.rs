@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use ngc_ir::op_def::{AttrDef, AttrKind, Default, OperandDef, ValueKind, attribute, operand};
+use ngc_ir::structure::{Element, Size, Unknown, read};
 use ngc_ir::{Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::primitives::{ADD, MAX, MIN, MUL};
 use ngc_numerics::summation::Summation;
 use ngc_numerics::{
-    Binary64, DType, Enclosure, Evaluator, Extent, Figures, Interval, Operands, Prim, Range, ScalarFn,
-    Sensitivity, SumMethod, Tensor, enclosure, figures,
+    Binary64, DType, Enclosure, Evaluator, Extent, Figures, Interval, Operands, Prim, Range, Reduce,
+    ScalarFn, Sensitivity, SumMethod, Tensor, enclosure, figures,
 };
 
 use super::index::{along_axis, element_positions, index_vectors, slice_positions};
@@ -16,6 +17,7 @@ use super::infer::{axis, show, unify};
 use super::shape::{Y, parts, result_shape};
 use super::slice::chained;
 use crate::fold::constants;
+use crate::structure::apply;
 use crate::{bounds, integers};
 
 /// Ops of this family.
@@ -66,6 +68,7 @@ Reference: ONNX ScatterElements, PyTorch `scatter` and `scatter_reduce`.",
         Ok(vec![scatter(e, s, args, &targets)?])
     }),
     fold: Some(constants),
+    made_of: Some(made_of),
     ..OpDef::BASE
 };
 
@@ -98,6 +101,7 @@ Reference: ONNX ScatterND, TensorFlow `tensor_scatter_nd_update`.",
         Ok(vec![scatter(e, s, args, &targets)?])
     }),
     fold: Some(constants),
+    made_of: Some(made_of),
     ..OpDef::BASE
 };
 
@@ -177,6 +181,20 @@ fn scatter(e: &Evaluator, s: &Signature<'_>, args: &[&Tensor], targets: &[usize]
     }
     let tensors: Vec<&Tensor> = std::iter::once(data).chain(&finished).collect();
     Ok(chained(&tensors)?.select(data.shape.clone(), &index))
+}
+
+/// An element of the data or of the updates, or one of the data combined with any number of updates.
+fn made_of(s: &Signature<'_>) -> Option<Element> {
+    let (data, update) = (read(0, []), read(2, []));
+    let kind = match s.string("reduction")? {
+        "add" => Reduce::Sum,
+        "mul" => Reduce::Prod,
+        "max" => Reduce::Max,
+        "min" => Reduce::Min,
+        _ => return Some(Element::Where { tests: Vec::new(), yes: Box::new(data), no: Box::new(update) }),
+    };
+    let updates = Element::Reduce { kind, over: vec![Size::unknown(Unknown(0))], body: Box::new(update) };
+    Some(apply(combination(s)?, [data, updates]))
 }
 
 /// Elements of the data and the updates, or the one combined with any number of the others.

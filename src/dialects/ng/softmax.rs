@@ -14,6 +14,7 @@ use ngc_numerics::{
 use super::infer::{self, normalize_axis, reduced, show, unify};
 use super::steps::Steps;
 use crate::bounds::{self, log_up};
+use crate::facts::lengths;
 use crate::lemmas::{self, Drift, compound, inverse};
 use crate::transfer::along;
 
@@ -49,6 +50,8 @@ An element of -inf has probability 0. A row that is -inf throughout is NaN, unle
     results: &[result("probabilities", ValueKind::Float)],
     infer: infer_along_axis,
     transfer: Some(|s, x, results| lemmas::sharpest(s, x, results, bounded_softmax(s, x, results))),
+    // A row of probabilities is no longer than their sum.
+    lengths: Some(|s, x, found| lengths::of_rows(s, x, found, |_, _| 1.0)),
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut g = Steps::new(b, s)?;
         let Shifted { exp, sum, .. } = exponentials(&mut g, s, x[0])?;

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use ngc_ir::op_def::{AttrKind, Default, ResultDef, ValueKind, attribute, operand, required, result};
+use ngc_ir::structure::read;
 use ngc_ir::{Dim, OpDef, Semantics, Signature};
 use ngc_numerics::{DType, Data, Figures, Operands, Sensitivity, Tensor};
 
@@ -50,6 +51,7 @@ Reference: ONNX TopK with constant k, PyTorch `topk`.",
     },
     semantics: Semantics::Primitive(|_, s, args| ranked(s, args[0], s.flag("largest"), s.flag("sorted"))),
     transfer: Some(|s, x, _| ordered(s, x, s.flag("sorted"))),
+    made_of: Some(|_| Some(read(0, []))),
     ..OpDef::BASE
 };
 
@@ -76,6 +78,7 @@ Reference: PyTorch `sort` (stable), NumPy `sort` and `argsort`.",
     },
     semantics: Semantics::Primitive(|_, s, args| ranked(s, args[0], s.flag("descending"), true)),
     transfer: Some(|s, x, _| ordered(s, x, true)),
+    made_of: Some(|_| Some(read(0, []))),
     ..OpDef::BASE
 };
 

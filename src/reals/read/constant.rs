@@ -1,0 +1,116 @@
+//! Constants that a formula of the place gives: counted sequences, and masks.
+//!
+//! A causal mask is a test of the place, however it was made: as a triangle of ones, as a triangle of infinities that is
+//! added, or as truth values.
+
+use ngc_ir::structure::{Axis, Index, Size, Test};
+use ngc_numerics::{DType, Data, Tensor};
+
+use crate::store::Store;
+use crate::term::{Number, Use};
+
+/// Constants of more elements are leaves.
+const LARGEST: usize = 1 << 22;
+
+/// The element of a constant at a place, if a formula gives it.
+pub fn formula(store: &mut Store, tensor: &Tensor, extents: &[Size]) -> Option<Use> {
+    if tensor.len() < 2 || tensor.len() > LARGEST {
+        return None;
+    }
+    let values = Values::of(tensor)?;
+    if let Some(index) = counted(&values, &tensor.shape) {
+        return (tensor.dtype != DType::BOOL).then(|| store.place(&index, extents));
+    }
+    let (first, second) = values.two()?;
+    let one_half = |yes, no| Some((half(&values, &tensor.shape, yes)?, yes, no));
+    let (test, yes, no) = one_half(first, second).or_else(|| one_half(second, first))?;
+    let mut value = |x: f64| match tensor.dtype {
+        DType::BOOL => store.truth(x != 0.0),
+        _ => store.number(Number::of(x)),
+    };
+    let (yes, no) = (value(yes), value(no));
+    Some(store.choose_by_place(vec![test], yes, no, extents))
+}
+
+/// The elements of a tensor as numbers that f64 holds.
+struct Values(Vec<f64>);
+
+impl Values {
+    fn of(tensor: &Tensor) -> Option<Values> {
+        match &tensor.data {
+            Data::Int(values) => {
+                let exact =
+                    |&x: &i64| Some(x as f64).filter(|v| *v as i64 == x && v.abs() < (1u64 << 53) as f64);
+                values.iter().map(exact).collect::<Option<_>>().map(Values)
+            }
+            Data::Float(values) => Some(Values(values.clone())),
+            Data::Real(_) => None,
+        }
+    }
+
+    /// Both values, if there are two.
+    fn two(&self) -> Option<(f64, f64)> {
+        let first = *self.0.first()?;
+        let second = *self.0.iter().find(|x| **x != first)?;
+        self.0.iter().all(|&x| x == first || x == second).then_some((first, second))
+    }
+}
+
+/// The place of an element that is numbered in row-major order.
+fn place(mut flat: usize, shape: &[usize]) -> Vec<i64> {
+    let mut place: Vec<i64> = shape.iter().rev().map(|n| ((flat % n) as i64, flat /= n).0).collect();
+    place.reverse();
+    place
+}
+
+/// Whole numbers that go by equal steps along every dimension.
+fn counted(values: &Values, shape: &[usize]) -> Option<Index> {
+    let whole = |x: f64| (x.fract() == 0.0 && x.abs() < (1u64 << 53) as f64).then_some(x as i64);
+    let start = whole(values.0[0])?;
+    let mut index = Index::number(start);
+    let mut stride = values.0.len();
+    for (n, &extent) in shape.iter().enumerate() {
+        stride /= extent;
+        if extent > 1 {
+            let step = whole(values.0[stride])?.checked_sub(start)?;
+            index = index.plus(&Index::axis(Axis(n as u32)).scaled(step)?)?;
+        }
+    }
+    let given =
+        |(flat, &x): (usize, &f64)| index.value(&place(flat, shape), &|_| None).map(|v| v as f64) == Some(x);
+    values.0.iter().enumerate().all(given).then_some(index)
+}
+
+/// The test that holds just where a value stands: one dimension against another, or against a number.
+fn half(values: &Values, shape: &[usize], value: f64) -> Option<Test> {
+    let long: Vec<usize> = (0..shape.len()).filter(|&n| shape[n] > 1).collect();
+    let axis = |n: usize| Index::axis(Axis(n as u32));
+    let mut differences: Vec<Index> = long.iter().map(|&n| axis(n)).collect();
+    for (i, &a) in long.iter().enumerate() {
+        differences.extend(long[..i].iter().filter_map(|&b| axis(a).plus(&axis(b).scaled(-1)?)));
+    }
+    for difference in differences {
+        let mut inside: Option<(i64, i64)> = None;
+        let mut outside: Vec<i64> = Vec::new();
+        for (flat, &x) in values.0.iter().enumerate() {
+            let d = difference.value(&place(flat, shape), &|_| None)?;
+            match x == value {
+                true => inside = Some(inside.map_or((d, d), |(low, high)| (low.min(d), high.max(d)))),
+                false => outside.push(d),
+            }
+        }
+        let (low, high) = inside?;
+        if outside.iter().any(|d| (low..=high).contains(d)) {
+            continue;
+        }
+        let above = outside.iter().all(|&d| d > high);
+        let below = outside.iter().all(|&d| d < low);
+        return match (above, below) {
+            (true, _) => Some(Test::AtLeastZero(Index::number(high).plus(&difference.scaled(-1)?)?)),
+            (_, true) => Some(Test::AtLeastZero(difference.plus(&Index::number(-low))?)),
+            _ if low == high => Some(Test::Zero(difference.plus(&Index::number(-low))?)),
+            _ => None,
+        };
+    }
+    None
+}
