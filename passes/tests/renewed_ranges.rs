@@ -3,7 +3,6 @@
 
 #[allow(dead_code, reason = "other tests look into the bodies")]
 mod random_graphs;
-#[allow(dead_code, reason = "other tests use the rest")]
 mod support;
 
 use ngc_dialects::ng::constant::tensor_to_attr_of;

@@ -149,7 +149,7 @@ fn modulo(x: &Tensor, to: DType) -> Tensor {
         // The extremes of no elements.
         return Tensor::int_scalar(to, if reals(x)[0].is_sign_negative() { least } else { greatest });
     };
-    let place = Integer::from(Integer::from(whole - least).rem_euc(&count)) + least;
+    let place: Integer = (whole - least).rem_euc(&count) + least;
     Tensor::int_scalar(to, place.to_i64().expect("it is in range"))
 }
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 pub struct Id(pub(crate) u32);
 
 /// A place for every slot of a term.
-pub type Map = SmallVec<[Index; 4]>;
+pub type Map = SmallVec<[Index; 2]>;
 
 /// A term, read at places along dimensions of its user.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,11 +146,13 @@ impl Node {
 
     /// Whether its children stand in no order.
     pub(crate) fn is_commutative(&self) -> bool {
-        match self {
-            Node::Linear(..) | Node::Product(_) | Node::Max(_) => true,
-            Node::Apply(Function::Logical(_) | Function::Compare(Cmp::Eq), _) => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Node::Linear(..)
+                | Node::Product(_)
+                | Node::Max(_)
+                | Node::Apply(Function::Logical(_) | Function::Compare(Cmp::Eq), _)
+        )
     }
 }
 

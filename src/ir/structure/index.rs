@@ -47,7 +47,7 @@ struct Term {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Index {
     /// In ascending order of digits, no factor 0.
-    terms: SmallVec<[Term; 2]>,
+    terms: Vec<Term>,
 }
 
 /// The extents of the dimensions that an index speaks of, by their numbers.
@@ -102,11 +102,11 @@ impl Term {
 
 impl Index {
     /// The place 0.
-    pub const ZERO: Index = Index { terms: SmallVec::new_const() };
+    pub const ZERO: Index = Index { terms: Vec::new() };
 
     /// The place along a dimension.
     pub fn axis(axis: Axis) -> Index {
-        Index { terms: SmallVec::from_iter([Term::of(Some(Digit::axis(axis)), &Size::ONE, 1)]) }
+        Index { terms: vec![Term::of(Some(Digit::axis(axis)), &Size::ONE, 1)] }
     }
 
     /// A number.
@@ -178,7 +178,7 @@ impl Index {
 
     /// The summands for which a condition holds, and the others.
     pub fn partition(&self, mut keep: impl FnMut(&Index) -> bool) -> (Index, Index) {
-        let alone = |term: &Term| Index { terms: SmallVec::from_iter([term.clone()]) };
+        let alone = |term: &Term| Index { terms: vec![term.clone()] };
         let (yes, no) = self.terms.iter().cloned().partition(|term| keep(&alone(term)));
         (Index { terms: yes }, Index { terms: no })
     }
@@ -295,7 +295,7 @@ impl Index {
     }
 
     fn of_digit(digit: Digit) -> Index {
-        Index { terms: SmallVec::from_iter([Term::of(Some(digit), &Size::ONE, 1)]) }
+        Index { terms: vec![Term::of(Some(digit), &Size::ONE, 1)] }
     }
 
     /// The digit of a number that does not fall apart; a digit of a digit is one.

@@ -3,7 +3,7 @@
 use ngc_ir::structure::{Axis, Index, Size, Test};
 
 use crate::store::Store;
-use crate::term::{Map, Node, Number, Use};
+use crate::term::{Function, Map, Node, Number, Use};
 
 impl Store {
     /// `yes` where all tests of the place hold, else `no`.
@@ -19,6 +19,21 @@ impl Store {
         if open.is_empty() || yes == no {
             return yes;
         }
+        match (self.as_truth(&yes), self.as_truth(&no)) {
+            (Some(true), Some(false)) => return self.holds(open, space),
+            (Some(false), Some(true)) => {
+                let holds = self.holds(open, space);
+                return self.apply(Function::Not, vec![holds], space);
+            }
+            _ => {}
+        }
+        // One test of two that are opposite: numbers stand where it fails.
+        if let [Test::AtLeastZero(index)] = &open[..]
+            && self.rank(&yes) < self.rank(&no)
+            && let Some(below) = index.scaled(-1).and_then(|index| index.plus(&Index::number(-1)))
+        {
+            return self.choose_by_place(vec![Test::AtLeastZero(below)], no, yes, space);
+        }
         // What fails the outer test and what fails the inner one are the same.
         if let Some((inner, first, second)) = self.parted(&yes, space)
             && second == no
@@ -32,6 +47,20 @@ impl Store {
     /// Whether all tests of the place hold, as a truth value.
     pub fn holds(&mut self, tests: Vec<Test>, space: &[Size]) -> Use {
         self.close(Node::Holds(tests), space)
+    }
+
+    /// The order of the two sides of a choice: numbers come first, and names do not count.
+    fn rank(&self, of: &Use) -> (bool, u128) {
+        (!matches!(self.node(of.id), Node::Number(_)), self.digest(of.id))
+    }
+
+    /// The truth value, if it is the same at every place.
+    fn as_truth(&self, of: &Use) -> Option<bool> {
+        match self.node(of.id) {
+            Node::Holds(tests) if tests.is_empty() => Some(true),
+            Node::Holds(tests) if *tests == [Test::Zero(Index::number(1))] => Some(false),
+            _ => None,
+        }
     }
 
     /// A choice by place, over the dimensions of its user.

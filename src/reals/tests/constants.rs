@@ -7,6 +7,9 @@ use ngc_reals::read::Reader;
 
 const SIZE: i64 = 5;
 
+/// Of a column and a row.
+type Relation = fn(i64, i64) -> bool;
+
 /// How the result of a function is read.
 fn read(store: &mut Store, lines: &str, result: &str) -> String {
     let ty = "tensor<5x5xf32>";
@@ -37,7 +40,7 @@ const IOTAS: &str = "  %i = ng.iota {axis = 0, type = tensor<5x5xi64>} : tensor<
 fn compared(direction: &str) -> String {
     format!(
         "{IOTAS}
-  %c = ng.compare %j, %i {{direction = \"{direction}\"}} : tensor<5x5xi64> -> tensor<5x5xi1>
+  %c = ng.compare %j, %i {{direction = \"{direction}\"}} : tensor<5x5xi64>, tensor<5x5xi64> -> tensor<5x5xi1>
   %zero = ng.constant 0.0 : f32
   %inf = ng.constant 0xFF800000 : f32
   %m = ng.where %c, %zero, %inf : tensor<5x5xi1>, f32, f32 -> tensor<5x5xf32>
@@ -47,7 +50,7 @@ fn compared(direction: &str) -> String {
 
 #[test]
 fn masks_are_tests_of_places() {
-    let relations: [(&str, fn(i64, i64) -> bool); 5] = [
+    let relations: [(&str, Relation); 5] = [
         ("LE", |j, i| j <= i),
         ("LT", |j, i| j < i),
         ("GE", |j, i| j >= i),
@@ -95,7 +98,7 @@ fn other_constants_are_leaves() {
     let mut store = Store::new();
     let irregular = dense(|i, j| format!("{}.0", (i * i + j * 3) % 7));
     let shown = read(&mut store, &format!("  %y = ng.constant {irregular} : tensor<5x5xf32>"), "%y");
-    assert_eq!(shown, "x0[i0, i1]");
+    assert_eq!(shown, "x1[i0, i1]");
     let scattered = dense(|i, j| if (i + j) % 3 == 0 { "0.0" } else { "0xFF800000" }.into());
     let shown = read(&mut store, &format!("  %y = ng.constant {scattered} : tensor<5x5xf32>"), "%y");
     assert_eq!(shown, "x2[i0, i1]");
