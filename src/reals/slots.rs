@@ -250,7 +250,12 @@ fn colours(store: &Store, node: &Node, extents: &[Size], free: usize) -> Vec<usi
     if extents.len() < 2 {
         return colours;
     }
-    let (coefficients, ordered) = (coefficients(node), !node.is_commutative());
+    // A sum and its negative have the same colours: exchanging slots may make one of the other.
+    let coefficients: Vec<Rational> = match node {
+        Node::Linear(..) => coefficients(node).into_iter().map(Rational::abs).collect(),
+        _ => coefficients(node).into_vec(),
+    };
+    let ordered = !node.is_commutative();
     for _ in 0..extents.len() {
         let seen: Vec<(usize, u128)> = (0..extents.len())
             .map(|dimension| {

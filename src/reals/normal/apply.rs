@@ -310,7 +310,7 @@ impl Store {
             let value = self.apply(Function::Prim(prim), vec![x[0].clone()], space);
             return Some(if odd { self.scaled(-1, value, space) } else { value });
         }
-        let content = self.content(constant, terms, true);
+        let content = self.content(x[0].id, constant, terms, true);
         let factor = match prim {
             Prim::Abs => content.clone().abs(),
             _ if content < 0 => Rational::from(if odd { -1 } else { 1 }),

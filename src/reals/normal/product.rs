@@ -1,11 +1,14 @@
 //! Products of powers: `a / b`, `a · reciprocal(b)`, `a · b^-1`, squares and roots are one node.
 
+use std::cmp::Ordering;
+
 use ngc_ir::structure::Size;
 use ngc_numerics::Prim;
 use rug::{Integer, Rational};
 
+use crate::slots;
 use crate::store::Store;
-use crate::term::{Function, Node, Number, Use};
+use crate::term::{Function, Id, Node, Number, Use};
 
 impl Store {
     /// `factor · Π base^exponent`.
@@ -47,7 +50,7 @@ impl Store {
             },
             Node::Linear(constant, terms) => {
                 let turns = self.symmetries(base.id).iter().any(|s| s.negative);
-                let content = self.content(&constant, &terms, whole && !turns);
+                let content = self.content(base.id, &constant, &terms, whole && !turns);
                 let alone = constant.is_zero() && terms.len() == 1;
                 if content == 1 {
                     return self.join_turned(product, base, exponent);
@@ -113,17 +116,39 @@ impl Store {
         product.join(base, exponent);
     }
 
-    /// A factor of all terms of a sum: positive where a root is taken of it, else with the sign of the first.
-    pub(super) fn content(&self, constant: &Rational, terms: &[(Rational, Use)], signed: bool) -> Rational {
+    /// A factor of all terms of a sum: positive where a root is taken of it, else with the sign of the sum.
+    pub(super) fn content(
+        &self,
+        sum: Id,
+        constant: &Rational,
+        terms: &[(Rational, Use)],
+        signed: bool,
+    ) -> Rational {
         let all = terms.iter().map(|(c, _)| c).chain([constant]).filter(|c| !c.is_zero());
         let (mut numer, mut denom) = (Integer::new(), Integer::from(1));
         for c in all {
             numer.gcd_mut(c.numer());
             denom.lcm_mut(c.denom());
         }
-        let negative = terms.first().is_some_and(|(c, _)| *c < 0);
         let content = Rational::from((numer, denom));
-        if signed && negative { -content } else { content }
+        if signed && self.is_turned(sum, constant, terms) { -content } else { content }
+    }
+
+    /// Of a sum and its negative one is turned: the one with a negative constant, with more negative terms, or else with
+    /// the greater digest. (The first term does not tell: which is the first may depend on the signs.)
+    fn is_turned(&self, sum: Id, constant: &Rational, terms: &[(Rational, Use)]) -> bool {
+        let negative = terms.iter().filter(|(c, _)| *c < 0).count();
+        let by_count = (2 * negative).cmp(&terms.len());
+        match constant.cmp0().reverse().then(by_count) {
+            Ordering::Greater => true,
+            Ordering::Less => false,
+            Ordering::Equal => {
+                let turned = terms.iter().map(|(c, x)| (Rational::from(-c), x.clone())).collect();
+                let turned = Node::Linear(Rational::from(-constant), turned);
+                let slots::Closed { node, sizes, .. } = slots::close(self, turned, self.sizes(sum));
+                self.digest(sum) > slots::digest_of(self, &node, &sizes)
+            }
+        }
     }
 
     /// Where a mask closes a factor of 0, the product is 0.
