@@ -277,14 +277,11 @@ impl Index {
         let (whole, rest) = self.parted(divisor);
         let quotient = match rest.is_below(divisor, space) {
             true => whole.divided(divisor)?,
-            false => {
-                // Only what divides can leave the bracket, unless a remainder follows.
-                if modulus.is_none() && !whole.terms.is_empty() {
-                    let inner = rest.digit(divisor, None, space)?;
-                    return whole.divided(divisor)?.plus(&inner);
-                }
-                return Some(Index::of_digit(self.bracket(divisor, modulus, space)?));
+            // What divides leaves the bracket: ⌊(a d + r) / d⌋ = a + ⌊r / d⌋.
+            false if !whole.terms.is_empty() => {
+                whole.divided(divisor)?.plus(&rest.digit(divisor, None, space)?)?
             }
+            false => return Some(Index::of_digit(self.bracket(divisor, modulus, space)?)),
         };
         let Some(modulus) = modulus else { return Some(quotient) };
         let (_, rest) = quotient.parted(modulus);
