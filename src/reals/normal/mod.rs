@@ -4,5 +4,6 @@
 mod apply;
 mod choose;
 mod linear;
+mod pieces;
 mod product;
 mod reduce;
