@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use ngc_ir::structure::{Index, Size, Test};
 use ngc_numerics::expr::{Constant, Expr, Node as Formula};
-use ngc_numerics::{Cmp, Logical, Prim};
+use ngc_numerics::{Cmp, Logical, Prim, Reduce};
 use rug::Rational;
 
 use crate::store::Store;
@@ -124,6 +124,14 @@ impl Store {
                 _ if all.contains(&part) => {}
                 _ => all.push(part),
             }
+        }
+        if let Some(run) = self.neighbours(Reduce::Max, &all, space) {
+            let body = self.settle(run.body);
+            let greatest = self.reduce(Reduce::Max, run.over, body, space);
+            let rest = all.iter().enumerate().filter(|(n, _)| !run.numbers.contains(n));
+            let mut parts: Vec<Use> = rest.map(|(_, x)| x.clone()).chain([greatest]).collect();
+            parts.extend(number.map(|number| self.rational(number)));
+            return self.greatest(parts, space);
         }
         if let Some(number) = number {
             all.push(self.rational(number));

@@ -7,3 +7,4 @@ mod linear;
 mod pieces;
 mod product;
 mod reduce;
+mod runs;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use ngc_ir::structure::Size;
-use ngc_numerics::Prim;
+use ngc_numerics::{Prim, Reduce};
 use rug::{Integer, Rational};
 
 use crate::slots;
@@ -24,6 +24,9 @@ impl Store {
         let Product { factor, factors } = product;
         if factor.is_zero() {
             return self.rational(0);
+        }
+        if let Some(joined) = self.joined_factors(&factor, &factors, space) {
+            return joined;
         }
         let body = match &factors[..] {
             [] => return self.rational(factor),
@@ -149,6 +152,30 @@ impl Store {
                 self.digest(sum) > slots::digest_of(self, &node, &sizes)
             }
         }
+    }
+
+    /// A product of one term at neighbouring places is a product over a dimension.
+    fn joined_factors(
+        &mut self,
+        factor: &Rational,
+        factors: &[(Use, Rational)],
+        space: &[Size],
+    ) -> Option<Use> {
+        let mut exponents: Vec<&Rational> = factors.iter().map(|(_, e)| e).collect();
+        exponents.sort();
+        exponents.dedup();
+        for exponent in exponents {
+            let own: Vec<Use> =
+                factors.iter().filter(|(_, e)| e == exponent).map(|(x, _)| x.clone()).collect();
+            let Some(run) = self.neighbours(Reduce::Prod, &own, space) else { continue };
+            let body = self.settle(run.body);
+            let product = self.reduce(Reduce::Prod, run.over, body, space);
+            let used: Vec<&Use> = run.numbers.iter().map(|&n| &own[n]).collect();
+            let rest = factors.iter().filter(|(x, e)| e != exponent || !used.contains(&x)).cloned();
+            let all = rest.chain([(product, exponent.clone())]).collect();
+            return Some(self.product(factor.clone(), all, space));
+        }
+        None
     }
 
     /// Where a mask closes a factor of 0, the product is 0.
