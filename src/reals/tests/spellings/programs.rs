@@ -54,10 +54,7 @@ fn parsed(context: &Context, path: &std::path::Path) -> Vec<Program> {
         let arguments = types.zip(ranges.iter().map(range)).collect();
         let mut alone = Module::new();
         let top = alone.body.entry().expect("a block");
-        let mut state = ngc_ir::OpState::new(
-            context.op("func.func").expect("func"),
-            ngc_ir::Loc::Unknown,
-        );
+        let mut state = ngc_ir::OpState::new(context.op("func.func").expect("func"), ngc_ir::Loc::Unknown);
         state.attrs = module.body.op(op).attrs.clone();
         state.attrs.set("sym_name", "f");
         let copy = alone.body.create(state);
@@ -96,7 +93,9 @@ impl Program {
                 Some(DType::Float(format)) => {
                     Data::Float((0..count).map(|_| format.round(r.uniform(lo, hi))).collect())
                 }
-                _ => Data::Int((0..count).map(|_| lo as i64 + r.below((hi - lo) as usize + 1) as i64).collect()),
+                _ => Data::Int(
+                    (0..count).map(|_| lo as i64 + r.below((hi - lo) as usize + 1) as i64).collect(),
+                ),
             };
             Tensor { dtype: ty.elem().expect("numbers"), shape, data }
         };

@@ -254,6 +254,7 @@ fn brackets(s: &mut Site<'_>, name: &str) -> Option<Value> {
 }
 
 fn converted(s: &mut Site<'_>, x: Value, to: &str) -> Option<Value> {
-    let format = [ngc_numerics::Format::F64, ngc_numerics::Format::F32].into_iter().find(|f| f.name() == to)?;
+    let format =
+        [ngc_numerics::Format::F64, ngc_numerics::Format::F32].into_iter().find(|f| f.name() == to)?;
     s.op("convert", &[x], [("to", Attr::Type(ngc_ir::Type::float(format)))])
 }

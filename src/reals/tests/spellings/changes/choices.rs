@@ -77,7 +77,8 @@ pub const CHANGES: &[Change] = &[
         let shape = shape_of(s.ty);
         let above = axis(&a)? == 1 && axis(&b)? == 0 && direction(s)? == "GT" && shape.len() == 2;
         above.then_some(())?;
-        let one = s.builder().constant(Attr::Float(1.0, ngc_ir::Type::float(ngc_numerics::Format::F32))).ok()?;
+        let one =
+            s.builder().constant(Attr::Float(1.0, ngc_ir::Type::float(ngc_numerics::Format::F32))).ok()?;
         let ones = s.ones(&shape, one)?;
         let low = s.plain("tril", &[ones])?;
         let zero = s.number(0.0, one)?;
@@ -89,7 +90,10 @@ pub const CHANGES: &[Change] = &[
         let axis = s.attrs.get("axis").and_then(Attr::as_int).unwrap_or(-1);
         (axis == -1 && s.attrs.get("on").is_none() && s.attrs.get("off").is_none()).then_some(())?;
         let index = s.op("unsqueeze", &[s.x[0]], [("axes", ints([-1]))])?;
-        let of = ngc_ir::Type::tensor(shape.iter().map(|&n| ngc_ir::Dim::Static(n as usize)), s.body.ty(s.x[0]).elem()?);
+        let of = ngc_ir::Type::tensor(
+            shape.iter().map(|&n| ngc_ir::Dim::Static(n as usize)),
+            s.body.ty(s.x[0]).elem()?,
+        );
         let axis = Attr::int(shape.len() as i64 - 1);
         let place = s.op("iota", &[], [("axis", axis), ("type", Attr::Type(of))])?;
         let holds = s.op("compare", &[index, place], [("direction", Attr::from("EQ"))])?;

@@ -46,8 +46,10 @@ pub const CHANGES: &[Change] = &[
     }),
     plain("matrix product in a batch of one", |s| {
         let (a, b) = matrices(s)?;
-        let (a, b) =
-            (s.op("unsqueeze", &[a], [("axes", ints([0]))])?, s.op("unsqueeze", &[b], [("axes", ints([0]))])?);
+        let (a, b) = (
+            s.op("unsqueeze", &[a], [("axes", ints([0]))])?,
+            s.op("unsqueeze", &[b], [("axes", ints([0]))])?,
+        );
         let product = s.plain("matmul", &[a, b])?;
         s.op("squeeze", &[product], [("axes", ints([0]))])
     }),

@@ -204,7 +204,8 @@ fn padded(s: &mut Site<'_>, x: Value) -> Option<Value> {
     let width = |here: i64| ints((0..shape.len()).map(|n| if n == axis { here } else { 0 }));
     let (low, high) = (s.r.below(3) as i64, s.r.below(3) as i64);
     let value = s.r.pick(&[0.0, 1.0, -2.0]);
-    let wide = s.op("pad", &[x], [("low", width(low)), ("high", width(high)), ("value", Attr::float(value))])?;
+    let wide =
+        s.op("pad", &[x], [("low", width(low)), ("high", width(high)), ("value", Attr::float(value))])?;
     s.slice(wide, axis, low, low + shape[axis], 1)
 }
 

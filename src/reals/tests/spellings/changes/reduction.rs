@@ -325,7 +325,8 @@ fn as_matmul(s: &mut Site<'_>) -> Option<Value> {
         _ => return None,
     };
     (s.shape(a) == of.shape && s.shape(b) == of.shape).then_some(())?;
-    let (a, rest, count) = matrix(s, &Reduction { x: a, axes: of.axes.clone(), shape: of.shape.clone(), ..of })?;
+    let (a, rest, count) =
+        matrix(s, &Reduction { x: a, axes: of.axes.clone(), shape: of.shape.clone(), ..of })?;
     let (b, ..) = matrix(s, &Reduction { x: b, axes: of.axes.clone(), shape: of.shape.clone(), ..of })?;
     let (a, b) = (s.reshape(a, &[rest, 1, count])?, s.reshape(b, &[rest, count, 1])?);
     let value = s.plain("matmul", &[a, b])?;

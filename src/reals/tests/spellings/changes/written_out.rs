@@ -7,8 +7,7 @@ use ngc_numerics::{Cmp, Prim};
 use super::{Change, plain};
 use crate::site::Site;
 
-pub const CHANGES: &[Change] =
-    &[plain("op by its steps", by_steps), plain("op by its formula", by_formula)];
+pub const CHANGES: &[Change] = &[plain("op by its steps", by_steps), plain("op by its formula", by_formula)];
 
 fn by_steps(s: &mut Site<'_>) -> Option<Value> {
     let Semantics::Decomposition(decompose) = s.def.semantics else { return None };
