@@ -281,7 +281,20 @@ impl Index {
             false if !whole.terms.is_empty() => {
                 whole.divided(divisor)?.plus(&rest.digit(divisor, None, space)?)?
             }
-            false => return Some(Index::of_digit(self.bracket(divisor, modulus, space)?)),
+            false => {
+                // ⌊n / (a b)⌋ = ⌊⌊n / a⌋ / b⌋, where a takes something out of the bracket.
+                let inner = self.terms.iter().filter_map(|term| {
+                    let common = gcd(term.factor.unsigned_abs(), divisor.number()?);
+                    (common > 1 && Some(common) != divisor.number()).then_some(Size::known(common))
+                });
+                for inner in inner {
+                    let (whole, rest) = self.parted(&inner);
+                    if !whole.terms.is_empty() && rest.is_below(&inner, space) {
+                        return whole.divided(&inner)?.digit(&divisor.divided_by(&inner)?, modulus, space);
+                    }
+                }
+                return Some(Index::of_digit(self.bracket(divisor, modulus, space)?));
+            }
         };
         let Some(modulus) = modulus else { return Some(quotient) };
         let (_, rest) = quotient.parted(modulus);
@@ -479,6 +492,10 @@ impl Index {
         }
         Some(sum)
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl Term {
