@@ -171,6 +171,13 @@ impl Store {
         Use { map, ..of }
     }
 
+    /// The least of all ways to say the same or its negative, where the sign does not count.
+    pub(crate) fn settle_even(&self, of: Use) -> Use {
+        let all = self.symmetries(of.id).iter();
+        let map = all.map(|s| s.apply(&of.map)).chain([of.map.clone()]).min().unwrap_or_default();
+        Use { map, ..of }
+    }
+
     /// Interns a node whose children are read at places along outer dimensions of these extents, which the dimensions
     /// that it binds follow.
     pub(crate) fn close(&mut self, node: Node, space: &[Size]) -> Use {

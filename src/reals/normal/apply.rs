@@ -333,7 +333,16 @@ impl Store {
         Some(self.scaled(factor, value, space))
     }
 
-    fn choose(&mut self, x: Vec<Use>, space: &[Size]) -> Use {
+    fn choose(&mut self, mut x: Vec<Use>, space: &[Size]) -> Use {
+        // What was chosen by the same condition before is known.
+        for side in [1, 2] {
+            while let Node::Apply(Function::Choose, inner) = self.node(x[side].id)
+                && self.compose(&inner[0], &x[side].map, space).as_ref() == Some(&x[0])
+                && let Some(chosen) = self.compose(&inner[side], &x[side].map, space)
+            {
+                x[side] = chosen;
+            }
+        }
         let [condition, yes, no] = &x[..] else { unreachable!("a choice has three operands") };
         if yes == no {
             return yes.clone();

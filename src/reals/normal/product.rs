@@ -134,22 +134,27 @@ impl Store {
             denom.lcm_mut(c.denom());
         }
         let content = Rational::from((numer, denom));
-        if signed && self.is_turned(sum, constant, terms) { -content } else { content }
+        if signed && self.is_turned(sum, &content, constant, terms) { -content } else { content }
     }
 
     /// Of a sum and its negative one is turned: the one with a negative constant, with more negative terms, or else with
     /// the greater digest. (The first term does not tell: which is the first may depend on the signs.)
-    fn is_turned(&self, sum: Id, constant: &Rational, terms: &[(Rational, Use)]) -> bool {
+    fn is_turned(&self, sum: Id, content: &Rational, constant: &Rational, terms: &[(Rational, Use)]) -> bool {
         let negative = terms.iter().filter(|(c, _)| *c < 0).count();
         let by_count = (2 * negative).cmp(&terms.len());
         match constant.cmp0().reverse().then(by_count) {
             Ordering::Greater => true,
             Ordering::Less => false,
             Ordering::Equal => {
-                let turned = terms.iter().map(|(c, x)| (Rational::from(-c), x.clone())).collect();
-                let turned = Node::Linear(Rational::from(-constant), turned);
-                let slots::Closed { node, sizes, .. } = slots::close(self, turned, self.sizes(sum));
-                self.digest(sum) > slots::digest_of(self, &node, &sizes)
+                // Whatever its content: a multiple has the same sign.
+                let digest_of = |by: &Rational| {
+                    let terms = terms.iter().map(|(c, x)| (Rational::from(c * by), x.clone())).collect();
+                    let node = Node::Linear(Rational::from(constant * by), terms);
+                    let slots::Closed { node, sizes, .. } = slots::close(self, node, self.sizes(sum));
+                    slots::digest_of(self, &node, &sizes)
+                };
+                let by = Rational::from(content.recip_ref());
+                digest_of(&by) > digest_of(&Rational::from(-&by))
             }
         }
     }
