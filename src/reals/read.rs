@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
                 let of = &x[*operand].element;
                 let map =
                     of.map.iter().map(|index| index.substituted(&by, space)).collect::<Option<Map>>()?;
-                Some(self.store.settle(Use { id: of.id, map }))
+                Some(self.store.narrowed(Use { id: of.id, map }, space))
             }
             Element::Apply(function, parts) => {
                 let truth = truth && matches!(function, Pointwise::Choose);

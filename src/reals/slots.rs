@@ -122,7 +122,7 @@ pub fn close(store: &Store, mut node: Node, space: &[Size]) -> Closed {
             let Some(Axis(slot)) = index.as_axis().filter(|axis| axis.0 < BOUND) else { continue };
             let known = &mut sizes[slot as usize];
             let lesser = known.as_ref().is_none_or(|known| size.is_at_most(known));
-            if size.number() != Some(ANYWHERE) && lesser {
+            if lesser {
                 *known = Some(size.clone());
             }
         }
@@ -250,7 +250,12 @@ fn colours(store: &Store, node: &Node, extents: &[Size], free: usize) -> Vec<usi
     if extents.len() < 2 {
         return colours;
     }
-    let (coefficients, ordered) = (coefficients(node), !node.is_commutative());
+    // A sum and its negative have the same colours: exchanging slots may make one of the other.
+    let coefficients: Vec<Rational> = match node {
+        Node::Linear(..) => coefficients(node).into_iter().map(Rational::abs).collect(),
+        _ => coefficients(node).into_vec(),
+    };
+    let ordered = !node.is_commutative();
     for _ in 0..extents.len() {
         let seen: Vec<(usize, u128)> = (0..extents.len())
             .map(|dimension| {
@@ -348,7 +353,11 @@ impl Written {
         let coefficients = coefficients(node);
         let child = |(n, x): (usize, &&Use)| {
             let map = x.map.iter().map(|index| index.renamed(&rename)).collect();
-            let settled = store.settle(Use { id: x.id, map });
+            let placed = Use { id: x.id, map };
+            let settled = match node.is_even_in(n) {
+                true => store.settle_even(placed),
+                false => store.settle(placed),
+            };
             (store.digest(x.id), settled.map.clone(), coefficients.get(n).cloned(), settled)
         };
         let mut children: Vec<_> = node.children().iter().enumerate().map(child).collect();

@@ -51,6 +51,8 @@ struct Entry {
     digest: u128,
     symmetries: Vec<Symmetry>,
     nonnegative: bool,
+    /// The slots of whose places something is asked, in the term or in its parts: a bit each.
+    asked: u64,
 }
 
 /// Terms, each once.
@@ -169,6 +171,13 @@ impl Store {
         Use { map, ..of }
     }
 
+    /// The least of all ways to say the same or its negative, where the sign does not count.
+    pub(crate) fn settle_even(&self, of: Use) -> Use {
+        let all = self.symmetries(of.id).iter();
+        let map = all.map(|s| s.apply(&of.map)).chain([of.map.clone()]).min().unwrap_or_default();
+        Use { map, ..of }
+    }
+
     /// Interns a node whose children are read at places along outer dimensions of these extents, which the dimensions
     /// that it binds follow.
     pub(crate) fn close(&mut self, node: Node, space: &[Size]) -> Use {
@@ -185,10 +194,29 @@ impl Store {
         let (node, sizes) = key.clone();
         let digest = slots::digest_of(self, &node, &sizes);
         let nonnegative = self.never_negative(&node);
+        let asked = self.asked_of(&node, sizes.len());
         let id = Id(self.entries.len() as u32);
-        self.entries.push(Entry { node, sizes, digest, symmetries, nonnegative });
+        self.entries.push(Entry { node, sizes, digest, symmetries, nonnegative, asked });
         self.ids.insert(key, id);
         id
+    }
+
+    fn asked_of(&self, node: &Node, slots: usize) -> u64 {
+        let mut asked = 0;
+        let mut note = |Axis(n): Axis| asked |= if (n as usize) < slots.min(64) { 1 << n } else { 0 };
+        node.tests().iter().for_each(|test| test.index().each_axis(&mut note));
+        for child in node.children() {
+            for slot in self.asked_slots(child.id) {
+                child.map[slot].each_axis(&mut note);
+            }
+        }
+        asked
+    }
+
+    /// The slots of whose places something is asked, in the term or in its parts.
+    pub(crate) fn asked_slots(&self, id: Id) -> impl Iterator<Item = usize> + use<> {
+        let asked = self.entries[id.0 as usize].asked;
+        (0..64).filter(move |n| asked >> n & 1 == 1)
     }
 
     fn never_negative(&self, node: &Node) -> bool {

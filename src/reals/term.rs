@@ -144,6 +144,15 @@ impl Node {
         }
     }
 
+    /// Whether it is the same if its n-th child is replaced by the negative.
+    pub(crate) fn is_even_in(&self, n: usize) -> bool {
+        match self {
+            Node::Product(factors) => *factors[n].1.denom() == 1 && factors[n].1.numer().is_even(),
+            Node::Apply(Function::Prim(Prim::Abs | Prim::Cos | Prim::Cosh), _) => true,
+            _ => false,
+        }
+    }
+
     /// Whether its children stand in no order.
     pub(crate) fn is_commutative(&self) -> bool {
         matches!(

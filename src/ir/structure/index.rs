@@ -277,11 +277,21 @@ impl Index {
         let (whole, rest) = self.parted(divisor);
         let quotient = match rest.is_below(divisor, space) {
             true => whole.divided(divisor)?,
+            // What divides leaves the bracket: ⌊(a d + r) / d⌋ = a + ⌊r / d⌋.
+            false if !whole.terms.is_empty() => {
+                whole.divided(divisor)?.plus(&rest.digit(divisor, None, space)?)?
+            }
             false => {
-                // Only what divides can leave the bracket, unless a remainder follows.
-                if modulus.is_none() && !whole.terms.is_empty() {
-                    let inner = rest.digit(divisor, None, space)?;
-                    return whole.divided(divisor)?.plus(&inner);
+                // ⌊n / (a b)⌋ = ⌊⌊n / a⌋ / b⌋, where a takes something out of the bracket.
+                let inner = self.terms.iter().filter_map(|term| {
+                    let common = gcd(term.factor.unsigned_abs(), divisor.number()?);
+                    (common > 1 && Some(common) != divisor.number()).then_some(Size::known(common))
+                });
+                for inner in inner {
+                    let (whole, rest) = self.parted(&inner);
+                    if !whole.terms.is_empty() && rest.is_below(&inner, space) {
+                        return whole.divided(&inner)?.digit(&divisor.divided_by(&inner)?, modulus, space);
+                    }
                 }
                 return Some(Index::of_digit(self.bracket(divisor, modulus, space)?));
             }
@@ -482,6 +492,10 @@ impl Index {
         }
         Some(sum)
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl Term {

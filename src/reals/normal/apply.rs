@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use ngc_ir::structure::{Index, Size, Test};
 use ngc_numerics::expr::{Constant, Expr, Node as Formula};
-use ngc_numerics::{Cmp, Logical, Prim};
+use ngc_numerics::{Cmp, Logical, Prim, Reduce};
 use rug::Rational;
 
 use crate::store::Store;
@@ -124,6 +124,14 @@ impl Store {
                 _ if all.contains(&part) => {}
                 _ => all.push(part),
             }
+        }
+        if let Some(run) = self.neighbours(Reduce::Max, &all, space) {
+            let body = self.settle(run.body);
+            let greatest = self.reduce(Reduce::Max, run.over, body, space);
+            let rest = all.iter().enumerate().filter(|(n, _)| !run.numbers.contains(n));
+            let mut parts: Vec<Use> = rest.map(|(_, x)| x.clone()).chain([greatest]).collect();
+            parts.extend(number.map(|number| self.rational(number)));
+            return self.greatest(parts, space);
         }
         if let Some(number) = number {
             all.push(self.rational(number));
@@ -310,7 +318,7 @@ impl Store {
             let value = self.apply(Function::Prim(prim), vec![x[0].clone()], space);
             return Some(if odd { self.scaled(-1, value, space) } else { value });
         }
-        let content = self.content(constant, terms, true);
+        let content = self.content(x[0].id, constant, terms, true);
         let factor = match prim {
             Prim::Abs => content.clone().abs(),
             _ if content < 0 => Rational::from(if odd { -1 } else { 1 }),
@@ -325,7 +333,16 @@ impl Store {
         Some(self.scaled(factor, value, space))
     }
 
-    fn choose(&mut self, x: Vec<Use>, space: &[Size]) -> Use {
+    fn choose(&mut self, mut x: Vec<Use>, space: &[Size]) -> Use {
+        // What was chosen by the same condition before is known.
+        for side in [1, 2] {
+            while let Node::Apply(Function::Choose, inner) = self.node(x[side].id)
+                && self.compose(&inner[0], &x[side].map, space).as_ref() == Some(&x[0])
+                && let Some(chosen) = self.compose(&inner[side], &x[side].map, space)
+            {
+                x[side] = chosen;
+            }
+        }
         let [condition, yes, no] = &x[..] else { unreachable!("a choice has three operands") };
         if yes == no {
             return yes.clone();

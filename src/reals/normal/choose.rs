@@ -41,12 +41,25 @@ impl Store {
             open.extend(inner);
             return self.choose_by_place(open, first, no, space);
         }
+        if let [test] = &open[..]
+            && let Some(fused) = self.fused(test, &yes, &no, space)
+        {
+            return fused;
+        }
         self.close(Node::Where(open, yes, no), space)
     }
 
     /// Whether all tests of the place hold, as a truth value.
     pub fn holds(&mut self, tests: Vec<Test>, space: &[Size]) -> Use {
-        self.close(Node::Holds(tests), space)
+        let mut open = Vec::new();
+        for test in tests {
+            match test.known(space) {
+                Some(true) => {}
+                Some(false) => return self.close(Node::Holds(vec![Test::Zero(Index::number(1))]), &[]),
+                None => open.push(test),
+            }
+        }
+        self.close(Node::Holds(open), space)
     }
 
     /// The order of the two sides of a choice: numbers come first, and names do not count.

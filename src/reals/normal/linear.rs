@@ -1,11 +1,11 @@
 //! Sums with factors: `2a - (b + c)` is one node, whatever the order and the brackets.
 
-use ngc_ir::structure::{Index, Size};
+use ngc_ir::structure::Size;
 use ngc_numerics::Reduce;
 use rug::Rational;
 
 use crate::store::Store;
-use crate::term::{Map, Node, Number, Use, at};
+use crate::term::{Node, Number, Use};
 
 /// Sums of more terms stay as they are where another sum uses them.
 const LONGEST: usize = 16;
@@ -99,45 +99,21 @@ impl Store {
 
     /// A sum of one term at neighbouring places is a sum over a dimension.
     fn joined(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Use> {
-        for (n, (factor, first)) in terms.iter().enumerate() {
-            for slot in 0..first.map.len() {
-                let Some(run) = self.run(terms, n, slot) else { continue };
-                let (over, offset) = (vec![Size::from(run.len())], &run[0].1);
-                let mut map: Map = first.map.clone();
-                map[slot] =
-                    at(space.len()).plus(&Index::number(*offset))?.plus(&run_base(&first.map[slot])?)?;
-                let body = self.settle(Use { id: first.id, map });
-                let sum = self.reduce(Reduce::Sum, over, body, space);
-                let used: Vec<usize> = run.iter().map(|(n, _)| *n).collect();
-                let rest =
-                    terms.iter().enumerate().filter(|(n, _)| !used.contains(n)).map(|(_, t)| t.clone());
-                let all = rest.chain([(factor.clone(), sum)]).collect();
-                return Some(self.linear(constant.clone(), all, space));
-            }
+        let mut factors: Vec<&Rational> = terms.iter().map(|(c, _)| c).collect();
+        factors.sort();
+        factors.dedup();
+        for factor in factors {
+            let own: Vec<Use> = terms.iter().filter(|(c, _)| c == factor).map(|(_, x)| x.clone()).collect();
+            let Some(run) = self.neighbours(Reduce::Sum, &own, space) else { continue };
+            let mut body = run.body;
+            body = self.settle(body);
+            let sum = self.reduce(Reduce::Sum, run.over, body, space);
+            let used: Vec<&Use> = run.numbers.iter().map(|&n| &own[n]).collect();
+            let rest = terms.iter().filter(|(c, x)| c != factor || !used.contains(&x)).cloned();
+            let all = rest.chain([(factor.clone(), sum)]).collect();
+            return Some(self.linear(constant.clone(), all, space));
         }
         None
-    }
-
-    /// Terms that differ from the n-th in the place along one slot alone, by whole numbers without a gap, in order.
-    fn run(&self, terms: &[(Rational, Use)], n: usize, slot: usize) -> Option<Vec<(usize, i64)>> {
-        let (factor, first) = &terms[n];
-        let offset = |x: &Use| {
-            let others = || x.map.iter().zip(&first.map).enumerate().all(|(k, (a, b))| k == slot || a == b);
-            let distance = || x.map[slot].plus(&first.map[slot].scaled(-1)?)?.as_number();
-            (x.id == first.id && others()).then(distance).flatten()
-        };
-        let mut run: Vec<(usize, i64)> = terms
-            .iter()
-            .enumerate()
-            .filter(|(_, (c, _))| c == factor)
-            .filter_map(|(k, (_, x))| Some((k, offset(x)?)))
-            .collect();
-        run.sort_by_key(|(_, offset)| *offset);
-        let base = constant_of(&first.map[slot])?;
-        let gapless = run.windows(2).all(|pair| pair[0].1 + 1 == pair[1].1);
-        // Offsets are counted from the constant part of the first.
-        let run: Vec<(usize, i64)> = run.into_iter().map(|(k, offset)| (k, offset + base)).collect();
-        (run.len() > 1 && gapless).then_some(run)
     }
 }
 
@@ -146,14 +122,4 @@ struct Sum {
     constant: Rational,
     terms: Vec<(Rational, Use)>,
     infinite: Option<Use>,
-}
-
-/// The number in an index.
-fn constant_of(index: &Index) -> Option<i64> {
-    index.partition(|part| part.as_number().is_some()).0.as_number()
-}
-
-/// An index without its number.
-fn run_base(index: &Index) -> Option<Index> {
-    Some(index.partition(|part| part.as_number().is_some()).1)
 }

@@ -4,5 +4,7 @@
 mod apply;
 mod choose;
 mod linear;
+mod pieces;
 mod product;
 mod reduce;
+mod runs;

@@ -1,11 +1,14 @@
 //! Products of powers: `a / b`, `a · reciprocal(b)`, `a · b^-1`, squares and roots are one node.
 
+use std::cmp::Ordering;
+
 use ngc_ir::structure::Size;
-use ngc_numerics::Prim;
+use ngc_numerics::{Prim, Reduce};
 use rug::{Integer, Rational};
 
+use crate::slots;
 use crate::store::Store;
-use crate::term::{Function, Node, Number, Use};
+use crate::term::{Function, Id, Node, Number, Use};
 
 impl Store {
     /// `factor · Π base^exponent`.
@@ -21,6 +24,9 @@ impl Store {
         let Product { factor, factors } = product;
         if factor.is_zero() {
             return self.rational(0);
+        }
+        if let Some(joined) = self.joined_factors(&factor, &factors, space) {
+            return joined;
         }
         let body = match &factors[..] {
             [] => return self.rational(factor),
@@ -47,7 +53,7 @@ impl Store {
             },
             Node::Linear(constant, terms) => {
                 let turns = self.symmetries(base.id).iter().any(|s| s.negative);
-                let content = self.content(&constant, &terms, whole && !turns);
+                let content = self.content(base.id, &constant, &terms, whole && !turns);
                 let alone = constant.is_zero() && terms.len() == 1;
                 if content == 1 {
                     return self.join_turned(product, base, exponent);
@@ -113,17 +119,68 @@ impl Store {
         product.join(base, exponent);
     }
 
-    /// A factor of all terms of a sum: positive where a root is taken of it, else with the sign of the first.
-    pub(super) fn content(&self, constant: &Rational, terms: &[(Rational, Use)], signed: bool) -> Rational {
+    /// A factor of all terms of a sum: positive where a root is taken of it, else with the sign of the sum.
+    pub(super) fn content(
+        &self,
+        sum: Id,
+        constant: &Rational,
+        terms: &[(Rational, Use)],
+        signed: bool,
+    ) -> Rational {
         let all = terms.iter().map(|(c, _)| c).chain([constant]).filter(|c| !c.is_zero());
         let (mut numer, mut denom) = (Integer::new(), Integer::from(1));
         for c in all {
             numer.gcd_mut(c.numer());
             denom.lcm_mut(c.denom());
         }
-        let negative = terms.first().is_some_and(|(c, _)| *c < 0);
         let content = Rational::from((numer, denom));
-        if signed && negative { -content } else { content }
+        if signed && self.is_turned(sum, &content, constant, terms) { -content } else { content }
+    }
+
+    /// Of a sum and its negative one is turned: the one with a negative constant, with more negative terms, or else with
+    /// the greater digest. (The first term does not tell: which is the first may depend on the signs.)
+    fn is_turned(&self, sum: Id, content: &Rational, constant: &Rational, terms: &[(Rational, Use)]) -> bool {
+        let negative = terms.iter().filter(|(c, _)| *c < 0).count();
+        let by_count = (2 * negative).cmp(&terms.len());
+        match constant.cmp0().reverse().then(by_count) {
+            Ordering::Greater => true,
+            Ordering::Less => false,
+            Ordering::Equal => {
+                // Whatever its content: a multiple has the same sign.
+                let digest_of = |by: &Rational| {
+                    let terms = terms.iter().map(|(c, x)| (Rational::from(c * by), x.clone())).collect();
+                    let node = Node::Linear(Rational::from(constant * by), terms);
+                    let slots::Closed { node, sizes, .. } = slots::close(self, node, self.sizes(sum));
+                    slots::digest_of(self, &node, &sizes)
+                };
+                let by = Rational::from(content.recip_ref());
+                digest_of(&by) > digest_of(&Rational::from(-&by))
+            }
+        }
+    }
+
+    /// A product of one term at neighbouring places is a product over a dimension.
+    fn joined_factors(
+        &mut self,
+        factor: &Rational,
+        factors: &[(Use, Rational)],
+        space: &[Size],
+    ) -> Option<Use> {
+        let mut exponents: Vec<&Rational> = factors.iter().map(|(_, e)| e).collect();
+        exponents.sort();
+        exponents.dedup();
+        for exponent in exponents {
+            let own: Vec<Use> =
+                factors.iter().filter(|(_, e)| e == exponent).map(|(x, _)| x.clone()).collect();
+            let Some(run) = self.neighbours(Reduce::Prod, &own, space) else { continue };
+            let body = self.settle(run.body);
+            let product = self.reduce(Reduce::Prod, run.over, body, space);
+            let used: Vec<&Use> = run.numbers.iter().map(|&n| &own[n]).collect();
+            let rest = factors.iter().filter(|(x, e)| e != exponent || !used.contains(&x)).cloned();
+            let all = rest.chain([(product, exponent.clone())]).collect();
+            return Some(self.product(factor.clone(), all, space));
+        }
+        None
     }
 
     /// Where a mask closes a factor of 0, the product is 0.

@@ -4,6 +4,7 @@ use ngc_ir::structure::{Axis, Index, Size, Test, Whole};
 use ngc_numerics::Reduce;
 use rug::Rational;
 
+use crate::normal::pieces::Cut;
 use crate::store::{Store, within};
 use crate::term::{Map, Node, Number, Use, at};
 
@@ -122,8 +123,9 @@ impl Store {
                 }
             }
             (_, Node::Where(..)) => {
-                if let Some(masked) = self.reduce_masked(kind, &over, &body, space) {
-                    return masked;
+                let masked = self.reduce_masked(kind, &over, &body, space);
+                if let Some(value) = masked.or_else(|| self.reduce_cut(kind, &over, &body, space)) {
+                    return value;
                 }
             }
             _ => {}
@@ -150,6 +152,37 @@ impl Store {
         let rest = self.choose_by_place(own, yes, no.clone(), &inner);
         let value = self.reduce(kind, over.to_vec(), rest, space);
         Some(self.choose_by_place(outer, value, no, space))
+    }
+
+    /// A bound dimension that a test cuts in two is bound in two pieces, each without the test.
+    fn reduce_cut(&mut self, kind: Reduce, over: &[Size], body: &Use, space: &[Size]) -> Option<Use> {
+        let inner = within(space, over);
+        let (tests, yes, no) = self.parted(body, &inner)?;
+        let [test] = &tests[..] else { return None };
+        let cut = Cut::of(test, &inner)?;
+        let axis = cut.digit.as_axis().filter(|axis| axis.0 as usize >= space.len())?;
+        let mut values = Vec::new();
+        for ((first, last), part) in [(cut.yes, yes), (cut.no, no)] {
+            let mut over = over.to_vec();
+            over[axis.0 as usize - space.len()] = Size::known(u64::try_from(last - first + 1).ok()?);
+            let inner = within(space, &over);
+            let moved = Index::axis(axis).plus(&Index::number(first))?;
+            let by = |other: Axis| if other == axis { moved.clone() } else { Index::axis(other) };
+            let map = part.map.iter().map(|index| index.substituted(&by, &inner)).collect::<Option<Map>>()?;
+            let part = self.narrowed(Use { id: part.id, map }, &inner);
+            values.push(self.reduce(kind, over, part, space));
+        }
+        Some(match kind {
+            Reduce::Sum => {
+                let terms = values.into_iter().map(|x| (1.into(), x)).collect();
+                self.linear(Rational::new(), terms, space)
+            }
+            Reduce::Prod => {
+                let factors = values.into_iter().map(|x| (x, 1.into())).collect();
+                self.product(1.into(), factors, space)
+            }
+            _ => self.greatest(values, space),
+        })
     }
 
     /// Bound dimensions as the body reads them: split where it reads digits, joined where it reads them as one, from the

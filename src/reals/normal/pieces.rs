@@ -1,0 +1,208 @@
+//! Pieces that are one: what a choice by place says on both sides of a test, fused where the two agree, and terms that are
+//! read where the answer of a test is known.
+
+use std::collections::HashMap;
+
+use ngc_ir::structure::{Axis, Index, Size, Test};
+
+use crate::store::{Store, within};
+use crate::term::{Function, Id, Map, Node, Use, at};
+
+/// Values that a digit has, from the first to the last.
+type Span = (i64, i64);
+
+/// A test that cuts the values of one digit in two.
+pub(super) struct Cut {
+    pub digit: Index,
+    /// Where it holds.
+    pub yes: Span,
+    /// Where it fails.
+    pub no: Span,
+}
+
+impl Cut {
+    /// What a test of one digit says of it; the digit has values on both sides.
+    pub fn of(test: &Test, space: &[Size]) -> Option<Cut> {
+        let (mut digit, mut factor, mut constant) = (None, 0, 0);
+        for (c, size, part) in test.index().summands() {
+            size.is_one().then_some(())?;
+            match part {
+                None => constant = c,
+                Some(part) => {
+                    digit.is_none().then_some(())?;
+                    (digit, factor) = (Some(part), c);
+                }
+            }
+        }
+        let digit: Index = digit?;
+        let (first, last) = digit.range(space)?;
+        let (first, last) = (i64::try_from(first).ok()?, i64::try_from(last).ok()?);
+        let (yes, no) = match test {
+            // factor · digit ≥ -constant
+            Test::AtLeastZero(_) if factor > 0 => {
+                let least = (-constant + factor - 1).div_euclid(factor);
+                ((least, last), (first, least - 1))
+            }
+            Test::AtLeastZero(_) => {
+                let most = constant.div_euclid(-factor);
+                ((first, most), (most + 1, last))
+            }
+            Test::Zero(_) => {
+                let place = (constant % factor == 0).then(|| -constant / factor)?;
+                let rest = match place {
+                    p if p == first => (first + 1, last),
+                    p if p == last => (first, last - 1),
+                    _ => return None,
+                };
+                ((place, place), rest)
+            }
+        };
+        Some(Cut { digit, yes, no })
+    }
+}
+
+fn meet(a: Span, b: Span) -> Option<Span> {
+    let both = (a.0.max(b.0), a.1.min(b.1));
+    (both.0 <= both.1).then_some(both)
+}
+
+impl Store {
+    /// A choice by one test, as one value where the sides agree.
+    pub(super) fn fused(&self, test: &Test, yes: &Use, no: &Use, space: &[Size]) -> Option<Use> {
+        let cut = Cut::of(test, space)?;
+        let yes = self.inside(&cut.digit, cut.yes, yes, space);
+        let no = self.inside(&cut.digit, cut.no, no, space);
+        self.joined_pieces(&cut, &yes, &no, space)
+    }
+
+    /// A value where a digit has these values alone.
+    fn inside(&self, digit: &Index, span: Span, of: &Use, space: &[Size]) -> Use {
+        let simpler = || {
+            let (tests, yes, no) = self.parted(of, space)?;
+            let [test] = &tests[..] else { return None };
+            let cut = Cut::of(test, space).filter(|cut| cut.digit == *digit)?;
+            match (meet(cut.yes, span), meet(cut.no, span)) {
+                (Some(span), None) => Some(self.inside(digit, span, &yes, space)),
+                (None, Some(span)) => Some(self.inside(digit, span, &no, space)),
+                (Some(first), Some(second)) => {
+                    let yes = self.inside(digit, first, &yes, space);
+                    let no = self.inside(digit, second, &no, space);
+                    self.joined_pieces(&Cut { yes: first, no: second, ..cut }, &yes, &no, space)
+                }
+                (None, None) => None,
+            }
+        };
+        simpler().unwrap_or_else(|| of.clone())
+    }
+
+    /// The value that is one use of a term on one side of a cut and another use of it on the other.
+    fn joined_pieces(&self, cut: &Cut, yes: &Use, no: &Use, space: &[Size]) -> Option<Use> {
+        if yes.id != no.id {
+            return None;
+        }
+        let place = |(a, b): (&Index, &Index)| {
+            if a == b {
+                return Some(a.clone());
+            }
+            let only = |(first, last): Span| (first == last).then_some(first);
+            let pinned = |index: &Index, value: i64| {
+                let axis = cut.digit.as_axis()?;
+                let by = |other: Axis| if other == axis { Index::number(value) } else { Index::axis(other) };
+                index.substituted(&by, space)
+            };
+            let (first, second) = (only(cut.yes), only(cut.no));
+            if first.is_some_and(|value| pinned(b, value).as_ref() == Some(a)) {
+                return Some(b.clone());
+            }
+            if second.is_some_and(|value| pinned(a, value).as_ref() == Some(b)) {
+                return Some(a.clone());
+            }
+            // One place on each side: the digit counts from the one to the other.
+            let (first, second) = (first?, second?);
+            let apart = a.plus(&b.scaled(-1)?)?.as_number()?;
+            let step = (apart % (first - second) == 0).then(|| apart / (first - second))?;
+            let along = cut.digit.plus(&Index::number(-first))?.scaled(step)?;
+            a.plus(&along)
+        };
+        let map = yes.map.iter().zip(&no.map).map(place).collect::<Option<Map>>()?;
+        Some(self.settle(Use { id: yes.id, map }))
+    }
+
+    /// A term as it is read at these places: where that answers a test inside it, the term without the test.
+    pub(crate) fn narrowed(&mut self, of: Use, space: &[Size]) -> Use {
+        let narrow = self.asked_slots(of.id).any(|slot| {
+            let whole = self.sizes(of.id)[slot].number();
+            let read = of.map[slot].range(space);
+            read.is_some_and(|(low, high)| low > 0 || whole.is_none_or(|n| high + 1 < i128::from(n)))
+        });
+        match narrow {
+            true => self.made_again(&of, space, &mut HashMap::new()),
+            false => self.settle(of),
+        }
+    }
+
+    fn made_again(&mut self, of: &Use, space: &[Size], known: &mut HashMap<(Id, Map), Use>) -> Use {
+        if self.asked_slots(of.id).next().is_none() {
+            return self.settle(of.clone());
+        }
+        let key = (of.id, of.map.clone());
+        if let Some(made) = known.get(&key) {
+            return made.clone();
+        }
+        let made = self.remade(of, space, known).unwrap_or_else(|| self.settle(of.clone()));
+        known.insert(key, made.clone());
+        made
+    }
+
+    fn remade(&mut self, of: &Use, space: &[Size], known: &mut HashMap<(Id, Map), Use>) -> Option<Use> {
+        let node = self.node(of.id).clone();
+        if let Node::Reduce(kind, over, body) = node {
+            let inner = within(space, &over);
+            let behind = (0..over.len()).map(|n| at(space.len() + n));
+            let map: Map = of.map.iter().cloned().chain(behind).collect();
+            let body = self.compose(&body, &map, &inner)?;
+            // Bound dimensions have other numbers in another reduction.
+            let body = self.made_again(&body, &inner, &mut HashMap::new());
+            return Some(self.reduce(kind, over, body, space));
+        }
+        let parts: Vec<Use> =
+            node.children().iter().map(|x| self.compose(x, &of.map, space)).collect::<Option<_>>()?;
+        if let Node::Where(..) = node {
+            let (tests, ..) = self.parted(of, space)?;
+            let known_here: Vec<Option<bool>> = tests.iter().map(|test| test.known(space)).collect();
+            if known_here.contains(&Some(false)) {
+                return Some(self.made_again(&parts[1], space, known));
+            }
+            let yes = self.made_again(&parts[0], space, known);
+            if known_here.iter().all(|known| *known == Some(true)) {
+                return Some(yes);
+            }
+            let no = self.made_again(&parts[1], space, known);
+            return Some(self.choose_by_place(tests, yes, no, space));
+        }
+        let mut made: Vec<Use> = Vec::new();
+        for part in &parts {
+            made.push(self.made_again(part, space, known));
+        }
+        Some(match node {
+            Node::Linear(constant, terms) => {
+                let terms = terms.into_iter().map(|(c, _)| c).zip(made).collect();
+                self.linear(constant, terms, space)
+            }
+            Node::Product(factors) => {
+                let factors = made.into_iter().zip(factors.into_iter().map(|(_, e)| e)).collect();
+                self.product(1.into(), factors, space)
+            }
+            Node::Max(_) => self.greatest(made, space),
+            Node::Apply(Function::Compare(cmp), _) => {
+                self.compare(cmp, made[0].clone(), made[1].clone(), space)
+            }
+            Node::Apply(function, _) => self.apply(function, made, space),
+            Node::Holds(_) => {
+                let tests = self.tested(of, space)?;
+                self.holds(tests, space)
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! One function has one term, however it is spelled: programs as people write them, changed at random in 1, 2, 4 and 8
+//! places. Every spelling is held against the original at 300 bits; then the two must be the same term.
+
+mod changes;
+mod programs;
+mod site;
+
+use std::collections::BTreeMap;
+
+use changes::{Change, changes};
+use ngc_ir::{Body, Context, Resources};
+use ngc_numerics::{Random, Tensor};
+use ngc_reals::Store;
+use ngc_reals::read::{Reader, Reading};
+use programs::{Program, agree, programs, returned};
+use site::changed;
+
+/// Spellings of each program at each number of changes.
+const SPELLINGS: usize = 20;
+/// Numbers of changes.
+const LEVELS: [usize; 4] = [1, 2, 4, 8];
+/// Issue 16 asks for 95 of 100 at each number of changes.
+const LEAST: f64 = 95.0;
+
+/// What a body returns, as a term.
+fn read(store: &mut Store, context: &Context, body: &Body) -> Reading {
+    let resources = Resources::default();
+    let mut readings = Reader::new(store, context, &resources).body(body, &[]);
+    readings.remove(&returned(body)).expect("a reading")
+}
+
+fn same(a: &Reading, b: &Reading) -> bool {
+    a.element == b.element && a.extents == b.extents
+}
+
+/// A program with its exact result on inputs.
+struct Original {
+    program: Program,
+    inputs: Vec<Tensor>,
+    exact: Tensor,
+}
+
+impl Original {
+    fn all(context: &Context) -> Vec<Original> {
+        let evaluated = |program: Program| {
+            let inputs = program.inputs(&mut Random::seeded(&program.name));
+            let exact = program.evaluate(context, &program.body, &inputs).expect("a value");
+            assert!(agree(&exact, &exact), "@{} is not a number", program.name);
+            Original { program, inputs, exact }
+        };
+        programs(context).into_iter().map(evaluated).collect()
+    }
+
+    /// Whether a change leaves what is computed as it is. It must, but where it multiplies a mask by 0.
+    fn keeps(&self, context: &Context, body: &Body, by: &Change) -> bool {
+        let value = self.program.evaluate(context, body, &self.inputs);
+        let right = value.as_ref().is_ok_and(|value| agree(value, &self.exact));
+        let lost = || value.as_ref().is_ok_and(|value| value.to_f64s().iter().any(|x| x.is_nan()));
+        assert!(
+            right || (self.program.masks() && lost()),
+            "'{}' changes @{}:\n{}\n{value:?}",
+            by.name,
+            self.program.name,
+            self.program.text(body)
+        );
+        right
+    }
+}
+
+/// A spelling with so many random changes.
+fn respelled(
+    context: &Context,
+    original: &Original,
+    among: &[&Change],
+    count: usize,
+    r: &mut Random,
+) -> (Body, Vec<&'static str>) {
+    let (mut body, mut made) = (original.program.body.clone(), Vec::new());
+    while made.len() < count {
+        let change = r.pick(among);
+        let ops = body.entry().map_or(0, |block| body.ops(block).count());
+        let place = r.below(ops);
+        if let Some(next) = changed(context, &body, change, place, r)
+            && original.keeps(context, &next, change)
+        {
+            body = next;
+            made.push(change.name);
+        }
+    }
+    (body, made)
+}
+
+#[test]
+fn spellings_of_a_function_are_one_term() {
+    let context = ngc_dialects::context();
+    let among: Vec<&Change> = changes().filter(|change| change.wants.is_none()).collect();
+    let originals = Original::all(&context);
+    assert!(originals.len() >= 40, "{} programs", originals.len());
+    let mut table: BTreeMap<&str, [usize; LEVELS.len()]> = BTreeMap::new();
+    let mut by_change: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for original in &originals {
+        let program = &original.program;
+        let mut store = Store::new();
+        let plain = read(&mut store, &context, &program.body);
+        for (level, &count) in LEVELS.iter().enumerate() {
+            for n in 0..SPELLINGS {
+                let mut r = Random::seeded(&format!("{} {count} {n}", program.name));
+                let (body, made) = respelled(&context, original, &among, count, &mut r);
+                let reading = read(&mut store, &context, &body);
+                let equal = same(&plain, &reading);
+                table.entry(&program.name).or_default()[level] += usize::from(equal);
+                for name in made {
+                    let row = by_change.entry(name).or_default();
+                    *row = (row.0 + usize::from(equal), row.1 + 1);
+                }
+            }
+        }
+    }
+    let shares = LEVELS.iter().enumerate().map(|(level, count)| {
+        let equal: usize = table.values().map(|row| row[level]).sum();
+        (count, 100.0 * equal as f64 / (SPELLINGS * originals.len()) as f64)
+    });
+    let shares: Vec<(&usize, f64)> = shares.collect();
+    println!("of {SPELLINGS} spellings with {LEVELS:?} changes are the same term");
+    for (name, row) in table.iter().filter(|(_, row)| row.iter().any(|&n| n < SPELLINGS)) {
+        println!("{name:28} {row:?}");
+    }
+    for (name, (equal, all)) in by_change.iter().filter(|(_, (equal, all))| equal < all) {
+        println!("{name:50} {equal:5} of {all:5}");
+    }
+    println!("{} programs: {shares:.2?} percent", originals.len());
+    for (count, share) in shares {
+        assert!(share >= LEAST, "{share:.2} % of the spellings with {count} changes are the same term");
+    }
+}
+
+/// Each change alone at each place of each program: how often it leaves the term as it is.
+#[test]
+fn each_change_alone() {
+    let context = ngc_dialects::context();
+    let originals = Original::all(&context);
+    let mut table: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut failures: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let shown = std::env::var("NGC_SHOW").ok();
+    for original in &originals {
+        let program = &original.program;
+        let mut store = Store::new();
+        let plain = read(&mut store, &context, &program.body);
+        let ops = program.body.entry().map_or(0, |block| program.body.ops(block).count());
+        for change in changes() {
+            for place in 0..ops {
+                for n in 0..2 {
+                    let mut r = Random::seeded(&format!("{} {} {place} {n}", program.name, change.name));
+                    let Some(body) = changed(&context, &program.body, change, place, &mut r) else {
+                        continue;
+                    };
+                    if !original.keeps(&context, &body, change) {
+                        continue;
+                    }
+                    let reading = read(&mut store, &context, &body);
+                    let row = table.entry(change.name).or_default();
+                    row.1 += 1;
+                    if same(&plain, &reading) {
+                        row.0 += 1;
+                        continue;
+                    }
+                    failures.entry(change.name).or_default().push(program.name.clone());
+                    if shown.as_ref().is_some_and(|s| *s == change.name || *s == program.name) {
+                        let (a, b) = (store.show(&plain.element), store.show(&reading.element));
+                        println!("{}{a}\n{b}\n", program.text(&body));
+                    }
+                }
+            }
+        }
+    }
+    for change in changes() {
+        let &(equal, all) = table.get(change.name).unwrap_or(&(0, 0));
+        if all == 0 {
+            println!("{} fits nowhere", change.name);
+        }
+        let mut names = failures.remove(change.name).unwrap_or_default();
+        names.dedup();
+        let wants = change.wants.unwrap_or("");
+        println!("{:50} {equal:5} of {all:5} {wants} {names:?}", change.name);
+    }
+}
