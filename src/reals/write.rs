@@ -6,11 +6,12 @@
 
 mod movement;
 
+use ngc_dialects::ng::compare::direction_name;
 use ngc_dialects::ng::constant::tensor_to_attr;
 use ngc_ir::structure::{Index, Size, Test};
 use ngc_ir::{Attr, AttrDict, Builder, Type, Value};
 use ngc_numerics::tensor::element_count;
-use ngc_numerics::{Class, Cmp, DType, Format, Logical, Prim, Reduce, Tensor};
+use ngc_numerics::{Class, DType, Format, Logical, Prim, Reduce, Tensor};
 use rug::Rational;
 use rustc_hash::FxHashMap;
 
@@ -235,14 +236,7 @@ impl<'a, 'b> Writer<'a, 'b> {
             }
             Function::Prim(prim) => self.op(&format!("ng.{}", prim.name()), x),
             Function::Compare(cmp) => {
-                let direction = match cmp {
-                    Cmp::Eq => "EQ",
-                    Cmp::Ne => "NE",
-                    Cmp::Lt => "LT",
-                    Cmp::Le => "LE",
-                    Cmp::Gt => "GT",
-                    Cmp::Ge => "GE",
-                };
+                let direction = direction_name(cmp);
                 self.with("ng.compare", x, [("direction", Attr::from(direction))])
             }
             Function::Logical(Logical::And) => self.op("ng.and", x),

@@ -51,6 +51,18 @@ pub fn direction(s: &Signature<'_>) -> Option<Cmp> {
     })
 }
 
+/// The `direction` of a relation.
+pub fn direction_name(cmp: Cmp) -> &'static str {
+    match cmp {
+        Cmp::Eq => "EQ",
+        Cmp::Ne => "NE",
+        Cmp::Lt => "LT",
+        Cmp::Le => "LE",
+        Cmp::Gt => "GT",
+        Cmp::Ge => "GE",
+    }
+}
+
 /// `ng.select`.
 pub static SELECT: OpDef = OpDef {
     name: "ng.select",

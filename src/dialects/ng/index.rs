@@ -8,9 +8,10 @@ use ngc_numerics::primitives::ADD;
 use ngc_numerics::tensor::{strided_index, strides};
 use ngc_numerics::{Cmp, Enclosure, Evaluator, Figures, Sensitivity, Tensor};
 
+use super::concat::chained;
 use super::infer::{axis, normalize_axis, show, unify};
 use super::shape::{Y, extent, one, parts, result_shape};
-use super::slice::{chained, number};
+use super::slice::number;
 use crate::bounds;
 use crate::fold::constants;
 use crate::structure::{all_places, apply};

@@ -2,9 +2,11 @@
 //! NumPy's rule; names follow ONNX, StableHLO and PyTorch usage.
 
 pub mod activation;
+pub mod argmax;
 pub mod arith;
 pub mod attention;
 pub mod compare;
+pub mod concat;
 pub mod constant;
 pub mod conv;
 pub mod convert;

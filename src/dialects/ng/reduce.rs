@@ -2,21 +2,22 @@
 
 use ngc_ir::op_def::{ACCUMULATE, AttrDef, AttrKind, Default, SUM, ValueKind, attribute, operand, result};
 use ngc_ir::structure::{Element, Index, Size, Structure};
-use ngc_ir::{Builder, Dim, OpDef, Semantics, Signature, Type, Value};
+use ngc_ir::{Builder, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{add, div, magnitude, mul};
 use ngc_numerics::summation::{Summation, narrowing};
 use ngc_numerics::{
-    DType, Data, Enclosure, Evaluator, Extent, Figures, Format, Interval, Operands, Range, Reduce,
-    Sensitivity, Tensor, figures, primitives,
+    Enclosure, Evaluator, Extent, Figures, Format, Interval, Operands, Range, Reduce, Sensitivity, Tensor,
+    figures, primitives,
 };
 
+use super::argmax::{ARGMAX, ARGMIN};
 use super::infer::{self, reduced, shaped};
 use super::softmax::Exponentials;
 use super::steps::Steps;
 use crate::bounds;
 use crate::lemmas::{self, Divisor, Drift, compound};
 use crate::structure;
-use crate::transfer::{along, count as count_of, counted};
+use crate::transfer::{count as count_of, counted};
 use crate::weighted::holds_integers;
 
 /// Ops of this family.
@@ -35,7 +36,7 @@ pub const OPS: &[&OpDef] = &[
 
 const AXES: AttrDef =
     attribute("axes", AttrKind::Ints, Default::Absent, "axes to reduce, negative from the end; absent: all");
-const KEEPDIMS: AttrDef =
+pub(super) const KEEPDIMS: AttrDef =
     attribute("keepdims", AttrKind::Bool, Default::Bool(false), "keep reduced axes with extent 1");
 
 /// The sum of elements.
@@ -147,49 +148,6 @@ greatest integer.",
     semantics: Semantics::Primitive(|e, s, x| reduce(e, s, x, Reduce::Min)),
     structure: Some(|s, x| reduction(s, x, Reduce::Min)),
     transfer: bounds::EXTREME,
-    ..OpDef::BASE
-};
-
-const AXIS: AttrDef =
-    attribute("axis", AttrKind::Int, Default::Int(-1), "axis to search, negative from the end");
-const LAST: AttrDef = attribute(
-    "select_last_index",
-    AttrKind::Bool,
-    Default::Bool(false),
-    "of equal elements take the last instead of the first",
-);
-
-/// The position of the greatest element.
-pub static ARGMAX: OpDef = OpDef {
-    name: "ng.argmax",
-    summary: "Position of the greatest element along an axis",
-    description: "\
-The index along `axis` of the greatest element, the first of equal ones. NaN counts as greater than every number, as in \
-NumPy and PyTorch. The axis must not be empty.",
-    example: "%0 = ng.argmax %x {axis = 1 : i64} : tensor<4x8xf32> -> tensor<4xi64>",
-    operands: &[operand("x", ValueKind::Number)],
-    attributes: &[AXIS, KEEPDIMS, LAST],
-    results: &[result("index", ValueKind::Int)],
-    infer: infer_arg,
-    semantics: Semantics::Primitive(|e, s, x| arg(e, s, x[0])),
-    transfer: Some(|s, x, _| Some(vec![bounds::counting(x, along(s, x).most - 1.0)])),
-    ..OpDef::BASE
-};
-
-/// The position of the least element.
-pub static ARGMIN: OpDef = OpDef {
-    name: "ng.argmin",
-    summary: "Position of the least element along an axis",
-    description: "\
-The index along `axis` of the least element, the first of equal ones. NaN counts as less than every number, as in NumPy \
-and PyTorch. The axis must not be empty.",
-    example: "%0 = ng.argmin %x {axis = 1 : i64, keepdims = true} : tensor<4x8xf32> -> tensor<4x1xi64>",
-    operands: &[operand("x", ValueKind::Number)],
-    attributes: &[AXIS, KEEPDIMS, LAST],
-    results: &[result("index", ValueKind::Int)],
-    infer: infer_arg,
-    semantics: Semantics::Primitive(|e, s, x| arg(e, s, &reversed(x[0]))),
-    transfer: Some(|s, x, _| Some(vec![bounds::counting(x, along(s, x).most - 1.0)])),
     ..OpDef::BASE
 };
 
@@ -396,32 +354,6 @@ fn reduce(e: &Evaluator, s: &Signature<'_>, x: &[&Tensor], kind: Reduce) -> Resu
 fn reduction(s: &Signature<'_>, x: &[Vec<Size>], kind: Reduce) -> Option<Vec<Structure>> {
     let axes = infer::axes(s, x[0].len()).ok()?;
     structure::reduced(kind, &x[0], &axes, s.flag("keepdims"))
-}
-
-fn infer_arg(s: &Signature<'_>) -> Result<Vec<Type>, String> {
-    let x = s.operand(0)?;
-    let shape = x.shape().ok_or_else(|| format!("cannot search a value of type {x}"))?;
-    let axis = infer::axis(s, shape.len())?;
-    if shape[axis] == Dim::Static(0) {
-        return Err(format!("axis {axis} of {} is empty and has no extreme element", infer::show(shape)));
-    }
-    Ok(vec![shaped(x, reduced(shape, &[axis], s.flag("keepdims")), DType::Int(64))])
-}
-
-fn arg(e: &Evaluator, s: &Signature<'_>, x: &Tensor) -> Result<Vec<Tensor>, String> {
-    let axis = infer::axis(s, x.rank())?;
-    Ok(vec![e.argmax(x, axis, s.flag("keepdims"), s.flag("select_last_index"))?])
-}
-
-/// The elements in reverse order of size, NaN staying NaN.
-fn reversed(x: &Tensor) -> Tensor {
-    let data = match &x.data {
-        Data::Float(v) => Data::Float(v.iter().map(|x| -x).collect()),
-        Data::Real(v) => Data::Real(v.iter().map(|x| -x.clone()).collect()),
-        // The complement, unlike the negative, has no overflow.
-        Data::Int(v) => Data::Int(v.iter().map(|x| !x).collect()),
-    };
-    Tensor { data, ..x.clone() }
 }
 
 /// Between the least element and the greatest.

@@ -9,9 +9,10 @@ use ngc_numerics::figures::integer;
 use ngc_numerics::primitives::{ADD, FMA, MUL};
 use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Format, Reduce, ScalarFn, Tensor, figures};
 
+use super::concat::chained;
 use super::infer::axis;
 use super::shape::{Y, extent, parts, result_shape};
-use super::slice::{chained, number};
+use super::slice::number;
 use crate::bounds;
 use crate::fold::constants;
 use crate::structure::{all_places, along, apply, either, known};

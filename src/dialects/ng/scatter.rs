@@ -12,10 +12,10 @@ use ngc_numerics::{
     ScalarFn, Sensitivity, SumMethod, Tensor, enclosure, figures,
 };
 
+use super::concat::chained;
 use super::index::{along_axis, element_positions, index_vectors, slice_positions};
 use super::infer::{axis, show, unify};
 use super::shape::{Y, parts, result_shape};
-use super::slice::chained;
 use crate::fold::constants;
 use crate::structure::apply;
 use crate::{bounds, integers};

@@ -3,6 +3,7 @@
 mod hooks;
 
 use hooks::*;
+use ngc_dialects::ng::concat::*;
 use ngc_dialects::ng::shape::*;
 use ngc_dialects::ng::slice::*;
 use ngc_ir::Attr;

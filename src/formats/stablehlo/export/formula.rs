@@ -1,8 +1,9 @@
 //! Elementwise ops: those that StableHLO has, and the others by their formulas.
 
+use ngc_dialects::ng::compare::direction_name;
 use ngc_ir::op_def::Elementwise;
 use ngc_ir::{AttrDict, Type, Value};
-use ngc_numerics::expr::{Cmp, Constant, Node as Formula};
+use ngc_numerics::expr::{Constant, Node as Formula};
 use ngc_numerics::{DType, Expr, Prim};
 
 use super::Table;
@@ -121,14 +122,7 @@ impl Writer<'_, '_> {
             Formula::Select(cmp, [a, b, then, other]) => {
                 let (a, b) = (self.write(a)?, self.write(b)?);
                 let (then, other) = (self.write(then)?, self.write(other)?);
-                let direction = match cmp {
-                    Cmp::Eq => "EQ",
-                    Cmp::Ne => "NE",
-                    Cmp::Lt => "LT",
-                    Cmp::Le => "LE",
-                    Cmp::Gt => "GT",
-                    Cmp::Ge => "GE",
-                };
+                let direction = direction_name(*cmp);
                 let condition = self.e.compare(direction, a, b);
                 Ok(self.e.select(condition, then, other))
             }
