@@ -68,11 +68,27 @@ fn meet(a: Span, b: Span) -> Option<Span> {
 
 impl Store {
     /// A choice by one test, as one value where the sides agree.
-    pub(super) fn fused(&self, test: &Test, yes: &Use, no: &Use, space: &[Size]) -> Option<Use> {
+    pub(super) fn fused(&mut self, test: &Test, yes: &Use, no: &Use, space: &[Size]) -> Option<Use> {
         let cut = Cut::of(test, space)?;
         let yes = self.inside(&cut.digit, cut.yes, yes, space);
         let no = self.inside(&cut.digit, cut.no, no, space);
-        self.joined_pieces(&cut, &yes, &no, space)
+        self.joined_pieces(&cut, &yes, &no, space).or_else(|| self.one_place(&cut, &yes, &no, space))
+    }
+
+    /// The value on one side that is, at the one place of the other side, what stands there.
+    fn one_place(&mut self, cut: &Cut, yes: &Use, no: &Use, space: &[Size]) -> Option<Use> {
+        let axis = cut.digit.as_axis()?;
+        for ((first, last), here, other) in [(cut.yes, yes, no), (cut.no, no, yes)] {
+            if first == last && self.asked_slots(other.id).next().is_some() {
+                let by = |a: Axis| if a == axis { Index::number(first) } else { Index::axis(a) };
+                let map =
+                    other.map.iter().map(|index| index.substituted(&by, space)).collect::<Option<Map>>()?;
+                if self.narrowed(Use { id: other.id, map }, space) == *here {
+                    return Some(other.clone());
+                }
+            }
+        }
+        None
     }
 
     /// A value where a digit has these values alone.
@@ -100,6 +116,13 @@ impl Store {
         if yes.id != no.id {
             return None;
         }
+        let images = self.symmetries(yes.id).iter().filter(|s| !s.negative).map(|s| s.apply(&yes.map));
+        let mut ways = std::iter::once(yes.map.clone()).chain(images);
+        ways.find_map(|map| self.joined_maps(cut, &map, &no.map, space))
+            .map(|map| self.settle(Use { id: yes.id, map }))
+    }
+
+    fn joined_maps(&self, cut: &Cut, yes: &Map, no: &Map, space: &[Size]) -> Option<Map> {
         let place = |(a, b): (&Index, &Index)| {
             if a == b {
                 return Some(a.clone());
@@ -124,8 +147,7 @@ impl Store {
             let along = cut.digit.plus(&Index::number(-first))?.scaled(step)?;
             a.plus(&along)
         };
-        let map = yes.map.iter().zip(&no.map).map(place).collect::<Option<Map>>()?;
-        Some(self.settle(Use { id: yes.id, map }))
+        yes.iter().zip(no).map(place).collect()
     }
 
     /// A term as it is read at these places: where that answers a test inside it, the term without the test.
