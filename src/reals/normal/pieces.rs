@@ -11,6 +11,9 @@ use crate::term::{Function, Id, Map, Node, Use, at};
 /// Values that a digit has, from the first to the last.
 type Span = (i64, i64);
 
+/// What was made again, by the term, its places and the space of these.
+type Known = HashMap<(Id, Map, Vec<Size>), Use>;
+
 /// A test that cuts the values of one digit in two.
 pub(super) struct Cut {
     pub digit: Index,
@@ -152,22 +155,26 @@ impl Store {
 
     /// A term as it is read at these places: where that answers a test inside it, the term without the test.
     pub(crate) fn narrowed(&mut self, of: Use, space: &[Size]) -> Use {
-        let narrow = self.asked_slots(of.id).any(|slot| {
-            let whole = self.sizes(of.id)[slot].number();
-            let read = of.map[slot].range(space);
-            read.is_some_and(|(low, high)| low > 0 || whole.is_none_or(|n| high + 1 < i128::from(n)))
-        });
-        match narrow {
+        match self.is_narrow(&of, space) {
             true => self.made_again(&of, space, &mut HashMap::new()),
             false => self.settle(of),
         }
     }
 
-    fn made_again(&mut self, of: &Use, space: &[Size], known: &mut HashMap<(Id, Map), Use>) -> Use {
-        if self.asked_slots(of.id).next().is_none() {
+    /// Whether a place of which something is asked inside is read in a part of its range alone.
+    fn is_narrow(&self, of: &Use, space: &[Size]) -> bool {
+        self.asked_slots(of.id).any(|slot| {
+            let whole = self.sizes(of.id)[slot].number();
+            let read = of.map[slot].range(space);
+            read.is_some_and(|(low, high)| low > 0 || whole.is_none_or(|n| high + 1 < i128::from(n)))
+        })
+    }
+
+    fn made_again(&mut self, of: &Use, space: &[Size], known: &mut Known) -> Use {
+        if !self.is_narrow(of, space) {
             return self.settle(of.clone());
         }
-        let key = (of.id, of.map.clone());
+        let key = (of.id, of.map.clone(), space.to_vec());
         if let Some(made) = known.get(&key) {
             return made.clone();
         }
@@ -176,15 +183,14 @@ impl Store {
         made
     }
 
-    fn remade(&mut self, of: &Use, space: &[Size], known: &mut HashMap<(Id, Map), Use>) -> Option<Use> {
+    fn remade(&mut self, of: &Use, space: &[Size], known: &mut Known) -> Option<Use> {
         let node = self.node(of.id).clone();
         if let Node::Reduce(kind, over, body) = node {
             let inner = within(space, &over);
             let behind = (0..over.len()).map(|n| at(space.len() + n));
             let map: Map = of.map.iter().cloned().chain(behind).collect();
             let body = self.compose(&body, &map, &inner)?;
-            // Bound dimensions have other numbers in another reduction.
-            let body = self.made_again(&body, &inner, &mut HashMap::new());
+            let body = self.made_again(&body, &inner, known);
             return Some(self.reduce(kind, over, body, space));
         }
         let parts: Vec<Use> =
