@@ -11,6 +11,9 @@ use crate::term::{Function, Id, Map, Node, Use, at};
 /// Values that a digit has, from the first to the last.
 type Span = (i64, i64);
 
+/// What was made again, by the term, its places and the space of these.
+type Known = HashMap<(Id, Map, Vec<Size>), Use>;
+
 /// A test that cuts the values of one digit in two.
 pub(super) struct Cut {
     pub digit: Index,
@@ -68,11 +71,27 @@ fn meet(a: Span, b: Span) -> Option<Span> {
 
 impl Store {
     /// A choice by one test, as one value where the sides agree.
-    pub(super) fn fused(&self, test: &Test, yes: &Use, no: &Use, space: &[Size]) -> Option<Use> {
+    pub(super) fn fused(&mut self, test: &Test, yes: &Use, no: &Use, space: &[Size]) -> Option<Use> {
         let cut = Cut::of(test, space)?;
         let yes = self.inside(&cut.digit, cut.yes, yes, space);
         let no = self.inside(&cut.digit, cut.no, no, space);
-        self.joined_pieces(&cut, &yes, &no, space)
+        self.joined_pieces(&cut, &yes, &no, space).or_else(|| self.one_place(&cut, &yes, &no, space))
+    }
+
+    /// The value on one side that is, at the one place of the other side, what stands there.
+    fn one_place(&mut self, cut: &Cut, yes: &Use, no: &Use, space: &[Size]) -> Option<Use> {
+        let axis = cut.digit.as_axis()?;
+        for ((first, last), here, other) in [(cut.yes, yes, no), (cut.no, no, yes)] {
+            if first == last && self.asked_slots(other.id).next().is_some() {
+                let by = |a: Axis| if a == axis { Index::number(first) } else { Index::axis(a) };
+                let map =
+                    other.map.iter().map(|index| index.substituted(&by, space)).collect::<Option<Map>>()?;
+                if self.narrowed(Use { id: other.id, map }, space) == *here {
+                    return Some(other.clone());
+                }
+            }
+        }
+        None
     }
 
     /// A value where a digit has these values alone.
@@ -100,6 +119,13 @@ impl Store {
         if yes.id != no.id {
             return None;
         }
+        let images = self.symmetries(yes.id).iter().filter(|s| !s.negative).map(|s| s.apply(&yes.map));
+        let mut ways = std::iter::once(yes.map.clone()).chain(images);
+        ways.find_map(|map| self.joined_maps(cut, &map, &no.map, space))
+            .map(|map| self.settle(Use { id: yes.id, map }))
+    }
+
+    fn joined_maps(&self, cut: &Cut, yes: &Map, no: &Map, space: &[Size]) -> Option<Map> {
         let place = |(a, b): (&Index, &Index)| {
             if a == b {
                 return Some(a.clone());
@@ -124,28 +150,31 @@ impl Store {
             let along = cut.digit.plus(&Index::number(-first))?.scaled(step)?;
             a.plus(&along)
         };
-        let map = yes.map.iter().zip(&no.map).map(place).collect::<Option<Map>>()?;
-        Some(self.settle(Use { id: yes.id, map }))
+        yes.iter().zip(no).map(place).collect()
     }
 
     /// A term as it is read at these places: where that answers a test inside it, the term without the test.
     pub(crate) fn narrowed(&mut self, of: Use, space: &[Size]) -> Use {
-        let narrow = self.asked_slots(of.id).any(|slot| {
-            let whole = self.sizes(of.id)[slot].number();
-            let read = of.map[slot].range(space);
-            read.is_some_and(|(low, high)| low > 0 || whole.is_none_or(|n| high + 1 < i128::from(n)))
-        });
-        match narrow {
+        match self.is_narrow(&of, space) {
             true => self.made_again(&of, space, &mut HashMap::new()),
             false => self.settle(of),
         }
     }
 
-    fn made_again(&mut self, of: &Use, space: &[Size], known: &mut HashMap<(Id, Map), Use>) -> Use {
-        if self.asked_slots(of.id).next().is_none() {
+    /// Whether a place of which something is asked inside is read in a part of its range alone.
+    fn is_narrow(&self, of: &Use, space: &[Size]) -> bool {
+        self.asked_slots(of.id).any(|slot| {
+            let whole = self.sizes(of.id)[slot].number();
+            let read = of.map[slot].range(space);
+            read.is_some_and(|(low, high)| low > 0 || whole.is_none_or(|n| high + 1 < i128::from(n)))
+        })
+    }
+
+    fn made_again(&mut self, of: &Use, space: &[Size], known: &mut Known) -> Use {
+        if !self.is_narrow(of, space) {
             return self.settle(of.clone());
         }
-        let key = (of.id, of.map.clone());
+        let key = (of.id, of.map.clone(), space.to_vec());
         if let Some(made) = known.get(&key) {
             return made.clone();
         }
@@ -154,15 +183,14 @@ impl Store {
         made
     }
 
-    fn remade(&mut self, of: &Use, space: &[Size], known: &mut HashMap<(Id, Map), Use>) -> Option<Use> {
+    fn remade(&mut self, of: &Use, space: &[Size], known: &mut Known) -> Option<Use> {
         let node = self.node(of.id).clone();
         if let Node::Reduce(kind, over, body) = node {
             let inner = within(space, &over);
             let behind = (0..over.len()).map(|n| at(space.len() + n));
             let map: Map = of.map.iter().cloned().chain(behind).collect();
             let body = self.compose(&body, &map, &inner)?;
-            // Bound dimensions have other numbers in another reduction.
-            let body = self.made_again(&body, &inner, &mut HashMap::new());
+            let body = self.made_again(&body, &inner, known);
             return Some(self.reduce(kind, over, body, space));
         }
         let parts: Vec<Use> =
