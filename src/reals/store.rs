@@ -62,6 +62,8 @@ pub struct Store {
     ids: FxHashMap<(Node, SmallVec<[Size; 4]>), Id>,
     leaves: Vec<Leaf>,
     leaf_numbers: FxHashMap<Leaf, u32>,
+    /// How many more terms may be made again for the one that is being read.
+    pub(crate) left: Option<u32>,
 }
 
 /// A hash that is the same in every run.

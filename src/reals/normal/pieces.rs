@@ -11,6 +11,9 @@ use crate::term::{Function, Id, Map, Node, Use, at};
 /// Values that a digit has, from the first to the last.
 type Span = (i64, i64);
 
+/// Terms that are made again for one that is read in part; where it would be more, it stays as it is.
+const MOST_MADE: u32 = 64;
+
 /// What was made again, by the term, its places and the space of these.
 type Known = HashMap<(Id, Map, Vec<Size>), Use>;
 
@@ -155,10 +158,20 @@ impl Store {
 
     /// A term as it is read at these places: where that answers a test inside it, the term without the test.
     pub(crate) fn narrowed(&mut self, of: Use, space: &[Size]) -> Use {
-        match self.is_narrow(&of, space) {
-            true => self.made_again(&of, space, &mut HashMap::new()),
-            false => self.settle(of),
+        if !self.is_narrow(&of, space) {
+            return self.settle(of);
         }
+        // What is made again may itself read terms in part: all of it together is bounded.
+        let outermost = self.left.is_none();
+        if outermost {
+            self.left = Some(MOST_MADE);
+        }
+        let made = self.made_again(&of, space, &mut HashMap::new());
+        let complete = self.left != Some(0);
+        if outermost {
+            self.left = None;
+        }
+        if complete { made } else { self.settle(of) }
     }
 
     /// Whether a place of which something is asked inside is read in a part of its range alone.
@@ -177,6 +190,10 @@ impl Store {
         let key = (of.id, of.map.clone(), space.to_vec());
         if let Some(made) = known.get(&key) {
             return made.clone();
+        }
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        if self.left == Some(0) {
+            return self.settle(of.clone());
         }
         let made = self.remade(of, space, known).unwrap_or_else(|| self.settle(of.clone()));
         known.insert(key, made.clone());
