@@ -132,6 +132,33 @@ fn powers_of_sums_are_not_expanded() {
     assert!(found < 1_000, "{found} terms");
 }
 
+/// Scores behind a causal mask, whose halves are exchanged and stand for the scores of the next layer: a piece of a masked
+/// value answers its test, and is made again without it.
+fn masked_halves(layers: usize) -> Module {
+    let square = tensor(ROWS, ROWS);
+    let mut text = Text::default();
+    let mut x = text.argument(&square);
+    for layer in 0..layers {
+        let column = tensor(ROWS, 1);
+        let low = text.op("tril", &[&x], "", &square);
+        let e = text.op("exp", &[&low], "", &square);
+        let z = text.op("reduce_sum", &[&e], "axes = [1], keepdims = true", &format!("{square} -> {column}"));
+        let p = text.op("div", &[&e, &z], "", &format!("{square}, {column} -> {square}"));
+        let half = tensor(ROWS / 2, ROWS);
+        let (a, b) = (format!("%p{layer}"), format!("%q{layer}"));
+        let sizes = format!("axis = 0, sizes = [{}, {}]", ROWS / 2, ROWS / 2);
+        let _ = writeln!(text.lines, "  {a}, {b} = ng.split {p} {{{sizes}}} : {square} -> {half}, {half}");
+        x = text.op("concat", &[&b, &a], "axis = 0", &format!("{half}, {half} -> {square}"));
+    }
+    text.module(&x, &square)
+}
+
+#[test]
+fn masked_halves_grow_in_proportion() {
+    let (few, many) = (terms(&masked_halves(6)), terms(&masked_halves(24)));
+    assert!(many < 6 * few, "{few} terms of 6 layers, {many} of 24");
+}
+
 #[test]
 fn pieces_within_pieces_stay_pieces() {
     let mut text = Text::default();
