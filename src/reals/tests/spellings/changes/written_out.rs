@@ -1,8 +1,9 @@
 //! Ops written out by their definitions, whatever the op: its steps, or the formula of its elements.
 
+use ngc_dialects::ng::compare::direction_name;
 use ngc_ir::{Attr, Semantics, Signature, Type, Value};
+use ngc_numerics::Prim;
 use ngc_numerics::expr::{Constant, Expr, Node};
-use ngc_numerics::{Cmp, Prim};
 
 use super::{Change, plain};
 use crate::site::Site;
@@ -46,15 +47,7 @@ fn written(s: &mut Site<'_>, formula: &Expr, params: &[f64], like: Value) -> Opt
         }
         Node::Select(cmp, parts) => {
             let [a, b, yes, no] = parts.each_ref().map(|part| written(s, part, params, like));
-            let direction = match cmp {
-                Cmp::Eq => "EQ",
-                Cmp::Ne => "NE",
-                Cmp::Lt => "LT",
-                Cmp::Le => "LE",
-                Cmp::Gt => "GT",
-                Cmp::Ge => "GE",
-            };
-            let holds = s.op("compare", &[a?, b?], [("direction", Attr::from(direction))])?;
+            let holds = s.op("compare", &[a?, b?], [("direction", Attr::from(direction_name(*cmp)))])?;
             s.plain("where", &[holds, yes?, no?])
         }
     }
