@@ -7,7 +7,7 @@ use rug::Float;
 use rustc_hash::FxHashMap;
 
 use crate::store::{Leaf, Operand, Store};
-use crate::term::{Function, Id, Node, Number, Use};
+use crate::term::{Function, Id, Node, Number, Use, unflattened};
 
 /// A value: a number or a truth value, as a tensor of one element.
 type Value = Tensor;
@@ -132,7 +132,7 @@ impl<'a> Evaluation<'a> {
                 self.function(*function, &parts)
             }
             Node::Reduce(kind, over, body) => {
-                let sizes: Vec<i64> = over.iter().map(|size| self.extent(size)).collect::<Option<_>>()?;
+                let sizes = self.extents(over)?;
                 let mut all = Vec::new();
                 for flat in 0..sizes.iter().product() {
                     let place: Vec<i64> = at.iter().copied().chain(unflattened(flat, &sizes)).collect();
@@ -150,6 +150,10 @@ impl<'a> Evaluation<'a> {
                 self.value(if holds { yes } else { no }, at)
             }
         }
+    }
+
+    fn extents(&self, sizes: &[Size]) -> Option<Vec<usize>> {
+        sizes.iter().map(|size| usize::try_from(self.extent(size)?).ok()).collect()
     }
 
     fn extent(&self, size: &Size) -> Option<i64> {
@@ -190,7 +194,7 @@ impl<'a> Evaluation<'a> {
         let Leaf::Opaque { name, attrs, result, operands } = leaf else { return None };
         let mut tensors = Vec::new();
         for Operand { element, extents, ty } in operands {
-            let shape: Vec<i64> = extents.iter().map(|size| self.extent(size)).collect::<Option<_>>()?;
+            let shape = self.extents(extents)?;
             let (mut reals, mut ints) = (Vec::new(), Vec::new());
             for flat in 0..shape.iter().product() {
                 let value = self.value(element, &unflattened(flat, &shape))?;
@@ -202,7 +206,6 @@ impl<'a> Evaluation<'a> {
                 }
             }
             let data = if ty.format().is_some() { Data::Real(reals) } else { Data::Int(ints) };
-            let shape = shape.into_iter().map(|n| n as usize).collect();
             tensors.push(Tensor { dtype: ty.elem()?, shape, data });
         }
         let types: Vec<Type> =
@@ -269,12 +272,4 @@ impl<'a> Evaluation<'a> {
     fn truth_as_number(&self, x: &Tensor) -> Tensor {
         if x.dtype == DType::BOOL { self.real(x) } else { x.clone() }
     }
-}
-
-/// The place of an element that is numbered in row-major order.
-fn unflattened(flat: i64, extents: &[i64]) -> Vec<i64> {
-    let mut rest = flat;
-    let mut place: Vec<i64> = extents.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
-    place.reverse();
-    place
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ngc_dialects::ng::constant::constant_tensor;
 use ngc_dialects::structure::structures;
-use ngc_ir::structure::{Axis, Element, Function as Pointwise, Index, Size, Structure, Unknown};
+use ngc_ir::structure::{Axis, Element, Function as Pointwise, Size, Structure, Unknown};
 use ngc_ir::{Attr, Body, Builder, Context, Loc, Op, Resources, Semantics, Signature, Type, Value};
 use ngc_numerics::{DType, Data, Prim, Tensor};
 use rustc_hash::FxHashMap;
@@ -286,9 +286,4 @@ fn content(tensor: &Tensor) -> u128 {
             digest(&(&tensor.shape, bits))
         }
     }
-}
-
-/// The place along each dimension.
-pub fn places(extents: &[Size]) -> Vec<Index> {
-    (0..extents.len()).map(|n| Index::axis(Axis(n as u32))).collect()
 }

@@ -169,3 +169,10 @@ impl Node {
 pub(crate) fn at(axis: usize) -> Index {
     Index::axis(Axis(axis as u32))
 }
+
+/// The place of an element that is numbered in row-major order.
+pub(crate) fn unflattened(mut flat: usize, extents: &[usize]) -> Vec<i64> {
+    let mut place: Vec<i64> = extents.iter().rev().map(|n| ((flat % n) as i64, flat /= n).0).collect();
+    place.reverse();
+    place
+}

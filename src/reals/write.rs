@@ -16,7 +16,7 @@ use rug::Rational;
 use rustc_hash::FxHashMap;
 
 use crate::store::{ANYWHERE, Leaf, Operand, Store, within};
-use crate::term::{Function, Id, Map, Node, Number, Use, at};
+use crate::term::{Function, Id, Map, Node, Number, Use, at, unflattened};
 
 /// Writes terms of a store at the place of a builder.
 pub struct Writer<'a, 'b> {
@@ -393,10 +393,7 @@ impl<'a, 'b> Writer<'a, 'b> {
         let shape = shape.ok_or("places along a dimension of unknown extent are no constant")?;
         let mut values = Vec::with_capacity(element_count(&shape)?);
         for flat in 0..element_count(&shape)? {
-            let mut rest = flat;
-            let mut place: Vec<i64> = shape.iter().rev().map(|n| ((rest % n) as i64, rest /= n).0).collect();
-            place.reverse();
-            values.push(value(&place).ok_or("a place is unknown")?);
+            values.push(value(&unflattened(flat, &shape)).ok_or("a place is unknown")?);
         }
         Ok((values, shape))
     }

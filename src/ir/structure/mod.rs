@@ -133,11 +133,6 @@ pub fn place(n: usize) -> Index {
     Index::axis(Axis(n as u32))
 }
 
-/// The places along the first `rank` dimensions.
-pub fn places(rank: usize) -> Vec<Index> {
-    (0..rank).map(place).collect()
-}
-
 impl Structure {
     /// A result whose extents are all known as products.
     pub fn new(extents: Vec<Size>, element: Element) -> Structure {

@@ -93,10 +93,10 @@ impl Store {
     }
 
     /// Whether a choice by place is an infinity on one side.
-    pub(crate) fn infinite_branch(&self, of: &Use) -> Option<()> {
-        let Node::Where(_, yes, no) = self.node(of.id) else { return None };
+    pub(crate) fn infinite_branch(&self, of: &Use) -> bool {
+        let Node::Where(_, yes, no) = self.node(of.id) else { return false };
         let infinite = |x: &Use| matches!(self.node(x.id), Node::Number(Number::Infinite { .. }));
-        (infinite(yes) || infinite(no)).then_some(())
+        infinite(yes) || infinite(no)
     }
 
     /// Whether a choice by place is 0 on one side.

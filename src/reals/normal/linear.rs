@@ -61,11 +61,7 @@ impl Store {
             }
             Node::Linear(constant, parts) if parts.len() <= LONGEST => {
                 let (constant, parts) = (constant.clone(), parts.clone());
-                let inner: Option<Vec<(Rational, Use)>> = parts
-                    .iter()
-                    .map(|(c, part)| Some((c.clone(), self.compose(part, &term.map, space)?)))
-                    .collect();
-                match inner {
+                match self.placed_terms(&parts, &term, space) {
                     Some(inner) => {
                         sum.constant += Rational::from(&factor * &constant);
                         for (c, part) in inner {
@@ -82,9 +78,19 @@ impl Store {
         }
     }
 
+    /// The terms of a sum, over the dimensions of its user.
+    pub(super) fn placed_terms(
+        &self,
+        terms: &[(Rational, Use)],
+        sum: &Use,
+        space: &[Size],
+    ) -> Option<Vec<(Rational, Use)>> {
+        terms.iter().map(|(c, x)| Some((c.clone(), self.compose(x, &sum.map, space)?))).collect()
+    }
+
     /// What is added where a mask is open; where it is closed an infinity stays.
     fn masked_sum(&mut self, sum: &Sum, space: &[Size]) -> Option<Use> {
-        let place = sum.terms.iter().position(|(_, term)| self.infinite_branch(term).is_some())?;
+        let place = sum.terms.iter().position(|(_, term)| self.infinite_branch(term))?;
         let (factor, mask) = sum.terms[place].clone();
         let (tests, yes, no) = self.parted(&mask, space)?;
         let arm = |store: &mut Store, value: Use| {
@@ -105,8 +111,7 @@ impl Store {
         for factor in factors {
             let own: Vec<Use> = terms.iter().filter(|(c, _)| c == factor).map(|(_, x)| x.clone()).collect();
             let Some(run) = self.neighbours(Reduce::Sum, &own, space) else { continue };
-            let mut body = run.body;
-            body = self.settle(body);
+            let body = self.settle(run.body);
             let sum = self.reduce(Reduce::Sum, run.over, body, space);
             let used: Vec<&Use> = run.numbers.iter().map(|&n| &own[n]).collect();
             let rest = terms.iter().filter(|(c, x)| c != factor || !used.contains(&x)).cloned();

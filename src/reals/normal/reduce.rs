@@ -67,11 +67,7 @@ impl Store {
         let bound = |x: &Use| x.map.iter().any(|index| speaks_of(index, free));
         match (kind, self.node(body.id).clone()) {
             (Reduce::Sum, Node::Linear(constant, terms)) => {
-                let parts: Option<Vec<_>> = terms
-                    .iter()
-                    .map(|(c, x)| Some((c.clone(), self.compose(x, &body.map, &inner)?)))
-                    .collect();
-                if let Some(parts) = parts {
+                if let Some(parts) = self.placed_terms(&terms, &body, &inner) {
                     let mut all = Vec::new();
                     for (c, part) in parts {
                         all.push((c, self.reduce(Reduce::Sum, over.clone(), part, space)));
@@ -97,10 +93,7 @@ impl Store {
                 }
             }
             (Reduce::Max, Node::Linear(constant, terms)) => {
-                let parts: Option<Vec<_>> = terms
-                    .iter()
-                    .map(|(c, x)| Some((c.clone(), self.compose(x, &body.map, &inner)?)))
-                    .collect();
+                let parts = self.placed_terms(&terms, &body, &inner);
                 let (varying, mut fixed): (Vec<_>, Vec<_>) =
                     parts.unwrap_or_default().into_iter().partition(|(_, x)| bound(x));
                 if let [(factor, term)] = &varying[..]
@@ -114,10 +107,8 @@ impl Store {
                 // The dimensions that are bound further in follow.
                 let all = within(&over, &further);
                 let outer = within(space, &all);
-                let slots = body.map.len();
                 let behind = (0..further.len()).map(|n| at(inner.len() + n));
                 let map: Map = body.map.iter().cloned().chain(behind).collect();
-                debug_assert_eq!(map.len(), slots + further.len());
                 if let Some(part) = self.compose(&part, &map, &outer) {
                     return self.reduce(kind, all, part, space);
                 }

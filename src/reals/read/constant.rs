@@ -7,7 +7,7 @@ use ngc_ir::structure::{Axis, Index, Size, Test};
 use ngc_numerics::{DType, Data, Tensor};
 
 use crate::store::Store;
-use crate::term::{Number, Use};
+use crate::term::{Number, Use, unflattened};
 
 /// Constants of more elements are leaves.
 const LARGEST: usize = 1 << 22;
@@ -56,13 +56,6 @@ impl Values {
     }
 }
 
-/// The place of an element that is numbered in row-major order.
-fn place(mut flat: usize, shape: &[usize]) -> Vec<i64> {
-    let mut place: Vec<i64> = shape.iter().rev().map(|n| ((flat % n) as i64, flat /= n).0).collect();
-    place.reverse();
-    place
-}
-
 /// Whole numbers that go by equal steps along every dimension.
 fn counted(values: &Values, shape: &[usize]) -> Option<Index> {
     let whole = |x: f64| (x.fract() == 0.0 && x.abs() < (1u64 << 53) as f64).then_some(x as i64);
@@ -76,8 +69,9 @@ fn counted(values: &Values, shape: &[usize]) -> Option<Index> {
             index = index.plus(&Index::axis(Axis(n as u32)).scaled(step)?)?;
         }
     }
-    let given =
-        |(flat, &x): (usize, &f64)| index.value(&place(flat, shape), &|_| None).map(|v| v as f64) == Some(x);
+    let given = |(flat, &x): (usize, &f64)| {
+        index.value(&unflattened(flat, shape), &|_| None).map(|v| v as f64) == Some(x)
+    };
     values.0.iter().enumerate().all(given).then_some(index)
 }
 
@@ -93,7 +87,7 @@ fn half(values: &Values, shape: &[usize], value: f64) -> Option<Test> {
         let mut inside: Option<(i64, i64)> = None;
         let mut outside: Vec<i64> = Vec::new();
         for (flat, &x) in values.0.iter().enumerate() {
-            let d = difference.value(&place(flat, shape), &|_| None)?;
+            let d = difference.value(&unflattened(flat, shape), &|_| None)?;
             match x == value {
                 true => inside = Some(inside.map_or((d, d), |(low, high)| (low.min(d), high.max(d)))),
                 false => outside.push(d),
