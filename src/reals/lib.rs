@@ -10,6 +10,7 @@
 //! only extend where a function is defined, and never expand a product.
 
 pub mod evaluate;
+pub mod form;
 pub mod normal;
 pub mod read;
 mod show;
@@ -19,5 +20,6 @@ pub mod write;
 
 mod slots;
 
+pub use form::{Equal, Form, OpForm};
 pub use store::Store;
 pub use term::{Function, Id, Map, Node, Number, Use};

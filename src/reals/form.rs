@@ -1,0 +1,47 @@
+//! Ways to compute a term.
+//!
+//! A term says what is computed; a form says how, in one step: as the node is written, in an order of its parts, by an
+//! op of the dialect whose definition the term is, or by another term that a law or a chart proves equal.
+
+use ngc_ir::structure::{Index, Size};
+use ngc_ir::{AttrDict, Ident};
+
+use crate::term::Use;
+
+/// One step of a computation of a term, over the term's own slots.
+#[derive(Clone, Debug)]
+pub enum Form {
+    /// As its node says.
+    Plain,
+    /// As its node says, its parts taken in this order.
+    Ordered(Vec<usize>),
+    /// As another term, which equals it wherever it has a value.
+    Equal(Equal),
+    /// By an op of the dialect.
+    Op(OpForm),
+}
+
+/// A term that equals another one wherever that has a value.
+#[derive(Clone, Debug)]
+pub struct Equal {
+    /// The term, read along the slots of the other one.
+    pub term: Use,
+    /// The law or the chart that says so.
+    pub law: Ident,
+}
+
+/// An op of the dialect whose definition gives a term.
+#[derive(Clone, Debug)]
+pub struct OpForm {
+    /// The op.
+    pub name: Ident,
+    /// Its attributes, but for the axes along which it works.
+    pub attrs: AttrDict,
+    /// Its operands, read along the slots of the term and the dimensions behind them.
+    pub operands: Vec<Use>,
+    /// The extents of the dimensions along which the op works, behind the slots; none for a function of corresponding
+    /// elements.
+    pub over: Vec<Size>,
+    /// Where the result is read along these dimensions; nothing where the op makes one value of all along them.
+    pub at: Option<Vec<Index>>,
+}
