@@ -1,0 +1,380 @@
+//! The best way to compute a term, by dynamic programming over the terms that it is made of.
+//!
+//! A term is first computed as it was written and as its normal form says, its parts in their own best ways. Where that is
+//! accurate at all points nothing else is tried. Else come the ops whose definition the term is, other orders, and the
+//! terms that laws and charts prove equal, which are computed in their own best ways in turn. Forms are written into the
+//! window's body and evaluated there; those that win are written into the function ([`super::emit`]).
+
+use std::collections::VecDeque;
+
+use ngc_ir::structure::Size;
+use ngc_ir::{Body, Builder, Context, Loc, Resources, Type, Value};
+use ngc_numerics::{Format, Interval};
+use ngc_reals::charts;
+use ngc_reals::facts::Facts;
+use ngc_reals::laws::Laws;
+use ngc_reals::read::{Reader, Reading};
+use ngc_reals::recognise;
+use ngc_reals::write::Writer;
+use ngc_reals::{Form, Id, Node, Store, Use};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::judge::{Judge, OPEN};
+use super::order::Errors;
+use super::window::Window;
+use crate::analysis::range::Ranges;
+
+/// Laws that may be used one within the other's result.
+const DEEPEST: usize = 4;
+
+/// Forms that are evaluated for one window, at most.
+const MOST: usize = 600;
+
+/// How a term is computed.
+#[derive(Clone, Debug)]
+pub enum Choice {
+    /// By a value of the window, whose axes its slots are.
+    Source(Value, Vec<usize>),
+    /// In this way.
+    Form(Form),
+}
+
+/// What was chosen for a term.
+#[derive(Clone, Debug)]
+pub struct Best {
+    /// How it is computed.
+    pub choice: Choice,
+    /// The value in the window's body, and the axes of it that the slots are.
+    value: (Value, Vec<usize>),
+    errors: Errors,
+}
+
+/// A search in one window.
+pub struct Search<'a> {
+    context: &'a Context,
+    resources: &'a Resources,
+    /// The window; forms are written at the end of its body.
+    pub window: &'a mut Window,
+    judge: Judge<'a>,
+    /// The terms.
+    pub store: Store,
+    facts: Facts,
+    /// The format in which forms are written.
+    pub format: Format,
+    /// The values that leaves are.
+    pub leaves: FxHashMap<u32, Value>,
+    /// Values of the window that are a term, by the term.
+    sources: FxHashMap<Id, (Value, Vec<usize>)>,
+    known: FxHashMap<Id, Best>,
+    /// The first value that was written for a term: over the reals all are the same.
+    first: FxHashMap<Id, (Value, Vec<usize>)>,
+    open: FxHashSet<Id>,
+    depth: usize,
+    left: usize,
+    /// Laws of which an evaluation says that they are false.
+    pub refuted: Vec<String>,
+}
+
+impl<'a> Search<'a> {
+    /// Reads a window; nothing where its value cannot be judged.
+    pub fn new(context: &'a Context, resources: &'a Resources, window: &'a mut Window) -> Option<(Search<'a>, Reading)> {
+        let format = window.body.ty(window.root).format()?;
+        let mut store = Store::new();
+        let dims: Vec<_> = window.leaves.iter().map(|leaf| leaf.dims.clone()).collect();
+        let readings = Reader::new(&mut store, context, resources).body(&window.body, &dims);
+        let root = readings.get(&window.root)?.clone();
+        let (mut leaves, mut sources) = (FxHashMap::default(), FxHashMap::default());
+        let block = window.body.entry()?;
+        let results = window.body.ops(block).map(|op| window.body.result(op, 0));
+        for value in window.body.arguments(block).iter().copied().chain(results) {
+            let Some(reading) = readings.get(&value) else { continue };
+            let Some(axes) = plain_axes(reading) else { continue };
+            match store.node(reading.element.id) {
+                Node::Leaf(leaf) => drop(leaves.entry(*leaf).or_insert(value)),
+                Node::Number(_) | Node::Size(_) | Node::Place | Node::Holds(_) => {}
+                _ => drop(sources.entry(reading.element.id).or_insert((value, axes))),
+            }
+        }
+        let ranges: FxHashMap<u32, _> = leaves
+            .iter()
+            .filter_map(|(&leaf, &value)| Some((leaf, window.leaves.iter().find(|l| l.value == value)?.range)))
+            .collect();
+        let facts = Facts::new(Box::new(move |leaf| ranges.get(&leaf).copied()));
+        // Below f32 the widest format is f32: what does not fit is held in it.
+        let held = if format.width() < 32 { Format::F32 } else { format };
+        let judge = Judge::new(context, resources, window, format)?;
+        let search = Search {
+            context,
+            resources,
+            window,
+            judge,
+            store,
+            facts,
+            format: held,
+            leaves,
+            sources,
+            known: FxHashMap::default(),
+            first: FxHashMap::default(),
+            open: FxHashSet::default(),
+            depth: 0,
+            left: MOST,
+            refuted: Vec::new(),
+        };
+        Some((search, root))
+    }
+
+    /// The best way to compute a term; nothing while it is being looked for, or where it cannot be written.
+    pub fn best(&mut self, id: Id) -> Option<Best> {
+        if let Some(known) = self.known.get(&id) {
+            return Some(known.clone());
+        }
+        if !self.open.insert(id) {
+            return None;
+        }
+        let found = self.look(id);
+        self.open.remove(&id);
+        if let Some(found) = &found {
+            self.known.insert(id, found.clone());
+        }
+        found
+    }
+
+    fn look(&mut self, id: Id) -> Option<Best> {
+        let mut best: Option<Best> = None;
+        if let Some(source) = self.sources.get(&id).cloned() {
+            let errors = self.errors(id, &source).unwrap_or_default();
+            best = Some(Best { choice: Choice::Source(source.0, source.1.clone()), value: source, errors });
+        }
+        let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
+        if done(&best) {
+            return best;
+        }
+        self.consider(id, Form::Plain, &mut best);
+        if done(&best) || self.is_simple(id) {
+            return best;
+        }
+        for op in recognise::ops(&mut self.store, self.context, id, &|_| true) {
+            self.consider(id, Form::Op(op), &mut best);
+        }
+        if done(&best) || self.depth >= DEEPEST {
+            return best;
+        }
+        self.depth += 1;
+        for order in self.orders(id) {
+            self.consider(id, Form::Ordered(order), &mut best);
+        }
+        let mut equal = Laws::bundled().alternatives(&mut self.store, &mut self.facts, id);
+        equal.extend(charts::alternatives(&mut self.store, &mut self.facts, id));
+        for form in equal {
+            if self.left == 0 || done(&best) {
+                break;
+            }
+            self.consider(id, Form::Equal(form), &mut best);
+        }
+        self.depth -= 1;
+        best
+    }
+
+    /// Whether nothing but its own node says how a term is computed.
+    fn is_simple(&self, id: Id) -> bool {
+        match self.store.node(id) {
+            Node::Number(_) | Node::Size(_) | Node::Place | Node::Leaf(_) | Node::Holds(_) => true,
+            Node::Apply(function, _) => function.is_truth(),
+            _ => false,
+        }
+    }
+
+    /// Orders of the parts of a short sum or product: each pair first.
+    fn orders(&self, id: Id) -> Vec<Vec<usize>> {
+        let count = match self.store.node(id) {
+            Node::Linear(_, terms) => terms.len(),
+            Node::Product(factors) => factors.len(),
+            _ => 0,
+        };
+        if !(3..=5).contains(&count) {
+            return Vec::new();
+        }
+        let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b]));
+        pairs.map(|first| first.into_iter().chain((0..count).filter(|n| !first.contains(n))).collect()).collect()
+    }
+
+    /// Writes a form and keeps it if it is better than what is known.
+    fn consider(&mut self, id: Id, form: Form, best: &mut Option<Best>) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        let parts = self.parts(id, &form);
+        if !parts.into_iter().all(|part| self.best(part).is_some()) {
+            return;
+        }
+        let Ok(value) = self.write(id, &form) else { return };
+        let Some(errors) = self.errors(id, &value) else {
+            // What cannot be judged is computed as it says.
+            best.get_or_insert(Best { choice: Choice::Form(form), value, errors: Errors::default() });
+            return;
+        };
+        let better = best.as_ref().is_none_or(|best| errors.compare(&best.errors).is_lt());
+        if !better {
+            return;
+        }
+        if let Form::Equal(equal) = &form
+            && !self.agrees(id, &value)
+        {
+            self.refuted.push(format!("{}: {}", equal.law, self.shown(id)));
+            return;
+        }
+        *best = Some(Best { choice: Choice::Form(form), value, errors });
+    }
+
+    /// A term in a form, over its slots, at the end of the window's body.
+    fn write(&mut self, id: Id, form: &Form) -> Result<(Value, Vec<usize>), String> {
+        let sizes: Vec<Size> = self.store.sizes(id).to_vec();
+        let block = self.window.body.entry().ok_or("an empty body")?;
+        let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
+        let values: FxHashMap<Id, (Value, Vec<usize>)> =
+            self.known.iter().filter(|(known, _)| **known != id).map(|(id, best)| (*id, best.value.clone())).collect();
+        let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
+        let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
+        let whole = Use { id, map: (0..sizes.len()).map(ngc_reals::term::at).collect() };
+        let value = writer.value(&whole, &sizes)?;
+        Ok((value, (0..sizes.len()).collect()))
+    }
+
+    /// The errors of a value that is a term, at a few places; nothing where they cannot be known.
+    fn errors(&mut self, id: Id, (value, axes): &(Value, Vec<usize>)) -> Option<Errors> {
+        let (first, own) = self.first.entry(id).or_insert((*value, axes.clone())).clone();
+        let mut all = Errors::default();
+        for place in places(self.store.sizes(id))? {
+            let exact = self.judge.exact(&self.window.body, first, &along(&self.window.body, first, &own, &place))?;
+            let place = along(&self.window.body, *value, axes, &place);
+            let computed = self.judge.computed(&self.window.body, *value, &place)?;
+            all = all.with(&self.judge.errors(&exact, &computed));
+        }
+        Some(all)
+    }
+
+    /// Whether a value is the term over the reals, wherever both are known.
+    fn agrees(&mut self, id: Id, (value, axes): &(Value, Vec<usize>)) -> bool {
+        let (Some(places), Some((first, own))) = (places(self.store.sizes(id)), self.first.get(&id)) else { return true };
+        let body = &self.window.body;
+        places.into_iter().all(|place| {
+            let (a, b) = (along(body, *first, own, &place), along(body, *value, axes, &place));
+            self.judge.same(body, (*first, &a), (*value, &b))
+        })
+    }
+
+    /// The errors of the window's value, or of another one that stands for it; nothing where they cannot be known.
+    pub fn of_root(&mut self, root: &Reading, other: Option<Value>) -> Option<Errors> {
+        let value = other.unwrap_or(self.window.root);
+        let mut all = Errors::default();
+        for place in places(&root.extents)? {
+            let exact = self.judge.exact(&self.window.body, self.window.root, &place)?;
+            let computed = self.judge.computed(&self.window.body, value, &place)?;
+            all = all.with(&self.judge.errors(&exact, &computed));
+        }
+        (all.points() > 0).then_some(all)
+    }
+
+    /// Whether a value that stands for the window's is the same over the reals, and proven finite where that is.
+    pub fn holds(&mut self, root: &Reading, other: Value) -> bool {
+        let Some(places) = places(&root.extents) else { return false };
+        let (body, given) = (&self.window.body, self.window.root);
+        if !places.into_iter().all(|place| self.judge.same(body, (given, &place), (other, &place))) {
+            self.refuted.push(self.store.show(&root.element));
+            return false;
+        }
+        let arguments: Vec<Interval> = self.window.leaves.iter().map(|leaf| leaf.range).collect();
+        let ranges = Ranges::of_body(body, &arguments);
+        let fails = |value: Value| body.ty(value).format().is_some_and(|f| ranges.of(value).may_overflow(f));
+        fails(given) || !fails(other)
+    }
+
+    /// The window's value in the forms that were chosen.
+    ///
+    /// # Errors
+    /// A sentence that says what cannot be written.
+    pub fn write_root(&mut self, root: &Reading, ty: Type) -> Result<Value, String> {
+        let block = self.window.body.entry().ok_or("an empty body")?;
+        let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
+        let values: FxHashMap<Id, (Value, Vec<usize>)> =
+            self.known.iter().map(|(id, best)| (*id, best.value.clone())).collect();
+        let forms = |_| Form::Plain;
+        let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
+        let value = writer.value(&root.element, &root.extents)?;
+        writer.typed(value, ty)
+    }
+
+    /// The choices for a term and all that it is computed from.
+    pub fn chosen(&self, id: Id) -> FxHashMap<Id, Choice> {
+        let (mut found, mut stack) = (FxHashMap::default(), vec![id]);
+        while let Some(id) = stack.pop() {
+            let Some(best) = self.known.get(&id).filter(|_| !found.contains_key(&id)) else { continue };
+            match &best.choice {
+                Choice::Source(..) => {}
+                Choice::Form(form) => stack.extend(self.parts(id, form)),
+            }
+            found.insert(id, best.choice.clone());
+        }
+        found
+    }
+
+    /// What choices are owed to, from a term inwards.
+    pub fn laws(&self, id: Id, choices: &FxHashMap<Id, Choice>) -> Vec<String> {
+        let (mut laws, mut seen, mut queue) = (Vec::<String>::new(), FxHashSet::default(), VecDeque::from([id]));
+        while let Some(id) = queue.pop_front() {
+            let Some(Choice::Form(form)) = choices.get(&id).filter(|_| seen.insert(id)) else { continue };
+            let name = match form {
+                Form::Equal(equal) => Some(equal.law.as_str().to_string()),
+                Form::Op(op) => Some(op.name.as_str().trim_start_matches("ng.").to_string()),
+                _ => None,
+            };
+            laws.extend(name.filter(|name| !laws.contains(name)));
+            queue.extend(self.parts(id, form));
+        }
+        laws
+    }
+
+    /// The terms that a form of a term is computed from.
+    fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
+        match form {
+            Form::Plain | Form::Ordered(_) => self.store.node(id).children().iter().map(|part| part.id).collect(),
+            Form::Equal(equal) => vec![equal.term.id],
+            Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
+        }
+    }
+
+    fn shown(&self, id: Id) -> String {
+        let map = (0..self.store.sizes(id).len()).map(ngc_reals::term::at).collect();
+        self.store.show(&Use { id, map })
+    }
+}
+
+/// The axes of a value that the slots of its element are; nothing where places are no dimensions, or one is left out.
+fn plain_axes(reading: &Reading) -> Option<Vec<usize>> {
+    let axes: Vec<usize> =
+        reading.element.map.iter().map(|index| Some(index.as_axis()?.0 as usize)).collect::<Option<_>>()?;
+    let long = (0..reading.extents.len()).filter(|&n| !reading.extents[n].is_one());
+    let complete = long.clone().all(|n| axes.contains(&n)) && axes.len() == long.count();
+    complete.then_some(axes)
+}
+
+/// The place of a value that lies at a place along the slots of its term.
+fn along(body: &Body, value: Value, axes: &[usize], place: &[i64]) -> Vec<i64> {
+    let mut full = vec![0; body.ty(value).shape().map_or(0, <[_]>::len)];
+    for (&axis, &at) in axes.iter().zip(place) {
+        full[axis] = at;
+    }
+    full
+}
+
+/// The middle and the last of all places.
+fn places(sizes: &[Size]) -> Option<Vec<Vec<i64>>> {
+    let extents: Vec<u64> = sizes.iter().map(|size| size.number().unwrap_or(OPEN as u64)).collect();
+    if extents.iter().any(|&n| n == 0 || n == ngc_reals::store::ANYWHERE) {
+        return None;
+    }
+    let middle: Vec<i64> = extents.iter().map(|&n| (n / 2) as i64).collect();
+    let last: Vec<i64> = extents.iter().map(|&n| n as i64 - 1).collect();
+    Some(if middle == last { vec![last] } else { vec![middle, last] })
+}
