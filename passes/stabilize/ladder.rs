@@ -128,7 +128,7 @@ impl Point {
 
 /// A number of a stated range for one that lies outside of it: as far from the one end or from the other, or anywhere.
 fn within(x: f64, range: &Interval, bits: u64) -> f64 {
-    if range.contains(x) {
+    if range.contains(&x) {
         return x;
     }
     let (low, high, size) = (range.lo, range.hi, x.abs());
@@ -137,7 +137,7 @@ fn within(x: f64, range: &Interval, bits: u64) -> f64 {
         1 => high - size,
         _ => low + (high - low) * unit(mix(bits)),
     };
-    if range.contains(found) { found } else { low + (high - low) * unit(mix(bits ^ 5)) }
+    if range.contains(&found) { found } else { low + (high - low) * unit(mix(bits ^ 5)) }
 }
 
 /// A number in [0, 1) of bits.

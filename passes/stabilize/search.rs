@@ -7,16 +7,17 @@
 
 use std::collections::VecDeque;
 
-use ngc_ir::structure::Size;
+use ngc_dialects::facts::Fact;
+use ngc_ir::structure::{Axis, Index, Size};
 use ngc_ir::{Body, Builder, Context, Loc, Resources, Type, Value};
-use ngc_numerics::{Format, Interval};
+use ngc_numerics::{DType, Format, Interval};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
 use ngc_reals::laws::Laws;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::recognise;
 use ngc_reals::write::Writer;
-use ngc_reals::{Form, Id, Node, Store, Use};
+use ngc_reals::{Form, Function, Id, Node, Store, Use};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judge::{Judge, OPEN};
@@ -95,11 +96,11 @@ impl<'a> Search<'a> {
                 _ => drop(sources.entry(reading.element.id).or_insert((value, axes))),
             }
         }
-        let ranges: FxHashMap<u32, _> = leaves
+        let facts: FxHashMap<u32, Fact> = leaves
             .iter()
-            .filter_map(|(&leaf, &value)| Some((leaf, window.leaves.iter().find(|l| l.value == value)?.range)))
+            .filter_map(|(&leaf, &value)| Some((leaf, window.leaves.iter().find(|l| l.value == value)?.fact)))
             .collect();
-        let facts = Facts::new(Box::new(move |leaf| ranges.get(&leaf).copied()));
+        let facts = Facts::new(Box::new(move |leaf| facts.get(&leaf).copied().unwrap_or(Fact::UNKNOWN)));
         // Below f32 the widest format is f32: what does not fit is held in it.
         let held = if format.width() < 32 { Format::F32 } else { format };
         let judge = Judge::new(context, resources, window, format)?;
@@ -179,7 +180,7 @@ impl<'a> Search<'a> {
     fn is_simple(&self, id: Id) -> bool {
         match self.store.node(id) {
             Node::Number(_) | Node::Size(_) | Node::Place | Node::Leaf(_) | Node::Holds(_) => true,
-            Node::Apply(function, _) => function.is_truth(),
+            Node::Apply(function, _) => is_truth(function),
             _ => false,
         }
     }
@@ -236,7 +237,7 @@ impl<'a> Search<'a> {
             self.known.iter().filter(|(known, _)| **known != id).map(|(id, best)| (*id, best.value.clone())).collect();
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
         let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
-        let whole = Use { id, map: (0..sizes.len()).map(ngc_reals::term::at).collect() };
+        let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
         let value = writer.value(&whole, &sizes)?;
         Ok((value, (0..sizes.len()).collect()))
     }
@@ -345,7 +346,7 @@ impl<'a> Search<'a> {
     }
 
     fn shown(&self, id: Id) -> String {
-        let map = (0..self.store.sizes(id).len()).map(ngc_reals::term::at).collect();
+        let map = (0..self.store.sizes(id).len()).map(slot).collect();
         self.store.show(&Use { id, map })
     }
 }
@@ -377,4 +378,18 @@ fn places(sizes: &[Size]) -> Option<Vec<Vec<i64>>> {
     let middle: Vec<i64> = extents.iter().map(|&n| (n / 2) as i64).collect();
     let last: Vec<i64> = extents.iter().map(|&n| n as i64 - 1).collect();
     Some(if middle == last { vec![last] } else { vec![middle, last] })
+}
+
+/// The place along the n-th slot.
+fn slot(n: usize) -> Index {
+    Index::axis(Axis(n as u32))
+}
+
+/// Whether a function gives a truth value or an integer, which has no error to be judged.
+fn is_truth(function: &Function) -> bool {
+    match function {
+        Function::Compare(_) | Function::Logical(_) | Function::Not | Function::Classify(_) => true,
+        Function::Convert(_, to) => !matches!(to, DType::Float(_)),
+        Function::Prim(_) | Function::Choose => false,
+    }
 }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use ngc_dialects::facts::{Fact, Signs};
 use ngc_dialects::structure::structures;
 use ngc_ir::op_def::Signature;
 use ngc_ir::structure::{Size, Unknown};
@@ -31,6 +32,8 @@ pub struct Leaf {
     pub value: Value,
     /// Where the value lies.
     pub range: Interval,
+    /// What else is known of it.
+    pub fact: Fact,
     /// Names of the extents that its type leaves open.
     pub dims: Vec<Option<Arc<str>>>,
 }
@@ -54,7 +57,7 @@ pub struct Likeness(Vec<Item>);
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Item {
-    Leaf(Type, [u64; 2], Vec<Option<u32>>),
+    Leaf(Type, [u64; 2], Signs, Vec<Option<u32>>),
     Op(Ident, AttrDict, SmallVec<[u32; 4]>, Type),
 }
 
@@ -141,6 +144,7 @@ impl<'a> Cutter<'a> {
                     continue;
                 }
                 let (ty, range) = (self.body.ty(v), self.ranges.of(v).exact);
+                let fact = Fact::of_range(range).and(Fact { signs: self.ranges.signs(v), ..Fact::UNKNOWN });
                 let value = body.add_argument(block, ty, Loc::Unknown);
                 let dims = if ty.static_shape().is_some() { Vec::new() } else { (self.names)(v) };
                 let mut number = |name: &Arc<str>| {
@@ -150,9 +154,9 @@ impl<'a> Cutter<'a> {
                     }) as u32
                 };
                 let numbers = dims.iter().map(|name| name.as_ref().map(&mut number)).collect();
-                items.push(Item::Leaf(ty, [range.lo.to_bits(), range.hi.to_bits()], numbers));
+                items.push(Item::Leaf(ty, [range.lo.to_bits(), range.hi.to_bits()], fact.signs, numbers));
                 known.insert(v, value);
-                leaves.push(Leaf { origin: v, value, range, dims });
+                leaves.push(Leaf { origin: v, value, range, fact, dims });
             }
         }
         for &op in &ops {

@@ -42,10 +42,16 @@ pub enum Mode {
     },
 }
 
+/// The element of an argument at a place, at each point.
+pub type Leaf<'a> = Box<dyn Fn(Value, &[i64]) -> Vec<f64> + 'a>;
+/// The extent that the type of an argument leaves open, by dimension.
+pub type Extent<'a> = Box<dyn Fn(Value, usize) -> usize + 'a>;
+
 /// The elements of the values of a body at points.
+///
+/// The body is given with each question, so that values may be added to it in between; what is there must stay.
 pub struct Elements<'a> {
-    body: &'a Body,
-    leaf: &'a dyn Fn(Value, &[i64]) -> Vec<f64>,
+    leaf: Leaf<'a>,
     points: usize,
     arithmetic: Arithmetic,
     graph: Graph<'a>,
@@ -61,15 +67,13 @@ impl<'a> Elements<'a> {
     /// `leaf` an element of an argument at each point.
     pub fn new(
         context: &'a Context,
-        body: &'a Body,
         resources: &'a Resources,
         mode: Mode,
         points: usize,
-        extents: &'a dyn Fn(Value, usize) -> usize,
-        leaf: &'a dyn Fn(Value, &[i64]) -> Vec<f64>,
+        extents: Extent<'a>,
+        leaf: Leaf<'a>,
     ) -> Elements<'a> {
         Elements {
-            body,
             leaf,
             points,
             arithmetic: Arithmetic::new(mode),
@@ -92,14 +96,14 @@ impl<'a> Elements<'a> {
     }
 
     /// The extents of a value; nothing where they are not known.
-    pub fn shape(&mut self, value: Value) -> Option<Vec<usize>> {
-        let id = self.graph.node(self.body, value)?;
+    pub fn shape(&mut self, body: &Body, value: Value) -> Option<Vec<usize>> {
+        let id = self.graph.node(body, value)?;
         Some(self.graph.nodes[id].shape.clone())
     }
 
     /// An element at all points; nothing where an op on the way is opaque, the place lies outside, or the limit is reached.
-    pub fn at(&mut self, value: Value, place: &[i64]) -> Option<Rc<Column>> {
-        let id = self.graph.node(self.body, value)?;
+    pub fn at(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Rc<Column>> {
+        let id = self.graph.node(body, value)?;
         let flat = flat(&self.graph.nodes[id].shape, place.iter().copied())?;
         self.depth = 0;
         let found = self.node(id, flat)?;

@@ -56,7 +56,7 @@ pub struct Made {
 pub struct Graph<'a> {
     context: &'a Context,
     resources: &'a Resources,
-    extents: &'a dyn Fn(Value, usize) -> usize,
+    extents: super::Extent<'a>,
     /// All values, operands first.
     pub nodes: Vec<Rc<Node>>,
     known: FxHashMap<Value, Option<usize>>,
@@ -67,7 +67,7 @@ impl<'a> Graph<'a> {
     pub fn new(
         context: &'a Context,
         resources: &'a Resources,
-        extents: &'a dyn Fn(Value, usize) -> usize,
+        extents: super::Extent<'a>,
     ) -> Graph<'a> {
         Graph { context, resources, extents, nodes: Vec::new(), known: FxHashMap::default() }
     }
