@@ -5,6 +5,6 @@ mod apply;
 mod choose;
 mod linear;
 mod pieces;
-mod product;
+pub(crate) mod product;
 mod reduce;
 mod runs;

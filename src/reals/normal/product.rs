@@ -214,7 +214,7 @@ impl Product {
 }
 
 /// A power of a rational number, if it is one.
-fn power_of(number: &Rational, exponent: &Rational) -> Option<Rational> {
+pub(crate) fn power_of(number: &Rational, exponent: &Rational) -> Option<Rational> {
     if *number == 1 {
         return Some(Rational::from(1));
     }
