@@ -23,7 +23,7 @@ const BITS: [u32; 2] = [192, 2304];
 /// Scalar operations over all points that the value of a window may take.
 const WORK: usize = 30_000;
 /// Points at most, and at least: a value of which fewer can be afforded is not judged.
-const POINTS: (usize, usize) = (72, 6);
+const POINTS: (usize, usize) = (256, 6);
 
 /// An element of a value: which, and where.
 type Key = (Value, SmallVec<[i64; 4]>);
@@ -97,7 +97,7 @@ impl<'a> Judge<'a> {
             let column = level.at(body, value, place)?;
             let Column::Reals(values) = &*column else { return None };
             for (found, x) in found.iter_mut().zip(values).filter(|(found, _)| found.is_none()) {
-                match certain(x, self.format) {
+                match certain(x) {
                     Some(x) => *found = Some(x),
                     None => open |= !x.is_undefined(),
                 }
@@ -120,14 +120,14 @@ impl<'a> Judge<'a> {
         !a.iter().zip(b).any(|(a, b)| apart(a, b))
     }
 
-    /// Errors of computed values.
-    pub fn errors(&self, exact: &[Option<f64>], computed: &[f64]) -> Errors {
-        Errors::of(self.format, exact, computed, self.ladder.points.iter().map(|p| p.rung))
+    /// Errors of computed values, which `held` must hold.
+    pub fn errors(&self, held: Format, exact: &[Option<f64>], computed: &[f64]) -> Errors {
+        Errors::of((self.format, held), exact, computed, self.ladder.points.iter().map(|p| p.rung))
     }
 }
 
-/// A number whose enclosure is narrower than a small part of the last place of a format; an infinity beyond its greatest.
-fn certain(x: &Enclosure<Float>, format: Format) -> Option<f64> {
+/// A number whose enclosure is narrow beside itself.
+fn certain(x: &Enclosure<Float>) -> Option<f64> {
     if x.may_be_nan || x.is_undefined() {
         return None;
     }
@@ -135,12 +135,7 @@ fn certain(x: &Enclosure<Float>, format: Format) -> Option<f64> {
     if lo == hi {
         return Some(lo);
     }
-    let max = format.max_finite();
-    if lo > max || hi < -max {
-        return Some(if lo > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY });
-    }
-    let near = (hi - lo).abs() <= format.ulp(lo.abs().max(hi.abs()).min(max)) * 1e-3;
-    near.then_some(lo)
+    ((hi - lo).abs() <= lo.abs().max(hi.abs()) * f64::EPSILON * 4.0).then_some(lo)
 }
 
 /// Numbers that a body speaks of.

@@ -58,9 +58,9 @@ impl Ladder {
             let seed = mix((points.len() as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
             points.push(Point { kind, exponent, about, seed, rung });
         };
-        // The first points matter most: with few of them the middle of the ladder is seen.
+        let each = (count / (2 * kinds.len() * rungs.len())).max(1);
         for (rung, &exponent) in rungs.iter().enumerate() {
-            for kind in kinds {
+            for kind in (0..each).flat_map(|_| kinds) {
                 draw(kind, exponent, 0.0, rung);
             }
         }
@@ -68,11 +68,12 @@ impl Ladder {
         let mut numbers: Vec<f64> = near.iter().copied().filter(|x| x.is_finite() && *x != 0.0).collect();
         numbers.extend(NUMBERS);
         numbers.dedup();
-        for (n, &about) in numbers.iter().take(8).enumerate() {
-            draw(Kind::About, [-3, -9, -14][n % 3], about, beside);
-            draw(Kind::About, [-6, -12, -20][n % 3], about, beside);
+        for &about in numbers.iter().take(8) {
+            for depth in [-3, -7, -12, -20] {
+                draw(Kind::About, depth, about, beside);
+            }
         }
-        for n in 0..12 {
+        for n in 0..(count / 5).max(12) {
             draw(Kind::Mixed, rungs[(5 * n) % rungs.len()], 0.0, beside + 1);
         }
         if points.len() > count {
@@ -132,12 +133,15 @@ fn within(x: f64, range: &Interval, bits: u64) -> f64 {
         return x;
     }
     let (low, high, size) = (range.lo, range.hi, x.abs());
-    let found = match bits % 3 {
-        0 => low + size,
-        1 => high - size,
-        _ => low + (high - low) * unit(mix(bits)),
+    let inside = low + (high - low) * unit(mix(bits));
+    let found = match bits % 8 {
+        0 | 1 => low,
+        2 | 3 => high,
+        4 => low + size,
+        5 => high - size,
+        _ => inside,
     };
-    if range.contains(&found) { found } else { low + (high - low) * unit(mix(bits ^ 5)) }
+    if range.contains(&found) { found } else { inside }
 }
 
 /// A number in [0, 1) of bits.

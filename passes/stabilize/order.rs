@@ -19,6 +19,8 @@ pub struct Errors {
 struct Rung {
     /// The largest error, in units in the last place of the exact result.
     worst: f64,
+    /// The same in units that grow with the logarithm of the exact result.
+    charted: f64,
     /// Points at which the form is not finite although the exact result is.
     failures: usize,
     /// Bits of error, summed over the points.
@@ -35,22 +37,23 @@ const STEP: f64 = 8.0;
 
 impl Errors {
     /// Errors at points that lie on these rungs. Where there is no exact value, or none that the format holds, nothing is
-    /// judged.
+    /// judged. `held` is the format that holds the values between, which may reach further than `format`, whose last places
+    /// are counted.
     pub fn of(
-        format: Format,
+        (format, held): (Format, Format),
         exact: &[Option<f64>],
         computed: &[f64],
         rungs: impl Iterator<Item = usize>,
     ) -> Errors {
         let mut errors = Errors::default();
         for ((exact, &computed), rung) in exact.iter().zip(computed).zip(rungs) {
-            errors.note(format, *exact, computed, rung);
+            errors.note((format, held), *exact, computed, rung);
         }
         errors
     }
 
-    fn note(&mut self, format: Format, exact: Option<f64>, computed: f64, rung: usize) {
-        let Some(exact) = exact.filter(|x| x.is_finite() && x.abs() <= format.max_finite()) else { return };
+    fn note(&mut self, (format, held): (Format, Format), exact: Option<f64>, computed: f64, rung: usize) {
+        let Some(exact) = exact.filter(|x| x.is_finite() && x.abs() <= held.max_finite()) else { return };
         if self.rungs.len() <= rung {
             self.rungs.resize(rung + 1, Rung::default());
         }
@@ -61,8 +64,9 @@ impl Errors {
             known.bits += f64::from(format.width());
             return;
         }
-        let error = (computed - exact).abs() / format.ulp(exact);
+        let error = (computed - exact).abs() / last_place(format, held, exact);
         known.worst = known.worst.max(error);
+        known.charted = known.charted.max(error / (SLACK + exact.abs().max(format.min_subnormal()).ln().abs()));
         known.bits += (1.0 + error).log2().min(f64::from(format.width()));
     }
 
@@ -71,6 +75,7 @@ impl Errors {
         self.rungs.resize(self.rungs.len().max(other.rungs.len()), Rung::default());
         for (own, other) in self.rungs.iter_mut().zip(&other.rungs) {
             own.worst = own.worst.max(other.worst);
+            own.charted = own.charted.max(other.charted);
             own.failures += other.failures;
             own.bits += other.bits;
             own.points += other.points;
@@ -104,12 +109,16 @@ impl Errors {
         self.failures().cmp(&other.failures()).then_with(|| bits(self).total_cmp(&bits(other)))
     }
 
-    /// Whether a form nowhere trades what works for what does not.
+    /// Whether a form nowhere trades what works for what does not. A form that is finite where the given one is not may,
+    /// elsewhere, be as wrong as its logarithm rounded: a softmax without its shift is exact to the last place as long as
+    /// it does not overflow, and no form that never overflows is.
     pub fn keeps(&self, given: &Errors) -> bool {
+        let cures = self.failures() < given.failures();
         self.rungs.iter().enumerate().all(|(n, own)| {
             let given = given.rungs.get(n).copied().unwrap_or_default();
             let cured = own.failures < given.failures;
-            own.failures <= given.failures && (cured || own.worst <= FACTOR * given.worst + SLACK)
+            let close = own.worst <= FACTOR * given.worst + SLACK || (cures && own.charted <= 1.0);
+            own.failures <= given.failures && (cured || close)
         })
     }
 
@@ -120,4 +129,10 @@ impl Errors {
         });
         gains && self.bits() < given.bits() && self.keeps(given)
     }
+}
+
+/// A unit in the last place of a format, for numbers that a wider one holds.
+fn last_place(format: Format, held: Format, x: f64) -> f64 {
+    let wider = f64::from(held.precision() - format.precision()).exp2();
+    (held.ulp(x) * wider).min(if x.abs() <= format.max_finite() { format.ulp(x) } else { f64::INFINITY })
 }

@@ -29,15 +29,20 @@ impl Plan {
     pub fn find(context: &Context, resources: &Resources, window: &Window) -> Option<Plan> {
         let mut window = window.clone();
         let ty = window.body.ty(window.root);
+        let trace = std::env::var_os("NGC_TRACE").is_some();
         let (mut search, root) = Search::new(context, resources, &mut window)?;
         let given = search.of_root(&root, None)?;
+        if trace { eprintln!("root {}: {given:?}", search.store.show(&root.element)); }
         if given.is_fine() {
             return None;
         }
         search.best(root.element.id)?;
         let choices = search.chosen(root.element.id);
         let laws = search.laws(root.element.id, &choices);
-        let new = search.write_root(&root, ty).ok()?;
+        let new = search.write_root(&root, ty);
+        if trace { eprintln!("laws {laws:?} new {new:?}"); }
+        let new = new.ok()?;
+        if trace { let found = search.of_root(&root, Some(new)); eprintln!("new {found:?} refuted {:?}", search.refuted); }
         if !search.of_root(&root, Some(new))?.betters(&given) || !search.holds(&root, new) {
             return None;
         }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
-use ngc_ir::{Body, Builder, Context, Loc, Resources, Type, Value};
+use ngc_ir::{Body, Builder, Context, Ident, Loc, Resources, Type, Value};
 use ngc_numerics::{DType, Format, Interval};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
@@ -26,7 +26,7 @@ use super::window::Window;
 use crate::analysis::range::Ranges;
 
 /// Laws that may be used one within the other's result.
-const DEEPEST: usize = 4;
+const DEEPEST: usize = 3;
 
 /// Forms that are evaluated for one window, at most.
 const MOST: usize = 600;
@@ -48,6 +48,8 @@ pub struct Best {
     /// The value in the window's body, and the axes of it that the slots are.
     value: (Value, Vec<usize>),
     errors: Errors,
+    /// How many laws were open when it was looked for: one within the other's result.
+    depth: usize,
 }
 
 /// A search in one window.
@@ -70,7 +72,8 @@ pub struct Search<'a> {
     /// The first value that was written for a term: over the reals all are the same.
     first: FxHashMap<Id, (Value, Vec<usize>)>,
     open: FxHashSet<Id>,
-    depth: usize,
+    /// Laws whose results are being looked at: none is used within its own.
+    laws: Vec<Ident>,
     left: usize,
     /// Laws of which an evaluation says that they are false.
     pub refuted: Vec<String>,
@@ -117,7 +120,7 @@ impl<'a> Search<'a> {
             known: FxHashMap::default(),
             first: FxHashMap::default(),
             open: FxHashSet::default(),
-            depth: 0,
+            laws: Vec::new(),
             left: MOST,
             refuted: Vec::new(),
         };
@@ -126,7 +129,10 @@ impl<'a> Search<'a> {
 
     /// The best way to compute a term; nothing while it is being looked for, or where it cannot be written.
     pub fn best(&mut self, id: Id) -> Option<Best> {
-        if let Some(known) = self.known.get(&id) {
+        // What was looked for within the results of laws may be found better outside of them.
+        if let Some(known) = self.known.get(&id)
+            && (known.errors.is_fine() || known.depth <= self.laws.len())
+        {
             return Some(known.clone());
         }
         if !self.open.insert(id) {
@@ -141,10 +147,10 @@ impl<'a> Search<'a> {
     }
 
     fn look(&mut self, id: Id) -> Option<Best> {
-        let mut best: Option<Best> = None;
+        let (mut best, depth): (Option<Best>, usize) = (None, self.laws.len());
         if let Some(source) = self.sources.get(&id).cloned() {
             let errors = self.errors(id, &source).unwrap_or_default();
-            best = Some(Best { choice: Choice::Source(source.0, source.1.clone()), value: source, errors });
+            best = Some(Best { choice: Choice::Source(source.0, source.1.clone()), value: source, errors, depth });
         }
         let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
         if done(&best) {
@@ -157,12 +163,11 @@ impl<'a> Search<'a> {
         for op in recognise::ops(&mut self.store, self.context, id, &|_| true) {
             self.consider(id, Form::Op(op), &mut best);
         }
-        if done(&best) || self.depth >= DEEPEST {
-            return best;
-        }
-        self.depth += 1;
         for order in self.orders(id) {
             self.consider(id, Form::Ordered(order), &mut best);
+        }
+        if done(&best) || depth >= DEEPEST {
+            return best;
         }
         let mut equal = Laws::bundled().alternatives(&mut self.store, &mut self.facts, id);
         equal.extend(charts::alternatives(&mut self.store, &mut self.facts, id));
@@ -170,9 +175,13 @@ impl<'a> Search<'a> {
             if self.left == 0 || done(&best) {
                 break;
             }
+            if self.laws.contains(&form.law) {
+                continue;
+            }
+            self.laws.push(form.law);
             self.consider(id, Form::Equal(form), &mut best);
+            self.laws.pop();
         }
-        self.depth -= 1;
         best
     }
 
@@ -209,13 +218,15 @@ impl<'a> Search<'a> {
         if !parts.into_iter().all(|part| self.best(part).is_some()) {
             return;
         }
-        let Ok(value) = self.write(id, &form) else { return };
+        let value = match self.write(id, &form) { Ok(v) => v, Err(e) => { if trace() { eprintln!("  unwritable {id:?} {form:?}: {e}"); } return } };
+        let depth = self.laws.len();
         let Some(errors) = self.errors(id, &value) else {
             // What cannot be judged is computed as it says.
-            best.get_or_insert(Best { choice: Choice::Form(form), value, errors: Errors::default() });
+            best.get_or_insert(Best { choice: Choice::Form(form), value, errors: Errors::default(), depth });
             return;
         };
         let better = best.as_ref().is_none_or(|best| errors.compare(&best.errors).is_lt());
+        if trace() { eprintln!("  {} {} <- {}: failures {} bits {:.2} {}", depth, self.shown(id), match &form { Form::Equal(e) => format!("{} {}", e.law, self.store.show(&e.term)), Form::Op(op) => format!("{} {:?}", op.name, op.operands.iter().map(|x| self.store.show(x)).collect::<Vec<_>>()), other => format!("{other:?}") }, errors.failures(), errors.bits(), if better { "BETTER" } else { "" }); }
         if !better {
             return;
         }
@@ -225,7 +236,7 @@ impl<'a> Search<'a> {
             self.refuted.push(format!("{}: {}", equal.law, self.shown(id)));
             return;
         }
-        *best = Some(Best { choice: Choice::Form(form), value, errors });
+        *best = Some(Best { choice: Choice::Form(form), value, errors, depth });
     }
 
     /// A term in a form, over its slots, at the end of the window's body.
@@ -244,13 +255,14 @@ impl<'a> Search<'a> {
 
     /// The errors of a value that is a term, at a few places; nothing where they cannot be known.
     fn errors(&mut self, id: Id, (value, axes): &(Value, Vec<usize>)) -> Option<Errors> {
+        let held = self.format;
         let (first, own) = self.first.entry(id).or_insert((*value, axes.clone())).clone();
         let mut all = Errors::default();
         for place in places(self.store.sizes(id))? {
             let exact = self.judge.exact(&self.window.body, first, &along(&self.window.body, first, &own, &place))?;
             let place = along(&self.window.body, *value, axes, &place);
             let computed = self.judge.computed(&self.window.body, *value, &place)?;
-            all = all.with(&self.judge.errors(&exact, &computed));
+            all = all.with(&self.judge.errors(held, &exact, &computed));
         }
         Some(all)
     }
@@ -268,11 +280,12 @@ impl<'a> Search<'a> {
     /// The errors of the window's value, or of another one that stands for it; nothing where they cannot be known.
     pub fn of_root(&mut self, root: &Reading, other: Option<Value>) -> Option<Errors> {
         let value = other.unwrap_or(self.window.root);
+        let held = self.window.body.ty(self.window.root).format()?;
         let mut all = Errors::default();
         for place in places(&root.extents)? {
             let exact = self.judge.exact(&self.window.body, self.window.root, &place)?;
             let computed = self.judge.computed(&self.window.body, value, &place)?;
-            all = all.with(&self.judge.errors(&exact, &computed));
+            all = all.with(&self.judge.errors(held, &exact, &computed));
         }
         (all.points() > 0).then_some(all)
     }
@@ -340,6 +353,7 @@ impl<'a> Search<'a> {
     fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
         match form {
             Form::Plain | Form::Ordered(_) => self.store.node(id).children().iter().map(|part| part.id).collect(),
+            Form::Parts(parts) => parts.iter().map(|(_, part)| part.id).collect(),
             Form::Equal(equal) => vec![equal.term.id],
             Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
         }
@@ -393,3 +407,5 @@ fn is_truth(function: &Function) -> bool {
         Function::Prim(_) | Function::Choose => false,
     }
 }
+
+fn trace() -> bool { std::env::var_os("NGC_TRACE").is_some() }

@@ -9,9 +9,7 @@
 //! ([`Use`]). No order and no sign depends on a name: terms are ordered by digests that names do not enter. Normal forms
 //! only extend where a function is defined, and never expand a product.
 
-pub mod charts;
 pub mod evaluate;
-pub mod facts;
 pub mod form;
 pub mod laws;
 pub mod normal;
