@@ -18,7 +18,10 @@ use super::window::Window;
 pub const OPEN: usize = 3;
 
 /// Bits of enclosures over the reals, tried in this order.
-const BITS: [u32; 2] = [192, 2304];
+const BITS: [u32; 2] = [320, 1400];
+
+/// One point of so many may stay undecided.
+const FEW: usize = 5;
 
 /// Scalar operations over all points that the value of a window may take.
 const WORK: usize = 30_000;
@@ -93,15 +96,14 @@ impl<'a> Judge<'a> {
             if !open {
                 break;
             }
-            open = false;
             let column = level.at(body, value, place)?;
             let Column::Reals(values) = &*column else { return None };
+            let mut undecided = 0;
             for (found, x) in found.iter_mut().zip(values).filter(|(found, _)| found.is_none()) {
-                match certain(x) {
-                    Some(x) => *found = Some(x),
-                    None => open |= !x.is_undefined(),
-                }
+                *found = certain(x);
+                undecided += usize::from(found.is_none() && !x.is_undefined());
             }
+            open = undecided * FEW > self.ladder.points.len();
         }
         let found = Rc::new(found);
         self.known.insert(key, found.clone());
@@ -110,8 +112,8 @@ impl<'a> Judge<'a> {
 
     /// Whether two elements may be the same over the reals at every point at which the first has a value.
     pub fn same(&mut self, body: &Body, (a, at): (Value, &[i64]), (b, there): (Value, &[i64])) -> bool {
-        let finest = &mut self.exact[BITS.len() - 1];
-        let (Some(a), Some(b)) = (finest.at(body, a, at), finest.at(body, b, there)) else { return true };
+        let coarse = &mut self.exact[0];
+        let (Some(a), Some(b)) = (coarse.at(body, a, at), coarse.at(body, b, there)) else { return true };
         let (Column::Reals(a), Column::Reals(b)) = (&*a, &*b) else { return true };
         let apart = |a: &Enclosure<Float>, b: &Enclosure<Float>| {
             let known = !a.may_be_nan && !b.may_be_nan;

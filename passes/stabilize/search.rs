@@ -16,6 +16,7 @@ use ngc_reals::facts::Facts;
 use ngc_reals::laws::Laws;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::recognise;
+use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::Writer;
 use ngc_reals::{Form, Function, Id, Node, Store, Use};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,8 +46,9 @@ pub enum Choice {
 pub struct Best {
     /// How it is computed.
     pub choice: Choice,
-    /// The value in the window's body, and the axes of it that the slots are.
-    value: (Value, Vec<usize>),
+    /// The value in the window's body, and the axes of it that the slots are; nothing where the term is written anew
+    /// wherever it is read.
+    value: Option<(Value, Vec<usize>)>,
     errors: Errors,
     /// How many laws were open when it was looked for: one within the other's result.
     depth: usize,
@@ -148,16 +150,20 @@ impl<'a> Search<'a> {
 
     fn look(&mut self, id: Id) -> Option<Best> {
         let (mut best, depth): (Option<Best>, usize) = (None, self.laws.len());
+        if self.is_plain(id) {
+            let errors = Errors::default();
+            return Some(Best { choice: Choice::Form(Form::Plain), value: None, errors, depth });
+        }
         if let Some(source) = self.sources.get(&id).cloned() {
             let errors = self.errors(id, &source).unwrap_or_default();
-            best = Some(Best { choice: Choice::Source(source.0, source.1.clone()), value: source, errors, depth });
+            best = Some(Best { choice: Choice::Source(source.0, source.1.clone()), value: Some(source), errors, depth });
         }
         let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
         if done(&best) {
             return best;
         }
         self.consider(id, Form::Plain, &mut best);
-        if done(&best) || self.is_simple(id) {
+        if done(&best) || matches!(self.store.node(id), Node::Apply(function, _) if is_truth(function)) {
             return best;
         }
         for op in recognise::ops(&mut self.store, self.context, id, &|_| true) {
@@ -185,13 +191,19 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// Whether nothing but its own node says how a term is computed.
-    fn is_simple(&self, id: Id) -> bool {
-        match self.store.node(id) {
-            Node::Number(_) | Node::Size(_) | Node::Place | Node::Leaf(_) | Node::Holds(_) => true,
-            Node::Apply(function, _) => is_truth(function),
-            _ => false,
-        }
+    /// Whether a term is written anew wherever it is read: a leaf, a number, or one that depends on a bare place.
+    fn is_plain(&self, id: Id) -> bool {
+        let bare = self.store.sizes(id).iter().any(|size| size.number() == Some(ANYWHERE));
+        let simple = |node: &Node| {
+            matches!(node, Node::Number(_) | Node::Size(_) | Node::Place | Node::Leaf(_) | Node::Holds(_))
+        };
+        bare || simple(self.store.node(id))
+    }
+
+    /// The values that are written for terms, but for one term.
+    fn values(&self, but: Option<Id>) -> FxHashMap<Id, (Value, Vec<usize>)> {
+        let others = self.known.iter().filter(|(id, _)| Some(**id) != but);
+        others.filter_map(|(&id, best)| Some((id, best.value.clone()?))).collect()
     }
 
     /// Orders of the parts of a short sum or product: each pair first.
@@ -222,7 +234,7 @@ impl<'a> Search<'a> {
         let depth = self.laws.len();
         let Some(errors) = self.errors(id, &value) else {
             // What cannot be judged is computed as it says.
-            best.get_or_insert(Best { choice: Choice::Form(form), value, errors: Errors::default(), depth });
+            best.get_or_insert(Best { choice: Choice::Form(form), value: Some(value), errors: Errors::default(), depth });
             return;
         };
         let better = best.as_ref().is_none_or(|best| errors.compare(&best.errors).is_lt());
@@ -236,7 +248,7 @@ impl<'a> Search<'a> {
             self.refuted.push(format!("{}: {}", equal.law, self.shown(id)));
             return;
         }
-        *best = Some(Best { choice: Choice::Form(form), value, errors, depth });
+        *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, depth });
     }
 
     /// A term in a form, over its slots, at the end of the window's body.
@@ -245,7 +257,7 @@ impl<'a> Search<'a> {
         let block = self.window.body.entry().ok_or("an empty body")?;
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
         let values: FxHashMap<Id, (Value, Vec<usize>)> =
-            self.known.iter().filter(|(known, _)| **known != id).map(|(id, best)| (*id, best.value.clone())).collect();
+            self.values(Some(id));
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
         let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
         let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
@@ -312,7 +324,7 @@ impl<'a> Search<'a> {
         let block = self.window.body.entry().ok_or("an empty body")?;
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
         let values: FxHashMap<Id, (Value, Vec<usize>)> =
-            self.known.iter().map(|(id, best)| (*id, best.value.clone())).collect();
+            self.values(None);
         let forms = |_| Form::Plain;
         let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
         let value = writer.value(&root.element, &root.extents)?;
@@ -386,7 +398,7 @@ fn along(body: &Body, value: Value, axes: &[usize], place: &[i64]) -> Vec<i64> {
 /// The middle and the last of all places.
 fn places(sizes: &[Size]) -> Option<Vec<Vec<i64>>> {
     let extents: Vec<u64> = sizes.iter().map(|size| size.number().unwrap_or(OPEN as u64)).collect();
-    if extents.iter().any(|&n| n == 0 || n == ngc_reals::store::ANYWHERE) {
+    if extents.iter().any(|&n| n == 0 || n == ANYWHERE) {
         return None;
     }
     let middle: Vec<i64> = extents.iter().map(|&n| (n / 2) as i64).collect();
