@@ -120,7 +120,7 @@ impl<'a> Elements<'a> {
                 let values = (self.leaf)(*value, &place(&node.shape, flat));
                 (values.len() == self.points).then(|| Rc::new(self.arithmetic.given(values, node.elem)))
             }
-            Meaning::Constant(tensor) => Some(Rc::new(self.arithmetic.constant(tensor, flat))),
+            Meaning::Constant(tensor) => self.arithmetic.constant(tensor, flat).map(Rc::new),
             Meaning::Made(made) => {
                 let mut at = place(&node.shape, flat);
                 let found = self.element(made, &made.element, &mut at, made.format);
@@ -160,19 +160,19 @@ impl<'a> Elements<'a> {
                     parts.iter().map(|part| self.element(of, part, at, elem)).collect();
                 let parts = parts?;
                 self.work += parts.iter().map(|x| x.len()).max().unwrap_or(1);
-                self.apply(function, &parts, elem)
+                self.apply(function, &parts, [elem, of.integers])
             }
             Element::Reduce { kind, over, body } => self.reduce(of, *kind, over, body, at, elem),
         }
     }
 
-    fn apply(&self, function: &Function, x: &[Rc<Column>], elem: DType) -> Option<Rc<Column>> {
+    fn apply(&self, function: &Function, x: &[Rc<Column>], elem: [DType; 2]) -> Option<Rc<Column>> {
         let a = &self.arithmetic;
         Some(Rc::new(match (function, x) {
             (Function::Real(f, params), x) => a.real(f, params, x, elem),
             (Function::Compare(cmp), [x, y]) => a.compare(*cmp, x, y),
             (Function::Logical(logical), [x, y]) => column::logical(*logical, x, y)?,
-            (Function::Not, [x]) => column::not(x, elem)?,
+            (Function::Not, [x]) => column::not(x, elem[0])?,
             (Function::Choose, [condition, x, y]) => return a.choose(condition, x, y),
             (Function::Classify(class), [x]) => column::classify(*class, x),
             (Function::Convert(_, to), [x]) => a.convert(x, *to),
