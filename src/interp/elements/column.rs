@@ -37,16 +37,16 @@ impl Column {
     }
 
     /// One value at so many points.
-    pub(super) fn repeated(&self, points: usize) -> Column {
+    pub(super) fn repeated(&self, points: usize) -> Rc<Column> {
         fn all<T: Clone>(v: &[T], points: usize) -> Vec<T> {
             v.first().map_or_else(Vec::new, |x| vec![x.clone(); points])
         }
-        match self {
+        Rc::new(match self {
             Column::Floats(v) => Column::Floats(all(v, points)),
             Column::Reals(v) => Column::Reals(all(v, points)),
             Column::Integers(v) => Column::Integers(all(v, points)),
             Column::Truths(v) => Column::Truths(all(v, points)),
-        }
+        })
     }
 
     /// Truth values as the integers 1 and 0.
@@ -122,8 +122,11 @@ impl Arithmetic {
         Enclosure::point(self.big.embed(x))
     }
 
-    /// Of which nothing is known.
+    /// Of which nothing is known; where values are rounded, no number.
     pub fn unknown(&self) -> Enclosure<Float> {
+        if self.mode == Mode::WideRange {
+            return self.point(f64::NAN);
+        }
         let end = |x| self.big.embed(x);
         Enclosure { lo: end(f64::NEG_INFINITY), hi: end(f64::INFINITY), may_be_nan: true }
     }

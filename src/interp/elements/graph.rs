@@ -112,7 +112,8 @@ impl<'a> Graph<'a> {
         let ty = match ty.as_tensor() {
             None => ty,
             Some(tensor) => {
-                let extent = |(n, dim): (usize, &Dim)| dim.known().unwrap_or_else(|| (self.extents)(value, n));
+                let extent =
+                    |(n, dim): (usize, &Dim)| dim.known().unwrap_or_else(|| (self.extents)(value, n));
                 let shape = ty.shape()?.iter().enumerate();
                 Type::tensor(shape.map(extent).map(Dim::Static).collect::<Vec<_>>(), tensor.elem)
             }
@@ -126,7 +127,9 @@ impl<'a> Graph<'a> {
         let types: Option<Vec<Type>> = operands.iter().map(|n| Some(self.nodes[(*n)?].ty)).collect();
         let found = data.def.filter(|def| def.traits.pure).zip(types.as_deref());
         let found = found.and_then(|(def, types)| self.meaning(def, types, &data.attrs, &operands));
-        found.unwrap_or_else(|| body.result_types(op).iter().map(|&ty| self.add(ty, Meaning::Opaque)).collect())
+        found.unwrap_or_else(|| {
+            body.result_types(op).iter().map(|&ty| self.add(ty, Meaning::Opaque)).collect()
+        })
     }
 
     fn meaning(

@@ -7,8 +7,8 @@ mod random_graphs;
 
 use std::collections::BTreeMap;
 
-use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_interp::Interpreter;
+use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Dim, Loc, Resources, Type, Value};
 use ngc_numerics::{DType, Evaluator, Format, Random, Tensor};
 use random_graphs::values::{BITS, reals};
@@ -28,6 +28,8 @@ const OPAQUE: &[&str] = &[
     "ng.argmin",
     "ng.sort",
     "ng.topk",
+    // Picks by class.
+    "ng.nll",
 ];
 
 /// Results by point and value.
@@ -94,9 +96,8 @@ impl Drawn {
                 seen.entry(name).or_default()[usize::from(found.is_none())] += 1;
                 if let Some(found) = found {
                     let computed = self.results.iter().map(|x| x[n].select(Vec::new(), &[flat])).collect();
-                    let op = body.defining_op(value);
-                    let what = || format!("{name} {:?} at {at:?}", op.map(|op| (body.operand_types(op), body.operands(op).iter().map(|v| self.results.iter().map(|r| r[self.graph.values.iter().position(|w| w == v).unwrap()].to_f64s()).collect::<Vec<_>>()).collect::<Vec<_>>(), body.result_types(op), &body.op(op).attrs)));
-                    f(&what(), &found, computed);
+                    let attrs = body.defining_op(value).map(|op| &body.op(op).attrs);
+                    f(&format!("{name} {attrs:?} at {at:?}"), &found, computed);
                 }
             }
         }
@@ -109,7 +110,8 @@ fn in_formats_elements_are_those_of_the_interpreter() {
     let mut seen = BTreeMap::new();
     let mut drawn = 0;
     for seed in 0..300 {
-        let Some(graph) = Drawn::new(&context, 0xe1e0 + seed, seed % 3 == 2, ngc_numerics::Mode::Rounded) else {
+        let Some(graph) = Drawn::new(&context, 0xe1e0 + seed, seed % 3 == 2, ngc_numerics::Mode::Rounded)
+        else {
             continue;
         };
         drawn += 1;
@@ -162,33 +164,85 @@ fn over_the_reals_elements_enclose_those_of_the_interpreter() {
     assert!(unknown * 50 < known, "{known} known, {unknown} not");
 }
 
-/// A softmax over 128 elements, ten times.
-#[test]
-fn work_is_shared_and_limited() {
-    let context = ngc_dialects::context();
+/// Ops in a row on a vector of binary32.
+fn chain(
+    context: &Context,
+    extent: usize,
+    ops: impl IntoIterator<Item = (&'static str, AttrDict)>,
+) -> (Body, Value) {
     let mut body = Body::new();
     let root = body.root();
     let block = body.add_block(root);
-    let ty = Type::tensor([Dim::Static(128)], DType::Float(Format::F32));
+    let ty = Type::tensor([Dim::Static(extent)], DType::Float(Format::F32));
     let mut value = body.add_argument(block, ty, Loc::Unknown);
-    for _ in 0..10 {
-        let mut b = Builder::at_end(&context, &mut body, block, Loc::Unknown);
-        value = b.emit("ng.softmax", &[value], [("axis", Attr::int(0))]).expect("a softmax");
+    for (name, attrs) in ops {
+        let mut b = Builder::at_end(context, &mut body, block, Loc::Unknown);
+        value = b.emit(name, &[value], attrs).expect("an op");
     }
-    let _ = AttrDict::EMPTY;
+    (body, value)
+}
+
+fn leaf(_: Value, at: &[i64]) -> Vec<f64> {
+    (0..64).map(|p| ((p * 37 + at[0] * 11) % 101) as f64 / 8.0).collect()
+}
+
+fn one(_: Value, _: usize) -> usize {
+    1
+}
+
+#[test]
+fn elements_are_shared_and_work_is_limited() {
+    let context = ngc_dialects::context();
+    let softmax = || ("ng.softmax", AttrDict::from([("axis", Attr::int(0))]));
+    let (body, value) = chain(&context, 128, (0..10).map(|_| softmax()));
     let resources = Resources::default();
-    let leaf = |_: Value, at: &[i64]| (0..64).map(|p| ((p * 37 + at[0] * 11) % 101) as f64 / 7.0).collect();
-    let extents = |_: Value, _: usize| 1;
     for mode in [Mode::Formats, Mode::WideRange, Mode::Real { bits: 256 }] {
         let start = std::time::Instant::now();
-        let mut elements = Elements::new(&context, &body, &resources, mode, 64, &extents, &leaf);
+        let mut elements = Elements::new(&context, &body, &resources, mode, 64, &one, &leaf);
         for i in 0..128 {
             assert!(elements.at(value, &[i]).is_some());
         }
         let work = elements.work();
         println!("{mode:?}: {work} operations in {:?}", start.elapsed());
         assert!(work < 64 * 128 * 10 * 10, "each element is evaluated once");
-        let limited = Elements::new(&context, &body, &resources, mode, 64, &extents, &leaf);
+        let limited = Elements::new(&context, &body, &resources, mode, 64, &one, &leaf);
         assert!(limited.with_limit(work / 2).at(value, &[0]).is_none());
     }
+}
+
+#[test]
+fn chains_of_any_length_are_read() {
+    let context = ngc_dialects::context();
+    let (body, value) = chain(&context, 3, (0..20_000).map(|_| ("ng.neg", AttrDict::EMPTY)));
+    let resources = Resources::default();
+    let mut elements = Elements::new(&context, &body, &resources, Mode::Formats, 64, &one, &leaf);
+    let Some(Column::Floats(found)) = elements.at(value, &[1]).as_deref().cloned() else {
+        panic!("no floats")
+    };
+    assert_eq!(found, leaf(value, &[1]));
+    assert!(elements.at(value, &[3]).is_none() && elements.at(value, &[-1]).is_none());
+    assert!(elements.at(value, &[]).is_none());
+}
+
+#[test]
+fn a_wide_range_rounds_as_formats_do_and_does_not_end() {
+    let context = ngc_dialects::context();
+    let resources = Resources::default();
+    let sum = || AttrDict::from([("accumulate", Attr::Type(Type::float(Format::Bf16)))]);
+    let (body, value) = chain(&context, 5, [("ng.sigmoid", AttrDict::EMPTY), ("ng.reduce_sum", sum())]);
+    let value_in = |mode: Mode, body: &Body, value: Value, at: &[i64]| {
+        let found = Elements::new(&context, body, &resources, mode, 64, &one, &leaf).at(value, at);
+        match found.as_deref() {
+            Some(Column::Floats(v)) => v.clone(),
+            Some(Column::Reals(v)) => v.iter().map(|x| x.lo.to_f64()).collect(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(value_in(Mode::WideRange, &body, value, &[]), value_in(Mode::Formats, &body, value, &[]));
+    let exp = || ("ng.exp", AttrDict::EMPTY);
+    let log = || ("ng.log", AttrDict::EMPTY);
+    let (body, value) = chain(&context, 2, [exp(), exp(), log(), log()]);
+    let (wide, given) = (value_in(Mode::WideRange, &body, value, &[1]), leaf(value, &[1]));
+    assert!(wide.iter().zip(&given).all(|(x, y)| (x - y).abs() < 1e-6), "{wide:?}, not {given:?}");
+    assert!(value_in(Mode::Formats, &body, value, &[1]).iter().any(|x| x.is_infinite()));
 }
