@@ -19,12 +19,12 @@ use ngc_numerics::{DType, Tensor};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-pub use column::Column;
 use column::Arithmetic;
+pub use column::Column;
 use graph::{Graph, Made, Meaning};
 
-/// Values that are read through more others than this are refused, for each takes a part of the stack.
-const DEEPEST: usize = 512;
+/// Elements are read through so many others at once, for each takes a part of the stack.
+const DEEPEST: usize = 128;
 /// Scalar operations after which no more elements are given, unless another limit is set.
 const WORK: usize = 1 << 26;
 
@@ -58,6 +58,8 @@ pub struct Elements<'a> {
     /// By node and number of the element in row-major order; nothing where there is no value.
     known: FxHashMap<(usize, usize), Option<Rc<Column>>>,
     depth: usize,
+    /// One that lies too deep, and is to be evaluated before what reads it.
+    deeper: Option<(usize, usize)>,
     work: usize,
     limit: usize,
 }
@@ -80,6 +82,7 @@ impl<'a> Elements<'a> {
             graph: Graph::new(context, resources, extents),
             known: FxHashMap::default(),
             depth: 0,
+            deeper: None,
             work: 0,
             limit: WORK,
         }
@@ -105,16 +108,30 @@ impl<'a> Elements<'a> {
     pub fn at(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Rc<Column>> {
         let id = self.graph.node(body, value)?;
         let flat = flat(&self.graph.nodes[id].shape, place.iter().copied())?;
-        self.depth = 0;
-        let found = self.node(id, flat)?;
-        Some(if found.len() == self.points { found } else { Rc::new(found.repeated(self.points)) })
+        let mut open = vec![(id, flat)];
+        while let Some(&(id, flat)) = open.last() {
+            let found = self.node(id, flat);
+            match self.deeper.take() {
+                Some(deeper) => open.push(deeper),
+                None if open.len() > 1 => drop(open.pop()),
+                None => {
+                    let repeats =
+                        |x: Rc<Column>| if x.len() == self.points { x } else { x.repeated(self.points) };
+                    return found.map(repeats);
+                }
+            }
+        }
+        None
     }
 
     fn node(&mut self, id: usize, flat: usize) -> Option<Rc<Column>> {
         if let Some(known) = self.known.get(&(id, flat)) {
             return known.clone();
         }
-        if self.depth == DEEPEST || self.work > self.limit {
+        if self.depth == DEEPEST {
+            self.deeper = Some((id, flat));
+        }
+        if self.deeper.is_some() || self.work > self.limit {
             return None;
         }
         let node = self.graph.nodes[id].clone();
@@ -124,7 +141,7 @@ impl<'a> Elements<'a> {
                 let values = (self.leaf)(*value, &place(&node.shape, flat));
                 (values.len() == self.points).then(|| Rc::new(self.arithmetic.given(values, node.elem)))
             }
-            Meaning::Constant(tensor) => Some(Rc::new(self.arithmetic.constant(tensor, flat))),
+            Meaning::Constant(tensor) => self.arithmetic.constant(tensor, flat).map(Rc::new),
             Meaning::Made(made) => {
                 let mut at = place(&node.shape, flat);
                 let found = self.element(made, &made.element, &mut at, made.format);
@@ -133,24 +150,21 @@ impl<'a> Elements<'a> {
             Meaning::Opaque => None,
         };
         self.depth -= 1;
-        self.known.insert((id, flat), found.clone());
+        if self.deeper.is_none() {
+            self.known.insert((id, flat), found.clone());
+        }
         found
     }
 
     /// An expression at a place, its numbers of a type.
-    fn element(
-        &mut self,
-        of: &Made,
-        element: &Element,
-        at: &mut Place,
-        elem: DType,
-    ) -> Option<Rc<Column>> {
+    fn element(&mut self, of: &Made, element: &Element, at: &mut Place, elem: DType) -> Option<Rc<Column>> {
         match element {
             Element::Number(x) => Some(Rc::new(self.arithmetic.number(*x, elem))),
             Element::Place(index) => Some(Rc::new(Column::Integers(vec![Some(number(index, at)?)]))),
             Element::Read { operand, at: places } => {
                 let id = of.operands.get(*operand).copied().flatten()?;
-                let places: Option<SmallVec<[i64; 4]>> = places.iter().map(|index| number(index, at)).collect();
+                let places: Option<SmallVec<[i64; 4]>> =
+                    places.iter().map(|index| number(index, at)).collect();
                 let found = self.node(id, flat(&self.graph.nodes[id].shape, places?.into_iter())?)?;
                 // What is accumulated is first rounded to the format of the sum.
                 Some(if of.rounds { self.arithmetic.cast_floats(found, elem) } else { found })
@@ -164,19 +178,19 @@ impl<'a> Elements<'a> {
                     parts.iter().map(|part| self.element(of, part, at, elem)).collect();
                 let parts = parts?;
                 self.work += parts.iter().map(|x| x.len()).max().unwrap_or(1);
-                self.apply(function, &parts, elem)
+                self.apply(function, &parts, [elem, of.integers])
             }
             Element::Reduce { kind, over, body } => self.reduce(of, *kind, over, body, at, elem),
         }
     }
 
-    fn apply(&self, function: &Function, x: &[Rc<Column>], elem: DType) -> Option<Rc<Column>> {
+    fn apply(&self, function: &Function, x: &[Rc<Column>], elem: [DType; 2]) -> Option<Rc<Column>> {
         let a = &self.arithmetic;
         Some(Rc::new(match (function, x) {
             (Function::Real(f, params), x) => a.real(f, params, x, elem),
             (Function::Compare(cmp), [x, y]) => a.compare(*cmp, x, y),
             (Function::Logical(logical), [x, y]) => column::logical(*logical, x, y)?,
-            (Function::Not, [x]) => column::not(x, elem)?,
+            (Function::Not, [x]) => column::not(x, elem[0])?,
             (Function::Choose, [condition, x, y]) => return a.choose(condition, x, y),
             (Function::Classify(class), [x]) => column::classify(*class, x),
             (Function::Convert(_, to), [x]) => a.convert(x, *to),

@@ -37,16 +37,16 @@ impl Column {
     }
 
     /// One value at so many points.
-    pub(super) fn repeated(&self, points: usize) -> Column {
+    pub(super) fn repeated(&self, points: usize) -> Rc<Column> {
         fn all<T: Clone>(v: &[T], points: usize) -> Vec<T> {
             v.first().map_or_else(Vec::new, |x| vec![x.clone(); points])
         }
-        match self {
+        Rc::new(match self {
             Column::Floats(v) => Column::Floats(all(v, points)),
             Column::Reals(v) => Column::Reals(all(v, points)),
             Column::Integers(v) => Column::Integers(all(v, points)),
             Column::Truths(v) => Column::Truths(all(v, points)),
-        }
+        })
     }
 
     /// Truth values as the integers 1 and 0.
@@ -93,14 +93,18 @@ impl Arithmetic {
         }
     }
 
-    /// An element of a constant.
-    pub fn constant(&self, tensor: &Tensor, flat: usize) -> Column {
-        match &tensor.data {
+    /// An element of a constant, which holds but one where all are alike.
+    pub fn constant(&self, tensor: &Tensor, flat: usize) -> Option<Column> {
+        let flat = if tensor.len() == 1 { 0 } else { flat };
+        if flat >= tensor.len() {
+            return None;
+        }
+        Some(match &tensor.data {
             Data::Int(v) if tensor.dtype == DType::BOOL => Column::Truths(vec![Some(v[flat] != 0)]),
             Data::Int(v) => Column::Integers(vec![Some(v[flat])]),
             Data::Float(v) => self.given(vec![v[flat]], tensor.dtype),
             Data::Real(v) => self.given(vec![v[flat].to_f64()], tensor.dtype),
-        }
+        })
     }
 
     /// A number as a value of a type; infinities are the ends of an integer type.
@@ -118,8 +122,11 @@ impl Arithmetic {
         Enclosure::point(self.big.embed(x))
     }
 
-    /// Of which nothing is known.
+    /// Of which nothing is known; where values are rounded, no number.
     pub fn unknown(&self) -> Enclosure<Float> {
+        if self.mode == Mode::WideRange {
+            return self.point(f64::NAN);
+        }
         let end = |x| self.big.embed(x);
         Enclosure { lo: end(f64::NEG_INFINITY), hi: end(f64::INFINITY), may_be_nan: true }
     }
@@ -205,21 +212,23 @@ impl Arithmetic {
         }
     }
 
-    /// A function of numbers, of a type.
-    pub fn real(&self, f: &ScalarFn, params: &[f64], x: &[Rc<Column>], elem: DType) -> Column {
+    /// A function of numbers: in a format, or of integers of a type if all are.
+    pub fn real(
+        &self,
+        f: &ScalarFn,
+        params: &[f64],
+        x: &[Rc<Column>],
+        [elem, integers]: [DType; 2],
+    ) -> Column {
         let points = joint(x.iter().map(|x| &**x));
-        let integers: Option<SmallVec<[_; 3]>> = x.iter().map(|x| x.integers()).collect();
-        let format = match (elem, integers) {
-            // Places that are reckoned with do not leave 64 bits.
-            (_, Some(v)) => {
-                let elem = if elem.is_float() { DType::Index } else { elem };
-                return Column::Integers((0..points).map(|i| {
-                    let x: Option<SmallVec<[i64; 4]>> = v.iter().map(|v| *at(v, i)).collect();
-                    integer::evaluate(f, elem, params, &x?).ok()
-                }).collect());
-            }
-            (elem, None) => elem.format().unwrap_or(Format::F64),
-        };
+        if let Some(v) = x.iter().map(|x| x.integers()).collect::<Option<SmallVec<[_; 3]>>>() {
+            let value = |i: usize| {
+                let x: Option<SmallVec<[i64; 4]>> = v.iter().map(|v| *at(v, i)).collect();
+                integer::evaluate(f, integers, params, &x?).ok()
+            };
+            return Column::Integers((0..points).map(value).collect());
+        }
+        let format = elem.format().unwrap_or(Format::F64);
         match self.mode {
             Mode::Formats => {
                 let v: SmallVec<[Cow<'_, [f64]>; 3]> = x.iter().map(|x| self.floats(x)).collect();

@@ -25,7 +25,7 @@ pub struct Node {
 pub enum Meaning {
     /// Given from outside.
     Argument(Value),
-    /// Those of a tensor.
+    /// Those of a tensor, or all its only one.
     Constant(Tensor),
     /// Made of elements of other values.
     Made(Made),
@@ -41,6 +41,8 @@ pub struct Made {
     pub operands: Vec<Option<usize>>,
     /// The type in which they are computed.
     pub format: DType,
+    /// The type in which integers are: places that are reckoned with do not leave 64 bits.
+    pub integers: DType,
     /// Whether operands are rounded to it first.
     pub rounds: bool,
     /// How sums are added up.
@@ -110,7 +112,8 @@ impl<'a> Graph<'a> {
         let ty = match ty.as_tensor() {
             None => ty,
             Some(tensor) => {
-                let extent = |(n, dim): (usize, &Dim)| dim.known().unwrap_or_else(|| (self.extents)(value, n));
+                let extent =
+                    |(n, dim): (usize, &Dim)| dim.known().unwrap_or_else(|| (self.extents)(value, n));
                 let shape = ty.shape()?.iter().enumerate();
                 Type::tensor(shape.map(extent).map(Dim::Static).collect::<Vec<_>>(), tensor.elem)
             }
@@ -124,7 +127,9 @@ impl<'a> Graph<'a> {
         let types: Option<Vec<Type>> = operands.iter().map(|n| Some(self.nodes[(*n)?].ty)).collect();
         let found = data.def.filter(|def| def.traits.pure).zip(types.as_deref());
         let found = found.and_then(|(def, types)| self.meaning(def, types, &data.attrs, &operands));
-        found.unwrap_or_else(|| body.result_types(op).iter().map(|&ty| self.add(ty, Meaning::Opaque)).collect())
+        found.unwrap_or_else(|| {
+            body.result_types(op).iter().map(|&ty| self.add(ty, Meaning::Opaque)).collect()
+        })
     }
 
     fn meaning(
@@ -137,9 +142,7 @@ impl<'a> Graph<'a> {
         let s = Signature { def, operands: types, attrs };
         if def.traits.constant {
             let tensor = super::tensor(attrs.get("value")?, self.resources)?;
-            let ty = Type::tensor(tensor.shape.iter().map(|&n| Dim::Static(n)), tensor.dtype);
-            let ty = if tensor.shape.is_empty() { Type::scalar(tensor.dtype) } else { ty };
-            return Some(vec![self.add(ty, Meaning::Constant(tensor))]);
+            return Some(vec![self.add(s.infer().ok()?.pop()?, Meaning::Constant(tensor))]);
         }
         if let Semantics::Decomposition(_) = def.semantics
             && let Some(results) = self.steps(&s, operands)
@@ -149,6 +152,7 @@ impl<'a> Graph<'a> {
         let results = s.infer().ok()?;
         let shape = |ty: &Type| ty.static_shape().unwrap_or_default().into_iter().map(Size::from).collect();
         let extents: Vec<Vec<Size>> = types.iter().map(shape).collect();
+        let elementwise = matches!(def.semantics, Semantics::Elementwise(_));
         let found = match def.semantics {
             Semantics::Elementwise(of) => {
                 let of = of(&s).ok()?;
@@ -166,6 +170,7 @@ impl<'a> Graph<'a> {
                 element: structure.element,
                 operands: operands.to_vec(),
                 format: elem.format().map_or(elem, |format| DType::Float(s.accumulate(format))),
+                integers: if elementwise && !elem.is_float() { elem } else { DType::Index },
                 rounds: s.attr("accumulate").is_some(),
                 method: s.sum_method(),
                 backwards: s.flag("reverse"),

@@ -28,14 +28,14 @@ impl Elements<'_> {
         let mut reads = false;
         body.each(&mut |part| reads |= matches!(part, Element::Read { .. }));
         let elem = if reads || !elem.is_float() { elem } else { DType::Float(Format::F64) };
-        let extents: Option<Vec<usize>> =
-            over.iter().map(|n| usize::try_from(n.number()?).ok()).collect();
+        let extents: Option<Vec<usize>> = over.iter().map(|n| usize::try_from(n.number()?).ok()).collect();
         let extents = extents?;
         let count = extents.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent))?;
-        if self.work.saturating_add(count) > self.limit {
+        self.work = self.work.saturating_add(count);
+        if self.work > self.limit {
             return None;
         }
-        let (depth, mut terms) = (here.len(), Vec::with_capacity(count));
+        let (depth, mut terms) = (here.len(), Vec::new());
         for n in 0..count {
             here.truncate(depth);
             here.extend(place(&extents, if of.backwards { count - 1 - n } else { n }));
