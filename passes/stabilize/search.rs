@@ -255,9 +255,8 @@ impl<'a> Search<'a> {
     fn write(&mut self, id: Id, form: &Form) -> Result<(Value, Vec<usize>), String> {
         let sizes: Vec<Size> = self.store.sizes(id).to_vec();
         let block = self.window.body.entry().ok_or("an empty body")?;
+        let values = self.values(Some(id));
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
-        let values: FxHashMap<Id, (Value, Vec<usize>)> =
-            self.values(Some(id));
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
         let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
         let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
@@ -322,9 +321,8 @@ impl<'a> Search<'a> {
     /// A sentence that says what cannot be written.
     pub fn write_root(&mut self, root: &Reading, ty: Type) -> Result<Value, String> {
         let block = self.window.body.entry().ok_or("an empty body")?;
+        let values = self.values(None);
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
-        let values: FxHashMap<Id, (Value, Vec<usize>)> =
-            self.values(None);
         let forms = |_| Form::Plain;
         let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
         let value = writer.value(&root.element, &root.extents)?;

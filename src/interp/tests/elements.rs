@@ -83,7 +83,7 @@ impl Drawn {
             self.inputs.iter().map(|x| x[n].to_f64s()[flat]).collect()
         };
         let resources = Resources::default();
-        let mut elements = Elements::new(context, body, &resources, mode, POINTS, &extents, &leaf);
+        let mut elements = Elements::new(context, &resources, mode, POINTS, Box::new(extents), Box::new(leaf));
         for (n, &value) in self.graph.values.iter().enumerate() {
             let name = body.defining_op(value).map_or("argument", |op| body.name(op));
             let shape = &self.results[0][n].shape;
@@ -92,7 +92,7 @@ impl Drawn {
                 let mut rest = flat;
                 let mut at: Vec<i64> = shape.iter().rev().map(|n| (rest % n, rest /= n).0 as i64).collect();
                 at.reverse();
-                let found = elements.at(value, &at);
+                let found = elements.at(&body, value, &at);
                 seen.entry(name).or_default()[usize::from(found.is_none())] += 1;
                 if let Some(found) = found {
                     let computed = self.results.iter().map(|x| x[n].select(Vec::new(), &[flat])).collect();
@@ -198,15 +198,15 @@ fn elements_are_shared_and_work_is_limited() {
     let resources = Resources::default();
     for mode in [Mode::Formats, Mode::WideRange, Mode::Real { bits: 256 }] {
         let start = std::time::Instant::now();
-        let mut elements = Elements::new(&context, &body, &resources, mode, 64, &one, &leaf);
+        let mut elements = Elements::new(&context, &resources, mode, 64, Box::new(one), Box::new(leaf));
         for i in 0..128 {
-            assert!(elements.at(value, &[i]).is_some());
+            assert!(elements.at(&body, value, &[i]).is_some());
         }
         let work = elements.work();
         println!("{mode:?}: {work} operations in {:?}", start.elapsed());
         assert!(work < 64 * 128 * 10 * 10, "each element is evaluated once");
-        let limited = Elements::new(&context, &body, &resources, mode, 64, &one, &leaf);
-        assert!(limited.with_limit(work / 2).at(value, &[0]).is_none());
+        let limited = Elements::new(&context, &resources, mode, 64, Box::new(one), Box::new(leaf));
+        assert!(limited.with_limit(work / 2).at(&body, value, &[0]).is_none());
     }
 }
 
@@ -215,13 +215,13 @@ fn chains_of_any_length_are_read() {
     let context = ngc_dialects::context();
     let (body, value) = chain(&context, 3, (0..20_000).map(|_| ("ng.neg", AttrDict::EMPTY)));
     let resources = Resources::default();
-    let mut elements = Elements::new(&context, &body, &resources, Mode::Formats, 64, &one, &leaf);
-    let Some(Column::Floats(found)) = elements.at(value, &[1]).as_deref().cloned() else {
+    let mut elements = Elements::new(&context, &resources, Mode::Formats, 64, Box::new(one), Box::new(leaf));
+    let Some(Column::Floats(found)) = elements.at(&body, value, &[1]).as_deref().cloned() else {
         panic!("no floats")
     };
     assert_eq!(found, leaf(value, &[1]));
-    assert!(elements.at(value, &[3]).is_none() && elements.at(value, &[-1]).is_none());
-    assert!(elements.at(value, &[]).is_none());
+    assert!(elements.at(&body, value, &[3]).is_none() && elements.at(&body, value, &[-1]).is_none());
+    assert!(elements.at(&body, value, &[]).is_none());
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_wide_range_rounds_as_formats_do_and_does_not_end() {
     let sum = || AttrDict::from([("accumulate", Attr::Type(Type::float(Format::Bf16)))]);
     let (body, value) = chain(&context, 5, [("ng.sigmoid", AttrDict::EMPTY), ("ng.reduce_sum", sum())]);
     let value_in = |mode: Mode, body: &Body, value: Value, at: &[i64]| {
-        let found = Elements::new(&context, body, &resources, mode, 64, &one, &leaf).at(value, at);
+        let found = Elements::new(&context, &resources, mode, 64, Box::new(one), Box::new(leaf)).at(body, value, at);
         match found.as_deref() {
             Some(Column::Floats(v)) => v.clone(),
             Some(Column::Reals(v)) => v.iter().map(|x| x.lo.to_f64()).collect(),
