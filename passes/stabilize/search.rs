@@ -30,7 +30,7 @@ use crate::analysis::range::Ranges;
 const DEEPEST: usize = 3;
 
 /// Forms that are evaluated for one window, at most.
-const MOST: usize = 600;
+const MOST: usize = 300;
 
 /// How a term is computed.
 #[derive(Clone, Debug)]
@@ -226,6 +226,13 @@ impl<'a> Search<'a> {
             return;
         }
         self.left -= 1;
+        if let Form::Equal(equal) = &form
+            && let Some(first) = self.first.get(&id).cloned()
+            && let Some(axes) = equal.term.map.iter().map(|index| Some(first.1[index.as_axis()?.0 as usize])).collect()
+        {
+            // Over the reals both are the same, so one need not be evaluated.
+            self.first.entry(equal.term.id).or_insert((first.0, axes));
+        }
         let parts = self.parts(id, &form);
         if !parts.into_iter().all(|part| self.best(part).is_some()) {
             return;
