@@ -11,6 +11,7 @@
 
 pub mod evaluate;
 pub mod form;
+pub mod laws;
 pub mod normal;
 pub mod read;
 mod show;

@@ -8,3 +8,5 @@ mod pieces;
 mod product;
 mod reduce;
 mod runs;
+
+pub(crate) use apply::parity;
