@@ -13,6 +13,7 @@ pub mod charts;
 pub mod evaluate;
 pub mod facts;
 pub mod form;
+pub mod laws;
 pub mod normal;
 pub mod read;
 mod show;

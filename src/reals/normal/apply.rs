@@ -360,7 +360,7 @@ impl Store {
 }
 
 /// Whether a primitive of one operand is odd (true) or even (false).
-fn parity(prim: Prim) -> Option<bool> {
+pub(crate) fn parity(prim: Prim) -> Option<bool> {
     match prim {
         Prim::Abs | Prim::Cos | Prim::Cosh | Prim::Sinc => Some(false),
         Prim::Sin

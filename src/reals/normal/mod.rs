@@ -8,3 +8,5 @@ mod pieces;
 pub(crate) mod product;
 mod reduce;
 mod runs;
+
+pub(crate) use apply::parity;
