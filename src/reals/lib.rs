@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod form;
 pub mod normal;
 pub mod read;
+pub mod recognise;
 mod show;
 pub mod store;
 pub mod term;

@@ -8,3 +8,4 @@ mod pieces;
 pub(crate) mod product;
 mod reduce;
 mod runs;
+mod softplus;
