@@ -17,9 +17,10 @@ pub enum Form {
     Plain,
     /// As its node says, its parts taken in this order.
     Ordered(Vec<usize>),
-    /// The sum of terms with factors, or the product of terms with exponents, of which each is computed by itself: what a
-    /// normal form flattened, in brackets.
-    Parts(Vec<(Rational, Use)>),
+    /// As a sum of terms with factors, of which each is computed by itself: what a normal form flattened, in brackets.
+    Sum(Vec<(Rational, Use)>),
+    /// As a product of terms with exponents, of which each is computed by itself.
+    Product(Vec<(Use, Rational)>),
     /// As another term, which equals it wherever it has a value.
     Equal(Equal),
     /// By an op of the dialect.

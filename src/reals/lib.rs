@@ -16,6 +16,7 @@ pub mod form;
 pub mod laws;
 pub mod normal;
 pub mod read;
+pub mod recognise;
 mod show;
 pub mod store;
 pub mod term;

@@ -145,7 +145,8 @@ impl<'a, 'b> Writer<'a, 'b> {
         match (self.forms)(id) {
             Form::Plain => self.node(&own, frame, None),
             Form::Ordered(order) => self.node(&own, frame, Some(&order)),
-            Form::Parts(parts) => self.bracketed(id, &parts, frame),
+            Form::Sum(parts) => self.sum_of(&parts, frame),
+            Form::Product(parts) => self.product_of(&parts, frame, false),
             Form::Equal(Equal { term, .. }) => self.term(&term, frame),
             Form::Op(form) => self.by_op(&form, frame),
         }
@@ -200,16 +201,15 @@ impl<'a, 'b> Writer<'a, 'b> {
             Node::Where(tests, yes, no) => {
                 let holds = self.tests(tests, &of.map, frame)?;
                 let (parts, layout) = self.parts(&[part(yes)?, part(no)?], frame)?;
-                self.chosen(&[&[holds], &parts[..]].concat(), &layout)
+                self.chosen(&[&[holds], &parts[..]].concat(), &frame.like(&layout).order)
             }
         }
     }
 
     /// Terms that are put together, and how they lie: as the first that has all dimensions, which is written first.
     fn parts(&mut self, parts: &[Use], frame: &Frame) -> Result<(Vec<Scaled>, Layout), String> {
-        let mentions = |x: &Use, d: usize| {
-            x.map.iter().any(|index| index.mentions(ngc_ir::structure::Axis(d as u32)))
-        };
+        let mentions =
+            |x: &Use, d: usize| x.map.iter().any(|index| index.mentions(ngc_ir::structure::Axis(d as u32)));
         let all: Vec<usize> =
             (0..frame.sizes.len()).filter(|&d| parts.iter().any(|x| mentions(x, d))).collect();
         let lead = parts.iter().position(|x| all.iter().all(|&d| mentions(x, d)));
@@ -281,7 +281,8 @@ impl<'a, 'b> Writer<'a, 'b> {
             && let Node::Apply(Function::Compare(Cmp::Eq), both) = self.store.node(of.id)
         {
             let place = |x: &Use| self.store.compose(x, &of.map, &frame.sizes);
-            let both: Vec<Use> = both.iter().map(place).collect::<Option<_>>().ok_or("its places are too large")?;
+            let both: Vec<Use> =
+                both.iter().map(place).collect::<Option<_>>().ok_or("its places are too large")?;
             return self.function(Function::Compare(Cmp::Ne), &both, frame);
         }
         let (parts, order) = self.parts(parts, frame)?;
@@ -423,5 +424,7 @@ impl<'a, 'b> Writer<'a, 'b> {
 /// Parts in a given order.
 fn ordered<T: Clone>(parts: Vec<T>, order: &[usize]) -> Result<Vec<T>, String> {
     let taken: Option<Vec<T>> = order.iter().map(|&n| parts.get(n).cloned()).collect();
-    taken.filter(|taken| taken.len() == parts.len()).ok_or_else(|| "an order that is none of its parts".into())
+    taken
+        .filter(|taken| taken.len() == parts.len())
+        .ok_or_else(|| "an order that is none of its parts".into())
 }

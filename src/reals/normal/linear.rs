@@ -26,6 +26,9 @@ impl Store {
             return infinite;
         }
         terms.retain(|(factor, _)| !factor.is_zero());
+        if let Some(terms) = self.unshifted(&terms, space) {
+            return self.linear(constant, terms, space);
+        }
         if let Some(joined) = self.joined(&constant, &terms, space) {
             return joined;
         }
@@ -79,7 +82,7 @@ impl Store {
     }
 
     /// The terms of a sum, over the dimensions of its user.
-    pub(super) fn placed_terms(
+    pub(crate) fn placed_terms(
         &self,
         terms: &[(Rational, Use)],
         sum: &Use,

@@ -8,5 +8,6 @@ mod pieces;
 pub(crate) mod product;
 mod reduce;
 mod runs;
+mod softplus;
 
 pub(crate) use apply::parity;

@@ -36,9 +36,8 @@ impl Writer<'_, '_> {
         {
             return Ok(None);
         }
-        let place = |(x, e): &(Use, Rational)| {
-            Some((self.store.compose(x, &body.map, &inner.sizes)?, e.clone()))
-        };
+        let place =
+            |(x, e): &(Use, Rational)| Some((self.store.compose(x, &body.map, &inner.sizes)?, e.clone()));
         let Some(factors) = factors.iter().map(place).collect::<Option<Vec<_>>>() else { return Ok(None) };
         let Some((left, right)) = parted(&factors, frame.sizes.len(), inner) else { return Ok(None) };
         let left = self.product_of(&left, inner, true)?;
@@ -102,9 +101,8 @@ fn parted(factors: &Factors, free: usize, inner: &Frame) -> Option<(Factors, Fac
         return None;
     }
     let dims = |side: &Factors| -> Vec<usize> {
-        let mentions = |d: usize| {
-            side.iter().any(|(x, _)| x.map.iter().any(|index| index.mentions(Axis(d as u32))))
-        };
+        let mentions =
+            |d: usize| side.iter().any(|(x, _)| x.map.iter().any(|index| index.mentions(Axis(d as u32))));
         (0..inner.sizes.len()).filter(|&d| mentions(d)).collect()
     };
     let bound = inner.sizes.len() - free;
@@ -115,7 +113,8 @@ fn parted(factors: &Factors, free: usize, inner: &Frame) -> Option<(Factors, Fac
     for chosen in 1..1usize << (factors.len() - 1) {
         let (left, right): (Vec<_>, Vec<_>) =
             factors.iter().cloned().enumerate().partition(|(n, _)| chosen >> n & 1 == 1);
-        let strip = |side: Vec<(usize, (Use, Rational))>| side.into_iter().map(|(_, x)| x).collect::<Factors>();
+        let strip =
+            |side: Vec<(usize, (Use, Rational))>| side.into_iter().map(|(_, x)| x).collect::<Factors>();
         let (left, right) = (strip(left), strip(right));
         let (a, b) = (dims(&left), dims(&right));
         let all = |side: &[usize]| side.iter().filter(|&&d| d >= free).count() == bound;
@@ -148,7 +147,8 @@ fn product(left: &Layout, right: &Layout, bound: &[usize]) -> Product {
     let contracted = named(bound);
     let (row, column) = (rows.pop(), columns.pop());
     let (last_row, last_column) = (named(row.as_slice()), named(column.as_slice()));
-    let lead = |first: Vec<Option<usize>>, second: Vec<Option<usize>>| [named(&batch), first, second].concat();
+    let lead =
+        |first: Vec<Option<usize>>, second: Vec<Option<usize>>| [named(&batch), first, second].concat();
     Product {
         left: [lead(named(&rows), gaps(&columns)), last_row.clone(), contracted.clone()].concat().into(),
         right: [lead(gaps(&rows), named(&columns)), contracted, last_column.clone()].concat().into(),

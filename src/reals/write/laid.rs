@@ -169,11 +169,7 @@ impl Writer<'_, '_> {
     }
 
     /// A value times its factor; a reduction keeps its axes where they fit the order.
-    pub(super) fn settled(
-        &mut self,
-        x: &Scaled,
-        order: &[Option<usize>],
-    ) -> Result<(Value, Layout), String> {
+    pub(super) fn settled(&mut self, x: &Scaled, order: &[Option<usize>]) -> Result<(Value, Layout), String> {
         let dims = x.of.dims.clone();
         let factor = &x.factor;
         match x.of.held {
@@ -188,13 +184,16 @@ impl Writer<'_, '_> {
                 let count = self.count(&x.of.held).and_then(Size::number);
                 let whole = count.map(|n| Rational::from(factor * n));
                 // A mean where that takes the factor, or leaves one that the format holds.
-                let by_count = whole.filter(|w| w.clone().abs() == 1 || (!self.holds(factor) && self.holds(w)));
+                let by_count =
+                    whole.filter(|w| w.clone().abs() == 1 || (!self.holds(factor) && self.holds(w)));
                 let factor = by_count.as_ref().unwrap_or(factor);
-                let kept = stripped(&dims) == &pattern(&dims, order)[..];
-                let value = self.reduction(number, mean || by_count.is_some(), kept)?;
                 let axes = &self.reductions[number].axes;
-                let stays = |n: &usize| kept || !axes.contains(n);
-                let dims = (0..dims.len()).filter(stays).map(|n| dims[n]).collect();
+                let stays = |n: &usize| !axes.contains(n);
+                let dropped: Layout = (0..dims.len()).filter(stays).map(|n| dims[n]).collect();
+                let fits = |dims: &Layout| *stripped(dims) == pattern(dims, order)[..];
+                let kept = dims[..] == *order || (fits(&dims) && !fits(&dropped));
+                let value = self.reduction(number, mean || by_count.is_some(), kept)?;
+                let dims = if kept { dims } else { dropped };
                 Ok((self.multiplied(value, factor)?, dims))
             }
         }
@@ -203,9 +202,8 @@ impl Writer<'_, '_> {
     fn reduction(&mut self, number: usize, mean: bool, kept: bool) -> Result<Value, String> {
         let Reduction { name, operand, axes, attrs, made, .. } = &self.reductions[number];
         let places = Attr::ints(axes.iter().map(|&axis| axis as i64));
-        if let Some((_, own, value)) = made.iter().find(|m| (m.0, m.1) == (mean, kept)).or(made
-            .iter()
-            .find(|m| m.0 == mean))
+        if let Some((_, own, value)) =
+            made.iter().find(|m| (m.0, m.1) == (mean, kept)).or(made.iter().find(|m| m.0 == mean))
         {
             let value = *value;
             return match (*own, kept) {
@@ -323,12 +321,7 @@ impl Writer<'_, '_> {
     }
 
     /// A value with its dimensions in the order of a layout, gaps where that has some as far as there are any.
-    fn turned(
-        &mut self,
-        value: Value,
-        dims: &Layout,
-        wanted: &Layout,
-    ) -> Result<(Value, Layout), String> {
+    fn turned(&mut self, value: Value, dims: &Layout, wanted: &Layout) -> Result<(Value, Layout), String> {
         if named(dims) == named(wanted) {
             return Ok((value, dims.clone()));
         }

@@ -243,12 +243,7 @@ impl Writer<'_, '_> {
     }
 
     /// A value with every dimension as long as it is, in order.
-    pub(super) fn filled(
-        &mut self,
-        value: Value,
-        dims: &Layout,
-        extents: &[Size],
-    ) -> Result<Value, String> {
+    pub(super) fn filled(&mut self, value: Value, dims: &Layout, extents: &[Size]) -> Result<Value, String> {
         let order = Frame::plain(extents).order;
         let missing = |n: &usize| order[*n].is_some() && !dims.contains(&Some(*n));
         if !(0..order.len()).any(|n| missing(&n)) {

@@ -30,7 +30,8 @@ impl Writer<'_, '_> {
             let own: Layout = along.iter().map(|&d| Some(d)).collect();
             for (n, (value, dims)) in operands.iter_mut().enumerate() {
                 let rest = dims.iter().copied().filter(|d| d.is_some_and(|d| !along.contains(&d)));
-                let wanted = if n == 0 { rest.chain(own.iter().copied()).collect() } else { pattern(dims, &own) };
+                let wanted =
+                    if n == 0 { rest.chain(own.iter().copied()).collect() } else { pattern(dims, &own) };
                 (*value, *dims) = self.arranged(*value, dims, &wanted, 0)?;
             }
         }

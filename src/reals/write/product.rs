@@ -7,7 +7,7 @@ use rug::Rational;
 use super::Writer;
 use super::laid::{Frame, Held, Laid, Layout, Scaled};
 use crate::normal::product::power_of;
-use crate::term::{Id, Node, Use};
+use crate::term::{Node, Use};
 
 /// A base, its exponent, and whether it is proven not to be negative.
 struct Power {
@@ -17,23 +17,6 @@ struct Power {
 }
 
 impl Writer<'_, '_> {
-    /// The sum or the product of parts that are computed by themselves.
-    pub(super) fn bracketed(
-        &mut self,
-        id: Id,
-        parts: &[(Rational, Use)],
-        frame: &Frame,
-    ) -> Result<Scaled, String> {
-        if let Node::Product(_) = self.store.node(id) {
-            let parts: Vec<(Use, Rational)> = parts.iter().map(|(e, x)| (x.clone(), e.clone())).collect();
-            return self.product_of(&parts, frame, false);
-        }
-        let uses: Vec<Use> = parts.iter().map(|(_, x)| x.clone()).collect();
-        let (values, layout) = self.parts(&uses, frame)?;
-        let terms = values.into_iter().zip(parts).map(|(x, (c, _))| x.times(c)).collect();
-        self.sum(Rational::new(), terms, &layout, false)
-    }
-
     /// A product of powers of terms, the smaller ones first unless the order is given.
     pub(super) fn product_of(
         &mut self,
@@ -120,7 +103,11 @@ impl Writer<'_, '_> {
         {
             let (value, dims) = self.settled(&only.base, order)?;
             let base = Scaled::value((self.op("ng.rsqrt", &[value])?, dims));
-            above.extend(below.drain(..).map(|power| Power { base: base.clone(), exponent: 1.into(), ..power }));
+            above.extend(below.drain(..).map(|power| Power {
+                base: base.clone(),
+                exponent: 1.into(),
+                ..power
+            }));
         }
         let above = self.powers(above, order, free)?;
         let below = self.powers(below, order, free)?;
@@ -130,7 +117,9 @@ impl Writer<'_, '_> {
             (None, Some((value, dims))) => {
                 return Ok(Scaled { factor, of: Laid { held: Held::Inverse(value), dims } });
             }
-            (Some(above), Some(below)) => self.pointwise("ng.div", AttrDict::EMPTY, &[above, below], order)?,
+            (Some(above), Some(below)) => {
+                self.pointwise("ng.div", AttrDict::EMPTY, &[above, below], order)?
+            }
         };
         Ok(Scaled::value(value).times(&factor))
     }

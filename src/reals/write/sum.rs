@@ -4,9 +4,18 @@ use ngc_ir::{AttrDict, Value};
 use rug::Rational;
 
 use super::Writer;
-use super::laid::{Held, Layout, Scaled};
+use super::laid::{Frame, Held, Layout, Scaled};
+use crate::term::Use;
 
 impl Writer<'_, '_> {
+    /// The sum of terms with factors, in the given order.
+    pub(super) fn sum_of(&mut self, terms: &[(Rational, Use)], frame: &Frame) -> Result<Scaled, String> {
+        let uses: Vec<Use> = terms.iter().map(|(_, x)| x.clone()).collect();
+        let (values, layout) = self.parts(&uses, frame)?;
+        let terms = values.into_iter().zip(terms).map(|(x, (c, _))| x.times(c)).collect();
+        self.sum(Rational::new(), terms, &layout, false)
+    }
+
     /// `constant + Σ terms`. A common factor is left to the user where that saves work, and equal ones are taken together
     /// unless the order is given.
     pub(super) fn sum(
