@@ -159,7 +159,7 @@ impl Charts<'_> {
             let one = one.clone();
             return (!self.is_zero(&one)).then(|| (parts.into_iter().map(|part| part.factor).collect(), one));
         }
-        let greatest = self.store.greatest(exponents, space);
+        let greatest = self.greatest(exponents, space);
         let mut scaled = Vec::new();
         for Multiple { factor, exponent } in parts {
             let below = self.difference(exponent, greatest.clone(), space);

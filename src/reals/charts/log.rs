@@ -187,10 +187,10 @@ impl Charts<'_> {
             let small = self.exp(below, space);
             let sum = self.store.linear(1.into(), vec![(1.into(), small)], space);
             let rest = log(self, sum);
-            let greatest = self.store.greatest(logs, space);
+            let greatest = self.greatest(logs, space);
             return self.sum(vec![(1.into(), greatest), (1.into(), rest)], space);
         }
-        let greatest = self.store.greatest(logs.clone(), space);
+        let greatest = self.greatest(logs.clone(), space);
         let mut parts = Vec::new();
         for one in logs {
             let below = self.difference(one, greatest.clone(), space);

@@ -100,6 +100,38 @@ impl<'a> Charts<'a> {
         self.store.product(1.into(), vec![(a, 1.into()), (b, 1.into())], space)
     }
 
+    /// The greatest of several values: without those that are proven to be no greater than another, and with what all of
+    /// them have in common added once. So a shift by the greatest is 0 where it is taken again.
+    fn greatest(&mut self, mut parts: Vec<Use>, space: &[Size]) -> Use {
+        let mut n = 0;
+        while n < parts.len() {
+            let lesser = (0..parts.len()).filter(|&m| m != n).any(|m| {
+                let above = self.difference(parts[m].clone(), parts[n].clone(), space);
+                self.nonnegative(&above)
+            });
+            if lesser { drop(parts.remove(n)) } else { n += 1 }
+        }
+        let addends = |of: &Use| match self.store.node(of.id) {
+            Node::Linear(_, terms) => terms
+                .iter()
+                .filter_map(|(c, x)| Some((c.clone(), self.placed(x, of, space)?)))
+                .collect::<Vec<_>>(),
+            _ => vec![(Rational::from(1), of.clone())],
+        };
+        let mut common = addends(&parts[0]);
+        for part in &parts[1..] {
+            let own = addends(part);
+            common.retain(|addend| own.contains(addend));
+        }
+        if common.is_empty() || parts.len() == 1 {
+            return self.store.greatest(parts, space);
+        }
+        let common = self.sum(common, space);
+        let rest = parts.into_iter().map(|part| self.difference(part, common.clone(), space)).collect();
+        let rest = self.greatest(rest, space);
+        self.sum(vec![(1.into(), rest), (1.into(), common)], space)
+    }
+
     fn is_zero(&self, of: &Use) -> bool {
         self.store.as_rational(of).is_some_and(|x| x.is_zero())
     }

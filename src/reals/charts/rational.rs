@@ -153,13 +153,55 @@ impl Charts<'_> {
             true => self.nested(&rest, &atoms.atoms, space),
             false => self.collected(&rest, &atoms.atoms, space),
         };
-        let mut factors = powers(&common, &atoms.atoms);
+        let mut factors = Vec::new();
+        // The exponential above goes into the sum below: e / (1 + e) = 1 / (1 + 1/e), in which nothing overflows that counts.
+        let last = of.divisors.keys().copied().find(|&n| atoms.divisors[n].len() > 1);
+        let (exponent, others) = match last {
+            Some(_) => self.exponent(&common, atoms, space),
+            None => (self.store.rational(0), powers(&common, &atoms.atoms)),
+        };
+        factors.extend(others);
         factors.push((rest, Rational::from(1)));
         for (&divisor, &power) in &of.divisors {
-            let divisor = self.collected(&atoms.divisors[divisor], &atoms.atoms, space);
+            let shift = match last == Some(divisor) {
+                true => self.store.scaled(-Rational::from(power).recip(), exponent.clone(), space),
+                false => self.store.rational(0),
+            };
+            let divisor = self.shifted(&atoms.divisors[divisor], &shift, atoms, space);
             factors.push((divisor, -Rational::from(power)));
         }
         self.store.product(content, factors, space)
+    }
+
+    /// The exponent of all exponentials in a monomial, and its other powers.
+    fn exponent(&mut self, of: &Monomial, atoms: &Atoms, space: &[Size]) -> (Use, Vec<(Use, Rational)>) {
+        let (mut exponents, mut others) = (Vec::new(), Vec::new());
+        for (x, e) in powers(of, &atoms.atoms) {
+            let argument = match self.store.node(x.id) {
+                Node::Apply(Function::Prim(Prim::Exp), inner) => self.placed(&inner[0], &x, space),
+                _ => None,
+            };
+            match argument {
+                Some(argument) => exponents.push((e, argument)),
+                None => others.push((x, e)),
+            }
+        }
+        (self.sum(exponents, space), others)
+    }
+
+    /// A polynomial times an exponential.
+    fn shifted(&mut self, of: &Polynomial, shift: &Use, atoms: &Atoms, space: &[Size]) -> Use {
+        if self.is_zero(shift) {
+            return self.collected(of, &atoms.atoms, space);
+        }
+        let mut terms = Vec::new();
+        for (monomial, c) in of.monomials() {
+            let (exponent, mut factors) = self.exponent(monomial, atoms, space);
+            let exponent = self.sum(vec![(1.into(), exponent), (1.into(), shift.clone())], space);
+            factors.push((self.exp(exponent, space), Rational::from(1)));
+            terms.push((c.clone(), self.store.product(1.into(), factors, space)));
+        }
+        self.sum(terms, space)
     }
 
     /// A polynomial as a sum of its monomials.

@@ -16,7 +16,7 @@ use rug::Float;
 use rustc_hash::FxHashMap;
 
 /// The bits at which terms are compared.
-pub const BITS: u32 = 3000;
+pub const BITS: u32 = 1500;
 
 /// Leaves by their numbers: the extents of one, and its elements at every point.
 #[derive(Clone)]
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
         let values = self.plain(id);
         let error = self.error(id, &values);
         let mut found = Found { values, error, how: String::new() };
-        if self.with_charts && found.error > 8.0 && self.nested < 4 {
+        if self.with_charts && found.error > 8.0 && self.nested < 3 {
             self.nested += 1;
             for equal in charts::alternatives(self.store, &mut self.facts, id) {
                 assert_ne!(equal.term.id, id, "{}", self.store.show(&equal.term));

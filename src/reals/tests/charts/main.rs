@@ -44,7 +44,7 @@ fn of(name: &str, n: usize, most: f64, build: impl Fn(&mut Program, usize) -> Us
     (format!("{name} of {n}"), most, Box::new(move |p| build(p, n)))
 }
 
-const SIZES: [usize; 4] = [2, 3, 5, 12];
+const SIZES: [usize; 3] = [2, 3, 12];
 
 fn place(n: i64) -> Index {
     Index::number(n)
@@ -202,7 +202,7 @@ fn complements() {
         p.rest(&s)
     }));
     all.push(of("log of one minus a sigmoid", 1, 1e3, |p, _| {
-        let x = p.numbers(&[], 900.0);
+        let x = p.numbers(&[], 720.0);
         let s = p.sigmoid(&x);
         let rest = p.rest(&s);
         p.log(&rest)
