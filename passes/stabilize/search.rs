@@ -15,7 +15,7 @@ use ngc_reals::charts;
 use ngc_reals::facts::Facts;
 use ngc_reals::laws::Laws;
 use ngc_reals::read::{Reader, Reading};
-use ngc_reals::recognise;
+use ngc_reals::recognise::Definitions;
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::Writer;
 use ngc_reals::{Form, Function, Id, Node, Store, Use};
@@ -29,8 +29,8 @@ use crate::analysis::range::Ranges;
 /// Laws that may be used one within the other's result.
 const DEEPEST: usize = 3;
 
-/// Forms that are evaluated for one window, at most.
-const MOST: usize = 300;
+/// Forms that are evaluated for one window, at most, by how many laws may be used within each other.
+const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
 
 /// How a term is computed.
 #[derive(Clone, Debug)]
@@ -50,8 +50,8 @@ pub struct Best {
     /// wherever it is read.
     value: Option<(Value, Vec<usize>)>,
     errors: Errors,
-    /// How many laws were open when it was looked for: one within the other's result.
-    depth: usize,
+    /// How many laws were allowed within each other to find it.
+    effort: usize,
 }
 
 /// A search in one window.
@@ -64,6 +64,7 @@ pub struct Search<'a> {
     /// The terms.
     pub store: Store,
     facts: Facts,
+    definitions: &'a Definitions<'a>,
     /// The format in which forms are written.
     pub format: Format,
     /// The values that leaves are.
@@ -76,6 +77,9 @@ pub struct Search<'a> {
     open: FxHashSet<Id>,
     /// Laws whose results are being looked at: none is used within its own.
     laws: Vec<Ident>,
+    /// How many laws may be used within each other.
+    ceiling: usize,
+    /// Forms that may still be evaluated.
     left: usize,
     /// Laws of which an evaluation says that they are false.
     pub refuted: Vec<String>,
@@ -83,7 +87,12 @@ pub struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Reads a window; nothing where its value cannot be judged.
-    pub fn new(context: &'a Context, resources: &'a Resources, window: &'a mut Window) -> Option<(Search<'a>, Reading)> {
+    pub fn new(
+        context: &'a Context,
+        resources: &'a Resources,
+        definitions: &'a Definitions<'a>,
+        window: &'a mut Window,
+    ) -> Option<(Search<'a>, Reading)> {
         let format = window.body.ty(window.root).format()?;
         let mut store = Store::new();
         let dims: Vec<_> = window.leaves.iter().map(|leaf| leaf.dims.clone()).collect();
@@ -116,6 +125,7 @@ impl<'a> Search<'a> {
             judge,
             store,
             facts,
+            definitions,
             format: held,
             leaves,
             sources,
@@ -123,23 +133,43 @@ impl<'a> Search<'a> {
             first: FxHashMap::default(),
             open: FxHashSet::default(),
             laws: Vec::new(),
-            left: MOST,
+            ceiling: 0,
+            left: 0,
             refuted: Vec::new(),
         };
         Some((search, root))
     }
 
+    /// Finds the best way to compute a term, with more laws within each other while it is not accurate.
+    pub fn solve(&mut self, id: Id) -> Option<Best> {
+        let mut best = None;
+        for (ceiling, most) in MOST.into_iter().enumerate() {
+            (self.ceiling, self.left) = (ceiling, most);
+            best = self.best(id);
+            if best.as_ref().is_none_or(|best| best.errors.is_good()) {
+                break;
+            }
+        }
+        best
+    }
+
+    /// How many more laws may be used within each other.
+    fn effort(&self) -> usize {
+        self.ceiling.saturating_sub(self.laws.len())
+    }
+
     /// The best way to compute a term; nothing while it is being looked for, or where it cannot be written.
-    pub fn best(&mut self, id: Id) -> Option<Best> {
+    fn best(&mut self, id: Id) -> Option<Best> {
         // What was looked for within the results of laws may be found better outside of them.
+        if self.open.contains(&id) {
+            return None;
+        }
         if let Some(known) = self.known.get(&id)
-            && (known.errors.is_fine() || known.depth <= self.laws.len())
+            && (known.errors.is_fine() || known.effort >= self.effort())
         {
             return Some(known.clone());
         }
-        if !self.open.insert(id) {
-            return None;
-        }
+        self.open.insert(id);
         let found = self.look(id);
         self.open.remove(&id);
         if let Some(found) = &found {
@@ -149,14 +179,14 @@ impl<'a> Search<'a> {
     }
 
     fn look(&mut self, id: Id) -> Option<Best> {
-        let (mut best, depth): (Option<Best>, usize) = (None, self.laws.len());
+        let (mut best, effort): (Option<Best>, usize) = (None, self.effort());
         if self.is_plain(id) {
             let errors = Errors::default();
-            return Some(Best { choice: Choice::Form(Form::Plain), value: None, errors, depth });
+            return Some(Best { choice: Choice::Form(Form::Plain), value: None, errors, effort });
         }
         if let Some(source) = self.sources.get(&id).cloned() {
             let errors = self.errors(id, &source).unwrap_or_default();
-            best = Some(Best { choice: Choice::Source(source.0, source.1.clone()), value: Some(source), errors, depth });
+            best = Some(Best { choice: Choice::Source(source.0, source.1.clone()), value: Some(source), errors, effort });
         }
         let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
         if done(&best) {
@@ -166,28 +196,38 @@ impl<'a> Search<'a> {
         if done(&best) || matches!(self.store.node(id), Node::Apply(function, _) if is_truth(function)) {
             return best;
         }
-        for op in recognise::ops(&mut self.store, self.context, id, &|_| true) {
-            self.consider(id, Form::Op(op), &mut best);
+        for form in self.definitions.forms(&mut self.store, id, &|_| true) {
+            self.consider(id, form, &mut best);
         }
         for order in self.orders(id) {
             self.consider(id, Form::Ordered(order), &mut best);
         }
-        if done(&best) || depth >= DEEPEST {
+        if done(&best) || effort == 0 {
             return best;
         }
-        let mut equal = Laws::bundled().alternatives(&mut self.store, &mut self.facts, id);
+        let facts = &mut self.facts;
+        let mut signs = |store: &Store, id: Id| facts.of(store, id).signs;
+        let mut equal = Laws::bundled().alternatives(&mut self.store, &mut signs, id);
         equal.extend(charts::alternatives(&mut self.store, &mut self.facts, id));
-        for form in equal {
-            if self.left == 0 || done(&best) {
-                break;
+        equal.retain(|form| !self.laws.contains(&form.law));
+        // First what the laws give as it is, then with laws used within it.
+        let deepest = self.ceiling;
+        for ceiling in [self.laws.len() + 1, deepest] {
+            for (n, form) in equal.iter().enumerate() {
+                let deeper = ceiling > self.laws.len() + 1;
+                if done(&best) || deeper && best.as_ref().is_some_and(|best| best.errors.is_good()) {
+                    break;
+                }
+                let share = self.left / (equal.len() - n);
+                let others = self.left - share;
+                (self.ceiling, self.left) = (ceiling, share);
+                self.laws.push(form.law);
+                self.consider(id, Form::Equal(form.clone()), &mut best);
+                self.laws.pop();
+                self.left += others;
             }
-            if self.laws.contains(&form.law) {
-                continue;
-            }
-            self.laws.push(form.law);
-            self.consider(id, Form::Equal(form), &mut best);
-            self.laws.pop();
         }
+        self.ceiling = deepest;
         best
     }
 
@@ -220,6 +260,20 @@ impl<'a> Search<'a> {
         pairs.map(|first| first.into_iter().chain((0..count).filter(|n| !first.contains(n))).collect()).collect()
     }
 
+    /// Whether a term is computed by way of another one.
+    fn leads_to(&self, id: Id, other: Id) -> bool {
+        let (mut seen, mut stack) = (FxHashSet::default(), vec![id]);
+        while let Some(id) = stack.pop() {
+            if id == other {
+                return true;
+            }
+            if let Some(Best { choice: Choice::Form(form), .. }) = self.known.get(&id).filter(|_| seen.insert(id)) {
+                stack.extend(self.parts(id, form));
+            }
+        }
+        false
+    }
+
     /// Writes a form and keeps it if it is better than what is known.
     fn consider(&mut self, id: Id, form: Form, best: &mut Option<Best>) {
         if self.left == 0 {
@@ -234,18 +288,20 @@ impl<'a> Search<'a> {
             self.first.entry(equal.term.id).or_insert((first.0, axes));
         }
         let parts = self.parts(id, &form);
-        if !parts.into_iter().all(|part| self.best(part).is_some()) {
-            return;
+        for part in parts {
+            if self.best(part).is_none() || self.leads_to(part, id) {
+                return;
+            }
         }
         let value = match self.write(id, &form) { Ok(v) => v, Err(e) => { if trace() { eprintln!("  unwritable {id:?} {form:?}: {e}"); } return } };
-        let depth = self.laws.len();
+        let effort = self.effort();
         let Some(errors) = self.errors(id, &value) else {
             // What cannot be judged is computed as it says.
-            best.get_or_insert(Best { choice: Choice::Form(form), value: Some(value), errors: Errors::default(), depth });
+            best.get_or_insert(Best { choice: Choice::Form(form), value: Some(value), errors: Errors::default(), effort });
             return;
         };
         let better = best.as_ref().is_none_or(|best| errors.compare(&best.errors).is_lt());
-        if trace() { eprintln!("  {} {} <- {}: failures {} bits {:.2} {}", depth, self.shown(id), match &form { Form::Equal(e) => format!("{} {}", e.law, self.store.show(&e.term)), Form::Op(op) => format!("{} {:?}", op.name, op.operands.iter().map(|x| self.store.show(x)).collect::<Vec<_>>()), other => format!("{other:?}") }, errors.failures(), errors.bits(), if better { "BETTER" } else { "" }); }
+        if trace() { eprintln!("  {} {} <- {}: failures {} bits {:.2} {}", self.laws.len(), self.shown(id), match &form { Form::Equal(e) => format!("{} {}", e.law, self.store.show(&e.term)), Form::Op(op) => format!("{} {:?}", op.name, op.operands.iter().map(|x| self.store.show(x)).collect::<Vec<_>>()), other => format!("{other:?}") }, errors.failures(), errors.bits(), if better { "BETTER" } else { "" }); }
         if !better {
             return;
         }
@@ -255,7 +311,7 @@ impl<'a> Search<'a> {
             self.refuted.push(format!("{}: {}", equal.law, self.shown(id)));
             return;
         }
-        *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, depth });
+        *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, effort });
     }
 
     /// A term in a form, over its slots, at the end of the window's body.
@@ -308,8 +364,9 @@ impl<'a> Search<'a> {
         (all.points() > 0).then_some(all)
     }
 
-    /// Whether a value that stands for the window's is the same over the reals, and proven finite where that is.
-    pub fn holds(&mut self, root: &Reading, other: Value) -> bool {
+    /// Whether a value that stands for the window's is the same over the reals, and proven finite where that is; what gains
+    /// bits on points need not be, for bounds do not see all that keeps a quotient finite.
+    pub fn holds(&mut self, root: &Reading, other: Value, gains: bool) -> bool {
         let Some(places) = places(&root.extents) else { return false };
         let (body, given) = (&self.window.body, self.window.root);
         if !places.into_iter().all(|place| self.judge.same(body, (given, &place), (other, &place))) {
@@ -319,7 +376,7 @@ impl<'a> Search<'a> {
         let arguments: Vec<Interval> = self.window.leaves.iter().map(|leaf| leaf.range).collect();
         let ranges = Ranges::of_body(body, &arguments);
         let fails = |value: Value| body.ty(value).format().is_some_and(|f| ranges.of(value).may_overflow(f));
-        fails(given) || !fails(other)
+        gains || fails(given) || !fails(other)
     }
 
     /// The window's value in the forms that were chosen.
@@ -370,7 +427,8 @@ impl<'a> Search<'a> {
     fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
         match form {
             Form::Plain | Form::Ordered(_) => self.store.node(id).children().iter().map(|part| part.id).collect(),
-            Form::Parts(parts) => parts.iter().map(|(_, part)| part.id).collect(),
+            Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
+            Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
             Form::Equal(equal) => vec![equal.term.id],
             Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
         }

@@ -7,7 +7,7 @@
 mod pattern;
 mod rows;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ngc_ir::op_def::AttrKind;
 use ngc_ir::structure::Size;
@@ -37,19 +37,19 @@ struct Pointwise {
 /// The definitions of the ops of the dialect.
 pub struct Definitions<'a> {
     context: &'a Context,
-    pointwise: FxHashMap<Head, Vec<Rc<Pointwise>>>,
+    pointwise: FxHashMap<Head, Vec<Arc<Pointwise>>>,
 }
 
 impl<'a> Definitions<'a> {
     /// The definitions of all ops that are more than one step of a term.
     pub fn new(context: &'a Context) -> Definitions<'a> {
-        let mut pointwise: FxHashMap<Head, Vec<Rc<Pointwise>>> = FxHashMap::default();
+        let mut pointwise: FxHashMap<Head, Vec<Arc<Pointwise>>> = FxHashMap::default();
         for def in context.ops() {
             for attrs in variants(def) {
                 for (formula, params) in formulas(def, &attrs) {
                     let Some(pattern) = Pattern::of(&formula, &params, def.operands.len()) else { continue };
                     let name = Ident::new(def.name);
-                    let own = Rc::new(Pointwise { name, attrs: attrs.clone(), formula, params, pattern });
+                    let own = Arc::new(Pointwise { name, attrs: attrs.clone(), formula, params, pattern });
                     for head in &own.pattern.heads {
                         pointwise.entry(*head).or_default().push(own.clone());
                     }
