@@ -24,8 +24,11 @@ pub struct Bindings {
 
 /// Makes terms over dimensions of these extents.
 pub struct Build<'a, 'f> {
+    /// Where they are made.
     pub store: &'a mut Store,
+    /// What is known of them.
     pub facts: &'a mut Facts<'f>,
+    /// What the variables stand for.
     pub bindings: &'a Bindings,
     /// The dimensions at hand, those of the index behind them where a reduction is being made.
     pub space: Vec<Size>,
@@ -110,7 +113,11 @@ impl Build<'_, '_> {
     }
 
     /// Whether all conditions of a law hold; one that speaks of places of the index cannot be asked.
-    pub fn all(&mut self, conditions: &[Vec<Relation>], indexed: &dyn Fn(&Relation) -> bool) -> Option<Truth> {
+    pub fn all(
+        &mut self,
+        conditions: &[Vec<Relation>],
+        indexed: &dyn Fn(&Relation) -> bool,
+    ) -> Option<Truth> {
         let mut asked: Option<Use> = None;
         for relations in conditions {
             let inside = relations.iter().any(indexed);

@@ -64,6 +64,17 @@ struct State {
     inside: bool,
 }
 
+/// Where a variable stands in a product.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Whether it is the last part of the pattern.
+    last: bool,
+    /// Whether the pattern has parts that are no variables.
+    named: bool,
+    /// Whether the term may have more factors than the pattern.
+    rest: bool,
+}
+
 /// A sum or a product that is being matched.
 #[derive(Clone, Debug)]
 struct Open {
@@ -82,13 +93,15 @@ impl Matcher<'_> {
         let ways: Vec<Found> = match self.pattern.node(pattern).clone() {
             Node::Linear(constant, terms) => {
                 let ways = self.sum(&constant, &terms, &whole, None, true, state);
-                let context = |open: &Open| Context::Sum(open.common.clone().unwrap_or_default(), open.parts.clone());
+                let context =
+                    |open: &Open| Context::Sum(open.common.clone().unwrap_or_default(), open.parts.clone());
                 ways.into_iter().map(|open| (context(&open), open)).map(found).collect()
             }
             Node::Product(factors) => {
                 let ways = self.product(&factors, &whole, true, state);
-                let context =
-                    |open: &Open| Context::Product(open.common.clone().unwrap_or_default(), open.parts.clone());
+                let context = |open: &Open| {
+                    Context::Product(open.common.clone().unwrap_or_default(), open.parts.clone())
+                };
                 ways.into_iter().map(|open| (context(&open), open)).map(found).collect()
             }
             _ => {
@@ -134,7 +147,9 @@ impl Matcher<'_> {
             Node::Max(parts) => {
                 let Node::Max(own) = self.store.node(of.id).clone() else { return Vec::new() };
                 match self.placed(&own, of, &space) {
-                    Some(own) if own.len() == parts.len() && own.len() <= 4 => self.in_any_order(&parts, own, state),
+                    Some(own) if own.len() == parts.len() && own.len() <= 4 => {
+                        self.in_any_order(&parts, own, state)
+                    }
                     _ => Vec::new(),
                 }
             }
@@ -143,13 +158,16 @@ impl Matcher<'_> {
                 None => Vec::new(),
             },
             Node::Apply(Function::Prim(Prim::Pow), parts) => {
-                let Some((base, exponent)) = self.as_power(of, &space) else { return Vec::new() };
+                let any = self.variable(parts[0].id).is_some();
+                let Some((base, exponent)) = self.as_power(of, any, &space) else { return Vec::new() };
                 let ways = self.term(parts[0].id, &base, state);
                 ways.into_iter().flat_map(|state| self.term(parts[1].id, &exponent, state)).collect()
             }
             Node::Apply(function, parts) => self.function(function, &parts, of, state, &space),
             Node::Reduce(kind, _, body) => {
-                let Node::Reduce(other, over, own) = self.store.node(of.id).clone() else { return Vec::new() };
+                let Node::Reduce(other, over, own) = self.store.node(of.id).clone() else {
+                    return Vec::new();
+                };
                 let known = state.bindings.over.as_ref();
                 if other != kind || state.inside || known.is_some_and(|known| *known != over) {
                     return Vec::new();
@@ -213,18 +231,23 @@ impl Matcher<'_> {
             Function::Prim(prim) => parity(prim),
             _ => None,
         };
-        let (negative, of) = match self.store.node(of.id).clone() {
-            Node::Linear(constant, terms) if constant.is_zero() && parity == Some(true) => match &terms[..] {
-                [(factor, term)] if *factor == -1 => match self.store.compose(term, &of.map, space) {
-                    Some(term) => (true, term),
-                    None => return Vec::new(),
-                },
-                _ => return Vec::new(),
-            },
-            _ => (false, of.clone()),
+        // The factor that goes into the operand: -1 of an odd function, a positive one of an absolute value.
+        let (factor, of) = match self.store.node(of.id) {
+            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
+                let (factor, term) = &terms[0];
+                let goes = parity == Some(true) && *factor == -1
+                    || function == Function::Prim(Prim::Abs) && *factor > 0;
+                match self.store.compose(term, &of.map, space) {
+                    Some(term) if goes => (factor.clone(), term),
+                    _ => return Vec::new(),
+                }
+            }
+            _ => (Rational::from(1), of.clone()),
         };
         let Node::Apply(other, own) = self.store.node(of.id).clone() else { return Vec::new() };
-        let Some(own) = self.placed(&own, &of, space).filter(|own| other == function && own.len() == parts.len()) else {
+        let Some(own) =
+            self.placed(&own, &of, space).filter(|own| other == function && own.len() == parts.len())
+        else {
             return Vec::new();
         };
         let commutes = matches!(function, Function::Prim(Prim::Hypot));
@@ -232,12 +255,10 @@ impl Matcher<'_> {
             return self.in_any_order(parts, own, state);
         }
         if let (Some(even), [own], [part]) = (parity.map(|odd| !odd), &own[..], parts) {
-            let turned = self.store.scaled(-1, own.clone(), space);
-            let mut ways = Vec::new();
-            if !negative {
-                ways = self.term(part.id, own, state.clone());
-            }
-            if negative || (even && ways.is_empty()) {
+            let own = self.store.scaled(factor, own.clone(), space);
+            let mut ways = self.term(part.id, &own, state.clone());
+            if even && ways.is_empty() {
+                let turned = self.store.scaled(-1, own, space);
                 ways = self.term(part.id, &turned, state);
             }
             return ways;
@@ -257,21 +278,23 @@ impl Matcher<'_> {
         }
         let mut terms = Vec::new();
         for (exponent, factor) in factors {
-            let Node::Apply(Function::Prim(Prim::Exp), inner) = self.store.node(factor.id) else { return None };
+            let Node::Apply(Function::Prim(Prim::Exp), inner) = self.store.node(factor.id) else {
+                return None;
+            };
             terms.push((exponent, self.store.compose(&inner[0].clone(), &factor.map, space)?));
         }
         Some(self.store.linear(Rational::new(), terms, space))
     }
 
-    /// A power as base and exponent.
-    fn as_power(&mut self, of: &Use, space: &[Size]) -> Option<(Use, Use)> {
+    /// A power as base and exponent; of any base only what other laws do not know as a square, a root or a quotient.
+    fn as_power(&mut self, of: &Use, any: bool, space: &[Size]) -> Option<(Use, Use)> {
         match self.store.node(of.id).clone() {
             Node::Apply(Function::Prim(Prim::Pow), parts) => {
                 let mut parts = self.placed(&parts, of, space)?.into_iter();
                 Some((parts.next()?, parts.next()?))
             }
             Node::Product(factors) => match &factors[..] {
-                [(base, exponent)] => {
+                [(base, exponent)] if !(any && *exponent.denom() <= 2 && *exponent.numer().as_abs() <= 2) => {
                     let base = self.store.compose(base, &of.map, space)?;
                     Some((base, self.store.rational(exponent.clone())))
                 }
@@ -286,7 +309,8 @@ impl Matcher<'_> {
         Some(match self.store.node(of.id) {
             Node::Number(Number::Finite(number)) => (number.clone(), Vec::new()),
             Node::Linear(constant, terms) => {
-                let placed = |(c, x): &(Rational, Use)| Some((c.clone(), self.store.compose(x, &of.map, space)?));
+                let placed =
+                    |(c, x): &(Rational, Use)| Some((c.clone(), self.store.compose(x, &of.map, space)?));
                 (constant.clone(), terms.iter().map(placed).collect::<Option<_>>()?)
             }
             _ => (Rational::new(), vec![(Rational::from(1), of.clone())]),
@@ -303,7 +327,8 @@ impl Matcher<'_> {
                 (Rational::from(factor * &number), factors)
             }
             Node::Product(factors) => {
-                let placed = |(x, e): &(Use, Rational)| Some((e.clone(), self.store.compose(x, &of.map, space)?));
+                let placed =
+                    |(x, e): &(Use, Rational)| Some((e.clone(), self.store.compose(x, &of.map, space)?));
                 (Rational::from(1), factors.iter().map(placed).collect::<Option<_>>()?)
             }
             _ => (Rational::from(1), vec![(Rational::from(1), of.clone())]),
@@ -366,11 +391,17 @@ impl Matcher<'_> {
             let mut parts = open.parts.clone();
             let (own, term) = parts.rest.remove(n);
             let ratio = Rational::from(&own / factor);
-            let common = open.common.clone().unwrap_or_else(|| ratio.clone());
-            let scale = Rational::from(&ratio / &common);
-            let term = self.store.scaled(scale, term, space);
-            for state in self.term(pattern, &term, open.state.clone()) {
-                ways.push(Open { state, common: Some(common.clone()), parts: parts.clone() });
+            let commons = match &open.common {
+                Some(known) => vec![known.clone()],
+                None if self.is_odd(pattern) => vec![ratio.clone(), Rational::from(-&ratio)],
+                None => vec![ratio.clone()],
+            };
+            for common in commons {
+                let scale = Rational::from(&ratio / &common);
+                let term = self.store.scaled(scale, term.clone(), space);
+                for state in self.term(pattern, &term, open.state.clone()) {
+                    ways.push(Open { state, common: Some(common.clone()), parts: parts.clone() });
+                }
             }
         }
         // A power may be a number.
@@ -386,17 +417,33 @@ impl Matcher<'_> {
         ways
     }
 
+    fn is_odd(&self, pattern: Id) -> bool {
+        matches!(self.pattern.node(pattern), Node::Apply(Function::Prim(prim), _) if parity(*prim) == Some(true))
+    }
+
     /// Takes away what a variable stands for.
-    fn without_term(&self, variable: usize, factor: &Rational, mut open: Open, space: &[Size]) -> Option<Open> {
+    fn without_term(
+        &self,
+        variable: usize,
+        factor: &Rational,
+        mut open: Open,
+        space: &[Size],
+    ) -> Option<Open> {
         let value = open.state.bindings.values[variable].clone()?;
         let (number, terms) = self.terms(&value, space)?;
-        let common = open.common.get_or_insert_with(|| Rational::from(1)).clone();
-        let by = common * factor;
+        if open.common.is_none()
+            && let Some((own, term)) = terms.first()
+        {
+            let (c, _) = open.parts.rest.iter().find(|(_, x)| x == term)?;
+            open.common = Some(Rational::from(c / own) / factor);
+        }
+        let by = open.common.get_or_insert_with(|| Rational::from(1)).clone() * factor;
         if !number.is_zero() {
             open.parts.number -= number * &by;
         }
         for (own, term) in terms {
-            let place = open.parts.rest.iter().position(|(c, x)| *x == term && *c == Rational::from(&own * &by))?;
+            let place =
+                open.parts.rest.iter().position(|(c, x)| *x == term && *c == Rational::from(&own * &by))?;
             open.parts.rest.remove(place);
         }
         Some(open)
@@ -427,7 +474,7 @@ impl Matcher<'_> {
         if last {
             let own = Rational::from(&common * constant);
             let number = Rational::from(&open.parts.number - &own);
-            if !(open.parts.rest.is_empty() && (rest || number.is_zero())) || !rest {
+            if !(rest && open.parts.rest.is_empty() && number.is_zero()) {
                 take(self, open.parts.rest.clone(), number, Parts { number: own, rest: Vec::new() });
             }
         }
@@ -435,8 +482,21 @@ impl Matcher<'_> {
             let left = Parts { number: Rational::new(), ..open.parts.clone() };
             take(self, Vec::new(), open.parts.number.clone(), left);
         }
+        if !last {
+            for n in 0..open.parts.rest.len() {
+                let mut taken = open.parts.clone();
+                let left = Parts { number: Rational::new(), rest: vec![taken.rest.remove(n)] };
+                if taken.rest.len() + usize::from(!taken.number.is_zero()) > 1 {
+                    take(self, taken.rest, taken.number, left);
+                }
+            }
+        }
         if !last || rest {
-            let single = if last && open.parts.rest.len() == 1 && open.parts.number.is_zero() { 0 } else { open.parts.rest.len() };
+            let single = if last && open.parts.rest.len() == 1 && open.parts.number.is_zero() {
+                0
+            } else {
+                open.parts.rest.len()
+            };
             for n in 0..single {
                 let mut left = open.parts.clone();
                 let taken = left.rest.remove(n);
@@ -456,16 +516,17 @@ impl Matcher<'_> {
         let mut patterns: Vec<(Rational, Id)> = factors.iter().map(|(x, e)| (e.clone(), x.id)).collect();
         patterns.sort_by_key(|(_, id)| self.order(*id));
         let common = (!rest).then(|| Rational::from(1));
+        let named = patterns.len() == 1 || patterns.iter().any(|(_, id)| self.variable(*id).is_none());
         let mut ways = vec![Open { state, common, parts: Parts { number, rest: own } }];
         for (n, (exponent, id)) in patterns.iter().enumerate() {
-            let last = n + 1 == patterns.len();
+            let place = Place { last: n + 1 == patterns.len(), named, rest };
             let mut next = Vec::new();
             for open in ways {
                 match self.variable(*id) {
                     Some(v) if open.state.bindings.values[v].is_some() => {
                         next.extend(self.without_factor(v, exponent, open, rest, &space));
                     }
-                    Some(_) => next.extend(self.any_factor(*id, exponent, open, last, rest, &space)),
+                    Some(_) => next.extend(self.any_factor(*id, exponent, open, place, &space)),
                     None => next.extend(self.multiplicand(*id, exponent, open, rest, &space)),
                 }
             }
@@ -477,7 +538,14 @@ impl Matcher<'_> {
     }
 
     /// A factor of a pattern that is one of a product.
-    fn multiplicand(&mut self, pattern: Id, exponent: &Rational, open: Open, rest: bool, space: &[Size]) -> Vec<Open> {
+    fn multiplicand(
+        &mut self,
+        pattern: Id,
+        exponent: &Rational,
+        open: Open,
+        rest: bool,
+        space: &[Size],
+    ) -> Vec<Open> {
         let mut ways = Vec::new();
         for n in 0..open.parts.rest.len() {
             let (own, factor) = open.parts.rest[n].clone();
@@ -572,15 +640,25 @@ impl Matcher<'_> {
         id: Id,
         exponent: &Rational,
         mut open: Open,
-        last: bool,
-        rest: bool,
+        Place { last, named, rest }: Place,
         space: &[Size],
     ) -> Vec<Open> {
         let power = Rational::from(open.common.get_or_insert_with(|| Rational::from(1)).clone() * exponent);
         let mut choices = Vec::new();
-        if last {
+        // Where a product has variables alone, none of them is 1.
+        if last && (named || !open.parts.rest.is_empty()) {
             let left = Parts { number: Rational::from(1), rest: Vec::new() };
             choices.push((open.parts.clone(), left));
+        }
+        if !last {
+            let mut left = open.parts.clone();
+            let all = std::mem::take(&mut left.rest);
+            let (taken, others): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|(e, _)| e.cmp0() == power.cmp0());
+            left.rest = others;
+            if taken.len() > 1 {
+                choices.push((Parts { number: Rational::from(1), rest: taken }, left));
+            }
         }
         if !last || rest {
             for n in 0..open.parts.rest.len() {
@@ -621,8 +699,10 @@ impl Matcher<'_> {
             let of_degree = own.denom().is_divisible(&degree);
             is_root |= of_degree && degree != 1;
             let stays = of_degree || self.store.is_nonnegative(factor.id);
+            // What is 0 has no reciprocal.
+            let inverted = inverse < 0 && *own > 0;
             let deeper = !own.denom().is_divisible(Rational::from(own * &inverse).denom());
-            if !stays || deeper {
+            if !stays || deeper || inverted {
                 return None;
             }
         }

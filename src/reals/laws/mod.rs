@@ -15,6 +15,7 @@ use std::sync::LazyLock;
 use ngc_ir::structure::{Size, Unknown};
 use ngc_ir::{Diagnostic, Ident, Loc};
 use ngc_numerics::Prim;
+use rug::Rational;
 
 use self::build::{Bindings, Build, Facts, Truth, nothing_known};
 use self::matching::{Context, Found, Matcher, Parts};
@@ -31,8 +32,10 @@ const MOST_ALTERNATIVES: usize = 64;
 pub struct Law {
     /// As it is written.
     pub text: Text,
-    /// The left side, in the store of patterns.
+    /// The left side but for a factor, in the store of patterns.
     left: Use,
+    /// This factor.
+    factor: Rational,
     /// The functions of the left side, a bit each.
     functions: u128,
 }
@@ -91,13 +94,21 @@ impl Laws {
             if self.laws.iter().any(|law| law.text.name == name) {
                 return Err(Diagnostic::error(loc.clone(), format!("there is another law '{name}'")));
             }
-            let refused = |why: &str| Err(Diagnostic::error(loc.clone(), format!("'{name}' is no law: {why}")));
+            let refused =
+                |why: &str| Err(Diagnostic::error(loc.clone(), format!("'{name}' is no law: {why}")));
             let Some((left, right)) = sides(store, &text) else {
                 return refused("a side has no index form");
             };
             if left == right {
                 return refused("both sides have the same normal form");
             }
+            // A factor is no part of a pattern: it may be anything.
+            let (left, factor) = match store.node(left.id) {
+                Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
+                    (terms[0].1.clone(), terms[0].0.clone())
+                }
+                _ => (left, Rational::from(1)),
+            };
             let pattern = matches!(
                 store.node(left.id),
                 Node::Linear(..)
@@ -110,7 +121,7 @@ impl Laws {
                 return refused("its left side is no sum, product, function or reduction");
             }
             let functions = functions(store, left.id, DEPTH);
-            self.laws.push(Law { text, left, functions });
+            self.laws.push(Law { text, left, factor, functions });
         }
         Ok(())
     }
@@ -168,6 +179,7 @@ impl Law {
             let otherwise = build.expr(&self.text.left)?;
             value = store.apply(Function::Choose, vec![condition, value, otherwise], &space);
         }
+        value = store.scaled(Rational::from(self.factor.recip_ref()), value, &space);
         Some(match &found.context {
             Context::Whole => value,
             Context::Sum(factor, Parts { number, rest }) => {
