@@ -11,10 +11,11 @@ use ngc_ir::structure::Unknown;
 use ngc_numerics::{Cmp, DType, Data, Format, Prim, Tensor};
 use rug::Float;
 
-use super::build::{Bindings, Build, nothing_known};
+use super::build::{Bindings, Build};
 use super::text::{Expr, Relation, Text};
-use super::{Law, leaves};
+use super::{Law, leaves, side};
 use crate::evaluate::Evaluation;
+use crate::facts::Facts;
 use crate::store::{Leaf, Store};
 use crate::term::{Number, Use};
 
@@ -139,7 +140,7 @@ pub fn agree(
 
 fn terms(text: &Text) -> Option<Terms> {
     let mut store = Store::new();
-    let (left, right) = super::sides(&mut store, text)?;
+    let (left, right) = (side(&mut store, text, &text.left)?, side(&mut store, text, &text.right)?);
     let bindings: Bindings = leaves(&mut store, text);
     let over = bindings.over.clone()?;
     let mut conditions = Vec::new();
@@ -150,7 +151,7 @@ fn terms(text: &Text) -> Option<Terms> {
             difference.each_variable(&mut |n| indexed |= text.variables[n].indexed);
             let space = if indexed { over.clone() } else { Vec::new() };
             let mut build =
-                Build { store: &mut store, facts: &mut nothing_known, bindings: &bindings, space };
+                Build { store: &mut store, facts: &mut Facts::default(), bindings: &bindings, space };
             any.push((*cmp, build.expr(difference)?, indexed));
         }
         conditions.push(any);
