@@ -4,11 +4,13 @@
 //! distance from 1, or beside a mean. A chart is opened at a term and pushed through all that the term is made of by one
 //! law for each kind of node, so that what it cures does not depend on how many terms there are or how deep they nest.
 
+mod centred;
 mod complement;
 mod exponent;
 mod log;
 mod polynomial;
 mod rational;
+mod scaled;
 
 use ngc_ir::Ident;
 use ngc_ir::structure::Size;
@@ -36,7 +38,9 @@ pub fn alternatives(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> 
     laws.extend(charts.logarithms(id));
     laws.extend(charts.multiples(id));
     laws.extend(charts.complements(id));
+    laws.extend(charts.centred(id));
     laws.extend(charts.quotients(id));
+    laws.extend(charts.magnitudes(id));
     let itself = Use { id, map: (0..space.len()).map(at).collect() };
     for (law, term) in laws {
         let Some(term) = term else { continue };

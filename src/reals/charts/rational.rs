@@ -61,10 +61,21 @@ impl Charts<'_> {
         (atoms.divided && quotient != itself).then_some(quotient)
     }
 
-    /// A term as a polynomial, its atoms, where nothing is divided by.
+    /// A term as a polynomial and its atoms, where nothing is divided by.
     pub(super) fn polynomial_of(&mut self, of: &Use, space: &[Size]) -> Option<(Polynomial, Vec<Use>)> {
         let (fraction, atoms) = self.fraction_of(of, space)?;
         fraction.divisors.is_empty().then_some((fraction.numerator, atoms.atoms))
+    }
+
+    /// A term as a quotient: its numerator, what it is divided by with the powers, and the atoms of these.
+    pub(super) fn parts_of_quotient(
+        &mut self,
+        of: &Use,
+        space: &[Size],
+    ) -> Option<(Polynomial, Vec<(Polynomial, u32)>, Vec<Use>)> {
+        let (Fraction { numerator, divisors }, atoms) = self.fraction_of(of, space)?;
+        let divisors = divisors.into_iter().map(|(n, power)| (atoms.divisors[n].clone(), power)).collect();
+        Some((numerator, divisors, atoms.atoms))
     }
 
     fn fraction_of(&mut self, of: &Use, space: &[Size]) -> Option<(Fraction, Atoms)> {

@@ -16,7 +16,7 @@ use rug::Float;
 use rustc_hash::FxHashMap;
 
 /// The bits at which terms are compared.
-pub const BITS: u32 = 1500;
+pub const BITS: u32 = 500;
 
 /// Leaves by their numbers: the extents of one, and its elements at every point.
 #[derive(Clone)]
@@ -163,9 +163,11 @@ impl<'a> Search<'a> {
         let values = self.plain(id);
         let error = self.error(id, &values);
         let mut found = Found { values, error, how: String::new() };
-        if self.with_charts && found.error > 8.0 && self.nested < 3 {
+        if self.with_charts && found.error > 8.0 && self.nested < 2 {
             self.nested += 1;
-            for equal in charts::alternatives(self.store, &mut self.facts, id) {
+            
+            let all = charts::alternatives(self.store, &mut self.facts, id);
+            for equal in all {
                 assert_ne!(equal.term.id, id, "{}", self.store.show(&equal.term));
                 let inner = self.best(equal.term.id);
                 let sizes = self.sizes(id);
@@ -181,9 +183,7 @@ impl<'a> Search<'a> {
             self.nested -= 1;
         }
         self.open.remove(&id);
-        if self.nested == 0 || self.open.is_empty() || found.error < 8.0 {
-            self.best.insert(id, found.clone());
-        }
+        self.best.insert(id, found.clone());
         found
     }
 
