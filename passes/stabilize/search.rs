@@ -32,6 +32,9 @@ const DEEPEST: usize = 3;
 /// Forms that are evaluated for one window, at most, by how many laws may be used within each other.
 const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
 
+/// Terms that are looked for one for the other, at most.
+const NESTED: usize = 40;
+
 /// How a term is computed.
 #[derive(Clone, Debug)]
 pub enum Choice {
@@ -161,7 +164,7 @@ impl<'a> Search<'a> {
     /// The best way to compute a term; nothing while it is being looked for, or where it cannot be written.
     fn best(&mut self, id: Id) -> Option<Best> {
         // What was looked for within the results of laws may be found better outside of them.
-        if self.open.contains(&id) {
+        if self.open.contains(&id) || self.open.len() > NESTED {
             return None;
         }
         if let Some(known) = self.known.get(&id)

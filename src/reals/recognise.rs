@@ -4,6 +4,7 @@
 //! has `exp(-x)` and the term has `exp(u)`, `x` may be `-u`. The definition is then read on what was proposed, and the
 //! term is the op if both are the same term. A sum or a product of which the definition is a part is computed in parts.
 
+mod gauge;
 mod pattern;
 mod rows;
 
@@ -21,6 +22,7 @@ use crate::form::{Form, OpForm};
 use crate::store::Store;
 use crate::term::{Id, Node, Use, at};
 use pattern::{Head, Pattern};
+use rows::Row;
 
 /// Operands that are tried for one op.
 const MOST_TRIED: usize = 64;
@@ -38,6 +40,7 @@ struct Pointwise {
 pub struct Definitions<'a> {
     context: &'a Context,
     pointwise: FxHashMap<Head, Vec<Arc<Pointwise>>>,
+    rows: Vec<Row>,
 }
 
 impl<'a> Definitions<'a> {
@@ -56,15 +59,16 @@ impl<'a> Definitions<'a> {
                 }
             }
         }
-        Definitions { context, pointwise }
+        let rows = context.ops().into_iter().filter_map(|def| Row::of(def, context)).collect();
+        Definitions { context, pointwise, rows }
     }
 
     /// The ways to compute a term by an op, as a whole or in part. `target` says which ops there are.
     pub fn forms(&self, store: &mut Store, id: Id, target: &dyn Fn(&str) -> bool) -> Vec<Form> {
         let mut found = Vec::new();
+        let space = store.sizes(id).to_vec();
+        let whole = whole(store, id);
         if let Some(all) = Head::of(store.node(id)).and_then(|head| self.pointwise.get(&head)) {
-            let space = store.sizes(id).to_vec();
-            let whole = whole(store, id);
             let parts = pattern::parts(store, &whole, &space);
             for op in all.iter().filter(|op| target(op.name.as_str())) {
                 for x in op.pattern.proposals(store, &parts, &space, MOST_TRIED) {
@@ -79,6 +83,10 @@ impl<'a> Definitions<'a> {
             }
         }
         self.rows(store, id, target, &mut found);
+        if found.iter().any(|form| matches!(form, Form::Op(_))) {
+            // A multiple of another op is no better.
+            found.retain(|form| !matches!(form, Form::Sum(parts) if parts.len() == 1));
+        }
         found
     }
 }
