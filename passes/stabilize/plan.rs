@@ -4,7 +4,7 @@ use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Context, Resources, Type, Value};
 use ngc_numerics::Format;
 use ngc_reals::recognise::Definitions;
-use ngc_reals::write::Writer;
+use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Id, Store, Use};
 use rustc_hash::FxHashMap;
 
@@ -62,10 +62,10 @@ impl Plan {
     pub fn emit(&self, builder: &mut Builder<'_>, window: &Window) -> Result<Value, String> {
         let origin = |value: &Value| window.origin[value];
         let leaves: FxHashMap<u32, Value> = self.leaves.iter().map(|(&leaf, v)| (leaf, origin(v))).collect();
-        let mut values = FxHashMap::default();
+        let mut values = Values::default();
         for (&id, choice) in &self.choices {
-            if let Choice::Source(value, axes) = choice {
-                values.insert(id, (origin(value), axes.clone()));
+            if let Choice::Source(known) = choice {
+                values.insert(id, Known { value: origin(&known.value), ..known.clone() });
             }
         }
         let forms = |id: Id| match self.choices.get(&id) {

@@ -17,8 +17,9 @@ use ngc_reals::laws::Laws;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::recognise::Definitions;
 use ngc_reals::store::ANYWHERE;
-use ngc_reals::write::Writer;
+use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Function, Id, Node, Store, Use};
+use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judge::{Judge, OPEN};
@@ -39,7 +40,7 @@ const NESTED: usize = 40;
 #[derive(Clone, Debug)]
 pub enum Choice {
     /// By a value of the window, whose axes its slots are.
-    Source(Value, Vec<usize>),
+    Source(Known),
     /// In this way.
     Form(Form),
 }
@@ -51,7 +52,7 @@ pub struct Best {
     pub choice: Choice,
     /// The value in the window's body, and the axes of it that the slots are; nothing where the term is written anew
     /// wherever it is read.
-    value: Option<(Value, Vec<usize>)>,
+    value: Option<Known>,
     errors: Errors,
     /// How many laws were allowed within each other to find it.
     effort: usize,
@@ -73,10 +74,10 @@ pub struct Search<'a> {
     /// The values that leaves are.
     pub leaves: FxHashMap<u32, Value>,
     /// Values of the window that are a term, by the term.
-    sources: FxHashMap<Id, (Value, Vec<usize>)>,
+    sources: Values,
     known: FxHashMap<Id, Best>,
     /// The first value that was written for a term: over the reals all are the same.
-    first: FxHashMap<Id, (Value, Vec<usize>)>,
+    first: Values,
     open: FxHashSet<Id>,
     /// Laws whose results are being looked at: none is used within its own.
     laws: Vec<Ident>,
@@ -110,7 +111,7 @@ impl<'a> Search<'a> {
             match store.node(reading.element.id) {
                 Node::Leaf(leaf) => drop(leaves.entry(*leaf).or_insert(value)),
                 Node::Number(_) | Node::Size(_) | Node::Place | Node::Holds(_) => {}
-                _ => drop(sources.entry(reading.element.id).or_insert((value, axes))),
+                _ => drop(sources.entry(reading.element.id).or_insert(Known { value, axes, factor: 1.into() })),
             }
         }
         let facts: FxHashMap<u32, Fact> = leaves
@@ -189,7 +190,7 @@ impl<'a> Search<'a> {
         }
         if let Some(source) = self.sources.get(&id).cloned() {
             let errors = self.errors(id, &source).unwrap_or_default();
-            best = Some(Best { choice: Choice::Source(source.0, source.1.clone()), value: Some(source), errors, effort });
+            best = Some(Best { choice: Choice::Source(source.clone()), value: Some(source), errors, effort });
         }
         let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
         if done(&best) {
@@ -208,9 +209,7 @@ impl<'a> Search<'a> {
         if done(&best) || effort == 0 {
             return best;
         }
-        let facts = &mut self.facts;
-        let mut signs = |store: &Store, id: Id| facts.of(store, id).signs;
-        let mut equal = Laws::bundled().alternatives(&mut self.store, &mut signs, id);
+        let mut equal = Laws::bundled().alternatives(&mut self.store, &mut self.facts, id);
         equal.extend(charts::alternatives(&mut self.store, &mut self.facts, id));
         equal.retain(|form| !self.laws.contains(&form.law));
         // First what the laws give as it is, then with laws used within it.
@@ -244,7 +243,7 @@ impl<'a> Search<'a> {
     }
 
     /// The values that are written for terms, but for one term.
-    fn values(&self, but: Option<Id>) -> FxHashMap<Id, (Value, Vec<usize>)> {
+    fn values(&self, but: Option<Id>) -> Values {
         let others = self.known.iter().filter(|(id, _)| Some(**id) != but);
         others.filter_map(|(&id, best)| Some((id, best.value.clone()?))).collect()
     }
@@ -285,10 +284,10 @@ impl<'a> Search<'a> {
         self.left -= 1;
         if let Form::Equal(equal) = &form
             && let Some(first) = self.first.get(&id).cloned()
-            && let Some(axes) = equal.term.map.iter().map(|index| Some(first.1[index.as_axis()?.0 as usize])).collect()
+            && let Some(axes) = equal.term.map.iter().map(|index| Some(first.axes[index.as_axis()?.0 as usize])).collect()
         {
             // Over the reals both are the same, so one need not be evaluated.
-            self.first.entry(equal.term.id).or_insert((first.0, axes));
+            self.first.entry(equal.term.id).or_insert(Known { axes, ..first });
         }
         let parts = self.parts(id, &form);
         for part in parts {
@@ -318,7 +317,7 @@ impl<'a> Search<'a> {
     }
 
     /// A term in a form, over its slots, at the end of the window's body.
-    fn write(&mut self, id: Id, form: &Form) -> Result<(Value, Vec<usize>), String> {
+    fn write(&mut self, id: Id, form: &Form) -> Result<Known, String> {
         let sizes: Vec<Size> = self.store.sizes(id).to_vec();
         let block = self.window.body.entry().ok_or("an empty body")?;
         let values = self.values(Some(id));
@@ -326,31 +325,38 @@ impl<'a> Search<'a> {
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
         let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
         let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
-        let value = writer.value(&whole, &sizes)?;
-        Ok((value, (0..sizes.len()).collect()))
+        let (value, factor) = writer.scaled(&whole, &sizes)?;
+        Ok(Known { value, axes: (0..sizes.len()).collect(), factor })
     }
 
     /// The errors of a value that is a term, at a few places; nothing where they cannot be known.
-    fn errors(&mut self, id: Id, (value, axes): &(Value, Vec<usize>)) -> Option<Errors> {
+    fn errors(&mut self, id: Id, known: &Known) -> Option<Errors> {
         let held = self.format;
-        let (first, own) = self.first.entry(id).or_insert((*value, axes.clone())).clone();
+        let first = self.first.entry(id).or_insert(known.clone()).clone();
+        let by = Rational::from(&first.factor / &known.factor).to_f64();
         let mut all = Errors::default();
         for place in places(self.store.sizes(id))? {
-            let exact = self.judge.exact(&self.window.body, first, &along(&self.window.body, first, &own, &place))?;
-            let place = along(&self.window.body, *value, axes, &place);
-            let computed = self.judge.computed(&self.window.body, *value, &place)?;
-            all = all.with(&self.judge.errors(held, &exact, &computed));
+            let body = &self.window.body;
+            let exact = self.judge.exact(body, first.value, &along(body, &first, &place))?;
+            let computed = self.judge.computed(body, known.value, &along(body, known, &place))?;
+            all = all.with(&match by == 1.0 {
+                true => self.judge.errors(held, &exact, &computed),
+                false => {
+                    let exact: Vec<Option<f64>> = exact.iter().map(|x| x.map(|x| x * by)).collect();
+                    self.judge.errors(held, &exact, &computed)
+                }
+            });
         }
         Some(all)
     }
 
     /// Whether a value is the term over the reals, wherever both are known.
-    fn agrees(&mut self, id: Id, (value, axes): &(Value, Vec<usize>)) -> bool {
-        let (Some(places), Some((first, own))) = (places(self.store.sizes(id)), self.first.get(&id)) else { return true };
-        let body = &self.window.body;
+    fn agrees(&mut self, id: Id, known: &Known) -> bool {
+        let (Some(places), Some(first)) = (places(self.store.sizes(id)), self.first.get(&id)) else { return true };
+        let (body, by) = (&self.window.body, Rational::from(&first.factor / &known.factor));
         places.into_iter().all(|place| {
-            let (a, b) = (along(body, *first, own, &place), along(body, *value, axes, &place));
-            self.judge.same(body, (*first, &a), (*value, &b))
+            let (a, b) = (along(body, first, &place), along(body, known, &place));
+            self.judge.same(body, (first.value, &a, &by), (known.value, &b))
         })
     }
 
@@ -372,7 +378,7 @@ impl<'a> Search<'a> {
     pub fn holds(&mut self, root: &Reading, other: Value, gains: bool) -> bool {
         let Some(places) = places(&root.extents) else { return false };
         let (body, given) = (&self.window.body, self.window.root);
-        if !places.into_iter().all(|place| self.judge.same(body, (given, &place), (other, &place))) {
+        if !places.into_iter().all(|place| self.judge.same(body, (given, &place, &Rational::from(1)), (other, &place))) {
             self.refuted.push(self.store.show(&root.element));
             return false;
         }
@@ -402,7 +408,7 @@ impl<'a> Search<'a> {
         while let Some(id) = stack.pop() {
             let Some(best) = self.known.get(&id).filter(|_| !found.contains_key(&id)) else { continue };
             match &best.choice {
-                Choice::Source(..) => {}
+                Choice::Source(_) => {}
                 Choice::Form(form) => stack.extend(self.parts(id, form)),
             }
             found.insert(id, best.choice.clone());
@@ -453,9 +459,9 @@ fn plain_axes(reading: &Reading) -> Option<Vec<usize>> {
 }
 
 /// The place of a value that lies at a place along the slots of its term.
-fn along(body: &Body, value: Value, axes: &[usize], place: &[i64]) -> Vec<i64> {
-    let mut full = vec![0; body.ty(value).shape().map_or(0, <[_]>::len)];
-    for (&axis, &at) in axes.iter().zip(place) {
+fn along(body: &Body, known: &Known, place: &[i64]) -> Vec<i64> {
+    let mut full = vec![0; body.ty(known.value).shape().map_or(0, <[_]>::len)];
+    for (&axis, &at) in known.axes.iter().zip(place) {
         full[axis] = at;
     }
     full

@@ -26,8 +26,19 @@ use crate::store::{ANYWHERE, Leaf, Operand, Store};
 use crate::term::{Function, Id, Map, Node, Use, at};
 use laid::{Frame, Held, Layout, Reduction, Scaled};
 
-/// Values that are terms already, and the axis of the value along which each slot of the term lies.
-pub type Values = FxHashMap<Id, (Value, Vec<usize>)>;
+/// A value that is a term already, but for a factor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// The value.
+    pub value: Value,
+    /// The axis of the value along which each slot of the term lies.
+    pub axes: Vec<usize>,
+    /// The term is the value times this.
+    pub factor: Rational,
+}
+
+/// Values that are terms already.
+pub type Values = FxHashMap<Id, Known>;
 
 /// Writes terms of a store at the place of a builder.
 pub struct Writer<'a, 'b> {
@@ -90,6 +101,21 @@ impl<'a, 'b> Writer<'a, 'b> {
         self.filled(value, &dims, extents)
     }
 
+    /// The value of a term, of these extents, without a factor that its user may take over.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub fn scaled(&mut self, of: &Use, extents: &[Size]) -> Result<(Value, Rational), String> {
+        let frame = Frame::plain(extents);
+        let mut term = self.term(of, &frame)?;
+        let factor = match term.of.held {
+            Held::One => Rational::from(1),
+            _ => std::mem::replace(&mut term.factor, Rational::from(1)),
+        };
+        let (value, dims) = self.settled(&term, &frame.order)?;
+        Ok((self.filled(value, &dims, extents)?, factor))
+    }
+
     /// A written value in a type: its elements converted, and a scalar where the type is one.
     ///
     /// # Errors
@@ -130,13 +156,13 @@ impl<'a, 'b> Writer<'a, 'b> {
     }
 
     fn formed(&mut self, id: Id, frame: &Frame) -> Result<Scaled, String> {
-        if let Some((value, axes)) = self.values.get(&id) {
+        if let Some(Known { value, axes, factor }) = self.values.get(&id) {
             let rank = self.builder.ty(*value).shape().unwrap_or_default().len();
             let mut dims: Layout = (0..rank).map(|_| None).collect();
             for (slot, &axis) in axes.iter().enumerate() {
                 *dims.get_mut(axis).ok_or("a slot lies along no axis of its value")? = Some(slot);
             }
-            return Ok(Scaled::value((self.as_number(*value)?, dims)));
+            return Ok(Scaled::value((self.as_number(*value)?, dims)).times(factor));
         }
         if let Node::Leaf(leaf) = self.store.node(id) {
             return self.leaf(*leaf);
