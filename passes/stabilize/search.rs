@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
-use ngc_ir::{Body, Builder, Context, Ident, Loc, Resources, Type, Value};
+use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Type, Value};
 use ngc_numerics::{DType, Format, Interval};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
@@ -32,6 +32,9 @@ const DEEPEST: usize = 3;
 
 /// Forms that are evaluated for one window, at most, by how many laws may be used within each other.
 const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
+
+/// So many elements are few.
+const SMALL: usize = 16;
 
 /// Terms that are looked for one for the other, at most.
 const NESTED: usize = 40;
@@ -76,6 +79,8 @@ pub struct Search<'a> {
     /// Values of the window that are a term, by the term.
     sources: Values,
     known: FxHashMap<Id, Best>,
+    /// Elements that a value of a form may have.
+    largest: usize,
     /// The first value that was written for a term: over the reals all are the same.
     first: Values,
     open: FxHashSet<Id>,
@@ -122,6 +127,9 @@ impl<'a> Search<'a> {
         // Below f32 the widest format is f32: what does not fit is held in it.
         let held = if format.width() < 32 { Format::F32 } else { format };
         let judge = Judge::new(context, resources, window, format)?;
+        let body = &window.body;
+        let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
+        let largest = 2 * largest.max(SMALL);
         let search = Search {
             context,
             resources,
@@ -134,6 +142,7 @@ impl<'a> Search<'a> {
             leaves,
             sources,
             known: FxHashMap::default(),
+            largest,
             first: FxHashMap::default(),
             open: FxHashSet::default(),
             laws: Vec::new(),
@@ -320,13 +329,23 @@ impl<'a> Search<'a> {
     fn write(&mut self, id: Id, form: &Form) -> Result<Known, String> {
         let sizes: Vec<Size> = self.store.sizes(id).to_vec();
         let block = self.window.body.entry().ok_or("an empty body")?;
-        let values = self.values(Some(id));
+        let (values, before) = (self.values(Some(id)), self.window.body.num_ops());
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
         let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
         let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
         let (value, factor) = writer.scaled(&whole, &sizes)?;
+        if self.window.body.walk().into_iter().skip(before).any(|op| self.is_larger(op)) {
+            return Err("larger than all that was given".into());
+        }
         Ok(Known { value, axes: (0..sizes.len()).collect(), factor })
+    }
+
+    /// Whether an op's result has far more elements than any value that was given: accuracy is not bought by an order of
+    /// growth.
+    fn is_larger(&self, op: Op) -> bool {
+        let body = &self.window.body;
+        body.results(op).any(|v| elements(body, v) > self.largest)
     }
 
     /// The errors of a value that is a term, at a few places; nothing where they cannot be known.
@@ -456,6 +475,11 @@ fn plain_axes(reading: &Reading) -> Option<Vec<usize>> {
     let long = (0..reading.extents.len()).filter(|&n| !reading.extents[n].is_one());
     let complete = long.clone().all(|n| axes.contains(&n)) && axes.len() == long.count();
     complete.then_some(axes)
+}
+
+/// The elements of a value; an open extent counts once.
+fn elements(body: &Body, value: Value) -> usize {
+    body.ty(value).shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1)).product()
 }
 
 /// The place of a value that lies at a place along the slots of its term.

@@ -7,6 +7,9 @@ use super::Writer;
 use super::laid::{Frame, Held, Layout, Scaled};
 use crate::term::Use;
 
+/// Factors from here on are rather divided by.
+const LARGE: u32 = 8;
+
 impl Writer<'_, '_> {
     /// The sum of terms with factors, in the given order.
     pub(super) fn sum_of(&mut self, terms: &[(Rational, Use)], frame: &Frame) -> Result<Scaled, String> {
@@ -80,7 +83,9 @@ impl Writer<'_, '_> {
             }
             let rough = usize::from(!self.holds(&by(constant)) && self.holds(constant));
             let outside = usize::from(*scale != 1);
-            (2 * work + 2 * rough + outside, outside)
+            // What is multiplied by a large number may overflow where the sum does not.
+            let large = usize::from(terms.iter().any(|x| by(&x.factor).abs() >= LARGE));
+            (2 * work + 2 * rough + 2 * large + outside, outside)
         };
         scales.into_iter().min_by_key(cost).unwrap_or(one)
     }
