@@ -29,11 +29,13 @@ impl Charts<'_> {
         for (a, _) in terms.iter().enumerate() {
             for (b, _) in terms.iter().enumerate().filter(|(b, _)| *b != a) {
                 let rest = || terms.iter().enumerate().filter(|(n, _)| *n != a && *n != b).map(|(_, t)| t.clone());
-                let moment = self.central_moment(&terms[a], &terms[b], &space);
-                let pivot = || self.on_an_element(&terms[a], &terms[b], &space);
-                if let Some((factor, value)) = moment.or_else(pivot) {
-                    let all = rest().chain([(factor, value)]).collect();
+                if let Some(moment) = self.central_moment(&terms[a], &terms[b], &space) {
+                    let all = rest().chain([(1.into(), moment)]).collect();
                     found.push(("centred-chart", Some(self.store.linear(constant.clone(), all, &space))));
+                }
+                if let Some(apart) = self.on_an_element(&terms[a], &terms[b], &space) {
+                    let node = Node::Linear(constant.clone(), rest().chain(apart).collect());
+                    found.push(("centred-chart", Some(self.store.close(node, &space))));
                 }
             }
         }
@@ -118,7 +120,7 @@ impl Charts<'_> {
     }
 
     /// `Σ x y - Σx Σy / n = Σ (x - x̄)(y - ȳ)`, of terms that are multiples of these.
-    fn central_moment(&mut self, a: &(Rational, Use), b: &(Rational, Use), space: &[Size]) -> Option<(Rational, Use)> {
+    fn central_moment(&mut self, a: &(Rational, Use), b: &(Rational, Use), space: &[Size]) -> Option<Use> {
         let (a_sums, a_rest) = self.sums_among(&a.1, space);
         let (b_sums, b_rest) = self.sums_among(&b.1, space);
         let ([products], [x, others @ ..]) = (&a_sums[..], &b_sums[..]) else { return None };
@@ -151,12 +153,18 @@ impl Charts<'_> {
         let (x, y) = (centred(self, x), centred(self, y));
         let body = self.times(x, y, &inner);
         let sum = self.store.reduce(Reduce::Sum, over, body, space);
-        Some((one(), self.times(first, sum, space)))
+        Some(self.times(first, sum, space))
     }
 
-    /// `x - Σx/n = (x - x₀) - Σ(x - x₀)/n`: a mean that is large beside the distances from it is rounded, those are not.
-    fn on_an_element(&mut self, a: &(Rational, Use), b: &(Rational, Use), space: &[Size]) -> Option<(Rational, Use)> {
-        let (sums, rest) = self.sums_among(&b.1, space);
+    /// `x - Σx/n = (x - x₀) - Σ(x - x₀)/n`: a mean that is large beside the distances from it is rounded, those are not. As
+    /// normal forms both sums would fall apart into what they came from.
+    fn on_an_element(
+        &mut self,
+        a: &(Rational, Use),
+        b: &(Rational, Use),
+        space: &[Size],
+    ) -> Option<[(Rational, Use); 2]> {
+        let (sums, mut rest) = self.sums_among(&b.1, space);
         let [(Sum { over, body }, power)] = &sums[..] else { return None };
         (*power == 1 && body.id == a.1.id).then_some(())?;
         let count = self.count(over)?;
@@ -169,16 +177,12 @@ impl Charts<'_> {
         let map = body.map.iter().map(|index| index.substituted(&first, space)).collect::<Option<Map>>()?;
         let pivot = self.store.narrowed(Use { id: body.id, map }, space);
         let inner = within(space, over);
-        let apart = self.difference(body.clone(), pivot.clone(), &inner);
-        // As a normal form the sum would fall apart into what it came from.
-        let sum = self.store.close(Node::Reduce(Reduce::Sum, over.clone(), apart), space);
-        let mut factors = rest;
-        factors.push((sum, Rational::from(1)));
-        let mean = self.store.product(Rational::from(&b.0 / &a.0), factors, space);
-        let one = Rational::from(1);
-        let value =
-            self.sum(vec![(one.clone(), a.1.clone()), (Rational::from(-1), pivot), (one, mean)], space);
-        Some((a.0.clone(), value))
+        let each = self.difference(body.clone(), pivot.clone(), &inner);
+        let sum = self.store.close(Node::Reduce(Reduce::Sum, over.clone(), each), space);
+        rest.push((sum, Rational::from(1)));
+        let total = self.store.product(1.into(), rest, space);
+        let one = self.difference(a.1.clone(), pivot, space);
+        Some([(a.0.clone(), one), (b.0.clone(), total)])
     }
 
     /// Sums over the same dimensions, as one of squares.

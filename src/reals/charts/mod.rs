@@ -32,7 +32,6 @@ const DEEPEST: usize = 48;
 /// Terms over the slots of a term that equal it wherever it has a value, as the charts give them.
 pub fn alternatives(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
     let mut charts = Charts::new(store, facts);
-    let space = charts.space(id);
     let mut found: Vec<Equal> = Vec::new();
     let mut laws: Vec<(&str, Option<Use>)> = Vec::new();
     laws.extend(charts.logarithms(id));
@@ -41,10 +40,9 @@ pub fn alternatives(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> 
     laws.extend(charts.centred(id));
     laws.extend(charts.quotients(id));
     laws.extend(charts.magnitudes(id));
-    let itself = Use { id, map: (0..space.len()).map(at).collect() };
     for (law, term) in laws {
         let Some(term) = term else { continue };
-        if term != itself && found.iter().all(|known| known.term != term) {
+        if term.id != id && found.iter().all(|known| known.term != term) {
             found.push(Equal { term, law: Ident::new(law) });
         }
     }

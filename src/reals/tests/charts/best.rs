@@ -175,6 +175,7 @@ impl<'a> Search<'a> {
                 let error = self.error(id, &Rc::new(values.clone()));
                 let name = equal.law.as_str();
                 self.equal(id, &equal.term, name);
+                if std::env::var("SHOW").is_ok() { println!("      {:e} {} {}", error, name, self.store.show(&equal.term)); }
                 if error < found.error / 2.0 {
                     let how = format!("{name}: {}", self.store.show(&equal.term));
                     found = Found { values: Rc::new(values), error, how };
