@@ -80,7 +80,12 @@ impl Writer<'_, '_> {
             }
             let rough = usize::from(!self.holds(&by(constant)) && self.holds(constant));
             let outside = usize::from(*scale != 1);
-            (2 * work + 2 * rough + outside, outside)
+            let mean = |x: &&Scaled| {
+                let count = self.count(&x.of.held).and_then(|n| n.number());
+                count.is_some_and(|n| by(&x.factor).abs() * n == 1)
+            };
+            let sums = terms.len() - terms.iter().filter(mean).count();
+            (work + rough + outside, sums, outside)
         };
         scales.into_iter().min_by_key(cost).unwrap_or(one)
     }
