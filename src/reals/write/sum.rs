@@ -85,7 +85,12 @@ impl Writer<'_, '_> {
             let outside = usize::from(*scale != 1);
             // What is multiplied by a large number may overflow where the sum does not.
             let large = usize::from(terms.iter().any(|x| by(&x.factor).abs() >= LARGE));
-            (2 * work + 2 * rough + 2 * large + outside, outside)
+            let mean = |x: &&Scaled| {
+                let count = self.count(&x.of.held).and_then(|n| n.number());
+                count.is_some_and(|n| by(&x.factor).abs() * n == 1)
+            };
+            let sums = terms.len() - terms.iter().filter(mean).count();
+            (work + rough + large + outside, sums, outside)
         };
         scales.into_iter().min_by_key(cost).unwrap_or(one)
     }
