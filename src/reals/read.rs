@@ -5,6 +5,7 @@
 //! their type.
 
 mod constant;
+mod gather;
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use ngc_dialects::ng::constant::constant_tensor;
 use ngc_dialects::structure::structures;
 use ngc_ir::structure::{Axis, Element, Function as Pointwise, Size, Structure, Unknown};
 use ngc_ir::{Attr, Body, Builder, Context, Loc, Op, Resources, Semantics, Signature, Type, Value};
-use ngc_numerics::{DType, Data, Prim, Tensor};
+use ngc_numerics::{DType, Data, Format, Prim, Tensor};
 use rustc_hash::FxHashMap;
 
 use crate::store::{Leaf, Operand, Store, digest, within};
@@ -111,10 +112,15 @@ impl<'a> Reader<'a> {
         if let Some(read) = self.steps(s, x) {
             return Some(read);
         }
+        if let Some(picked) = gather::gathered(self.store, s, x) {
+            return Some(vec![picked]);
+        }
+        // What only picks elements does so in every format.
+        let picks = s.def.made_of.is_some();
         let operand = |(x, &ty): (&Reading, &Type)| Operand {
             element: x.element.clone(),
             extents: x.extents.clone(),
-            ty,
+            ty: if picks && ty.format().is_some() { ty.with_elem(DType::Float(Format::F64)) } else { ty },
         };
         let operands: Vec<Operand> = x.iter().zip(s.operands).map(operand).collect();
         let mut leaves = Vec::new();
@@ -242,7 +248,7 @@ impl<'a> Reader<'a> {
                 match inside {
                     true => whole,
                     false => store.apply(
-                        Function::Convert(DType::Float(ngc_numerics::Format::F64), *to),
+                        Function::Convert(DType::Float(Format::F64), *to),
                         parts,
                         space,
                     ),

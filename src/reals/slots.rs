@@ -12,6 +12,7 @@ use ngc_ir::structure::{Axis, Index, Size, Test};
 use rug::Rational;
 use smallvec::SmallVec;
 
+use crate::normal::choose::unsigned;
 use crate::store::{ANYWHERE, Store, digest, extent_of};
 use crate::term::{Map, Node, Use, at};
 
@@ -309,7 +310,7 @@ fn colours(store: &Store, node: &Node, extents: &[Size], free: usize) -> Vec<usi
                     }
                 }
                 for test in node.tests().iter().filter(|test| test.index().mentions(mine)) {
-                    uses.push(digest(&test.of(painted(test.index()))));
+                    uses.push(digest(&unsigned(test.of(painted(test.index())))));
                 }
                 uses.sort_unstable();
                 (colours[dimension], digest(&uses))
@@ -388,7 +389,7 @@ impl Written {
             children.sort();
         }
         let mut tests: Vec<Test> =
-            node.tests().iter().map(|test| test.of(test.index().renamed(&rename))).collect();
+            node.tests().iter().map(|test| unsigned(test.of(test.index().renamed(&rename)))).collect();
         tests.sort();
         tests.dedup();
         let bound = order[free..].iter().map(|&dimension| extents[dimension].clone()).collect();

@@ -172,7 +172,9 @@ fn each_change_alone() {
                         continue;
                     }
                     failures.entry(change.name).or_default().push(program.name.clone());
-                    if shown.as_ref().is_some_and(|s| *s == change.name || *s == program.name) {
+                    let asked = |s: &String| s.split('|').any(|s| s == change.name || s == program.name);
+                    if shown.as_ref().is_some_and(asked) {
+                        println!("@{} by '{}'", program.name, change.name);
                         let (a, b) = (store.show(&plain.element), store.show(&reading.element));
                         println!("{}{a}\n{b}\n", program.text(&body));
                     }
