@@ -165,34 +165,9 @@ impl Store {
             Node::Product(factors) => self.placed_factors(&factors, of, inner)?,
             _ => vec![(of.clone(), 1.into())],
         };
-        let (mut outside, mut rest) = (Vec::new(), Vec::new());
-        for (x, exponent) in factors {
-            match self.exponential(&x, inner) {
-                _ if !is_bound(&x, space.len()) => outside.push((x, exponent)),
-                Some(of) => {
-                    // The exponential of a sum is a product.
-                    let (fixed, varying) = self.fixed_terms(&of, space, inner);
-                    for (side, part) in [(&mut outside, fixed), (&mut rest, varying)] {
-                        if let Some(part) = part {
-                            side.push((self.primitive(Prim::Exp, vec![part], inner), exponent.clone()));
-                        }
-                    }
-                }
-                None => rest.push((x, exponent)),
-            }
-        }
+        let (rest, outside): (Vec<_>, Vec<_>) =
+            factors.into_iter().partition(|(x, _)| is_bound(x, space.len()));
         (!outside.is_empty()).then(|| (outside, self.product(1.into(), rest, inner)))
-    }
-
-    /// The terms of a sum that bound dimensions do not reach, and the others.
-    fn fixed_terms(&mut self, of: &Use, space: &[Size], inner: &[Size]) -> (Option<Use>, Option<Use>) {
-        let Node::Linear(constant, terms) = self.node(of.id).clone() else { return (None, Some(of.clone())) };
-        let Some(terms) = self.placed_terms(&terms, of, inner) else { return (None, Some(of.clone())) };
-        let (varying, fixed): (Vec<_>, Vec<_>) = terms.into_iter().partition(|(_, x)| is_bound(x, space.len()));
-        if fixed.is_empty() && constant.is_zero() {
-            return (None, Some(of.clone()));
-        }
-        (Some(self.linear(constant, fixed, inner)), Some(self.linear(Rational::new(), varying, inner)))
     }
 
     /// Whether a value adds nothing to a reduction.
