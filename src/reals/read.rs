@@ -5,6 +5,7 @@
 //! their type.
 
 mod constant;
+mod gather;
 
 use std::sync::Arc;
 
@@ -135,10 +136,15 @@ impl<'a> Reader<'a> {
         if let Some(read) = self.steps(s, x) {
             return Some(read);
         }
+        if let Some(picked) = gather::gathered(self.store, s, x) {
+            return Some(vec![picked]);
+        }
+        // What only picks elements does so in every format.
+        let picks = s.def.made_of.is_some();
         let operand = |(x, &ty): (&Reading, &Type)| Operand {
             element: x.element.clone(),
             extents: x.extents.clone(),
-            ty,
+            ty: if picks && ty.format().is_some() { ty.with_elem(DType::Float(Format::F64)) } else { ty },
         };
         let operands: Vec<Operand> = x.iter().zip(s.operands).map(operand).collect();
         let mut leaves = Vec::new();

@@ -2,11 +2,13 @@
 //! given extents, and returns how the term is read there.
 
 mod apply;
-mod choose;
+pub(crate) mod choose;
+mod exponential;
 mod linear;
 mod pieces;
 pub(crate) mod product;
 mod reduce;
+mod relation;
 mod runs;
 mod softplus;
 
