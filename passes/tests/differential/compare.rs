@@ -1,18 +1,26 @@
 //! One program after two searches.
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ngc_ir::text::{PrintOptions, print_module};
-use ngc_ir::{Context, Module};
+use ngc_ir::{Context, Module, Op};
 use ngc_numerics::{DType, Format, Mode, Random, Tensor};
 
 use crate::judge::{Score, computed, error, evaluate, exact_values};
 use crate::ladder::{Way, inputs, rungs};
 use crate::program::{Program, searched};
 
-/// Elements of all values of a function up to which it is measured on all points, and up to which it is at all.
-const SIZES: [usize; 2] = [3_000, 60_000];
+/// Elements of all values of a program over all points; of large programs some points are left out.
+const ELEMENTS: usize = 400_000;
+/// Elements of all values above which a program is not measured.
+const LARGEST: usize = 400_000;
+
+/// Ops whose elements are sums of products.
+const CONTRACTIONS: [&str; 4] = ["ng.matmul", "ng.affine", "ng.conv", "ng.attention"];
+/// Products that take as long as one function.
+const CHEAP: usize = 16;
 
 /// The given program and the two that were searched for it.
 pub const THREE: usize = 3;
@@ -43,7 +51,7 @@ pub struct Compared {
     pub unknown: usize,
     /// Why it was not measured.
     pub left_out: Option<&'static str>,
-    /// Elements of all values, where that is more than is measured on all points.
+    /// Whether it is so large that not every rung has a point.
     pub large: bool,
 }
 
@@ -99,21 +107,25 @@ fn measure(context: &Context, program: &Program, modules: &[Module; 2], compared
         compared.left_out = Some("it cannot be evaluated");
         return;
     };
-    if size > SIZES[1] {
+    if size > LARGEST {
         compared.left_out = Some("its tensors are too large");
         return;
     }
-    compared.large = size > SIZES[0];
+    let ways = Way::ALL.len();
+    let mut points = Vec::new();
+    for rung in 0..rungs.len() {
+        for way in Way::ALL {
+            let point = inputs(&mut r, &program.arguments, unknown, &rungs, rung, way);
+            points.extend(point.map(|point| (rung, way, point)));
+        }
+    }
+    // Odd, so that all ways have their turn.
+    let stride = (points.len() * size / ELEMENTS) | 1;
+    compared.large = stride > ways;
     for rung in 0..rungs.len() {
         let mut found = Rung { size: rungs[rung], scores: Default::default(), place: None };
-        for (n, way) in Way::ALL.into_iter().enumerate() {
-            // Large programs see one way on each rung.
-            if compared.large && n != rung % Way::ALL.len() {
-                continue;
-            }
-            if let Some(point) = inputs(&mut r, &program.arguments, unknown, &rungs, rung, way) {
-                at(context, program, modules, &point, way, &mut found, compared);
-            }
+        for (_, way, point) in points.iter().step_by(stride).filter(|(n, ..)| *n == rung) {
+            at(context, program, modules, point, *way, &mut found, compared);
         }
         if found.scores[0].count > 0 {
             compared.rungs.push(found);
@@ -143,10 +155,15 @@ fn extent(
         let point = middle
             .flat_map(|n| ways.map(|way| (n, way)))
             .find_map(|(n, way)| inputs(r, &program.arguments, unknown, rungs, n, way))?;
-        let size = std::sync::atomic::AtomicUsize::new(0);
-        let count = |_: ngc_ir::Op, x: &[&Tensor], y: &[Tensor]| {
-            let elements = x.iter().map(|t| t.len()).chain(y.iter().map(Tensor::len)).sum();
-            size.fetch_add(elements, std::sync::atomic::Ordering::Relaxed);
+        let size = AtomicUsize::new(0);
+        let body = module.symbol(name).and_then(|op| module.body.body(op))?;
+        let count = |op: Op, x: &[&Tensor], y: &[Tensor]| {
+            let (read, made): (usize, usize) =
+                (x.iter().map(|t| t.len()).sum(), y.iter().map(Tensor::len).sum());
+            let contracts = CONTRACTIONS.contains(&body.name(op)) && made > 0 && x.len() > 1;
+            // The extent that is summed over, of which a product is cheap beside a function.
+            let summed = if contracts { (x[0].len() * x[1].len() / made).isqrt() / CHEAP } else { 0 };
+            size.fetch_add(read + made * (1 + summed), Ordering::Relaxed);
         };
         let evaluator = ngc_numerics::Evaluator::new(Mode::Rounded);
         let interpreter = ngc_interp::Interpreter::new(context, module, evaluator).with_observer(&count);
@@ -202,11 +219,13 @@ fn at(
 
 /// Inputs, shortened.
 fn shown(point: &[Tensor]) -> String {
-    const FEW: usize = 6;
+    const FEW: usize = 4;
     let mut text = String::new();
     for (n, tensor) in point.iter().enumerate() {
         let values = tensor.to_f64s();
-        let few: Vec<String> = values.iter().take(FEW).map(|x| format!("{x:e}")).collect();
+        // The fewest digits that tell a number from its neighbours.
+        let digits = |&x: &f64| if f64::from(x as f32) == x { format!("{:e}", x as f32) } else { format!("{x:e}") };
+        let few: Vec<String> = values.iter().take(FEW).map(digits).collect();
         let dots = if values.len() > FEW { ", ..." } else { "" };
         let _ = write!(text, "{}[{}{dots}]", if n > 0 { " " } else { "" }, few.join(" "));
     }

@@ -84,8 +84,10 @@ fn as_good(one: &Scores, other: &[Score]) -> bool {
 /// A program: the shares cured at each level.
 struct Row {
     name: String,
-    /// Why it does not count.
-    left_out: Option<&'static str>,
+    /// Whether it has no cure that anyone knows.
+    left_out: bool,
+    /// Elements that the cure loses.
+    still_lost: usize,
     cured: [usize; LEVELS.len()],
     /// Changes behind which the cure was lost.
     lost: Vec<Vec<&'static str>>,
@@ -94,25 +96,23 @@ struct Row {
 fn row(context: &Context, original: &Original, among: &[&Change], search: &str, count: usize) -> Row {
     let plain = program(original, &original.program.body);
     let mut row =
-        Row { name: plain.name.clone(), left_out: None, cured: Default::default(), lost: Vec::new() };
+        Row { name: plain.name.clone(), left_out: false, still_lost: 0, cured: Default::default(), lost: Vec::new() };
     let found = [KNOWN, search].map(|search| searched(context, &plain, search));
     let Some(cured) = found[0].as_ref().or(found[1].as_ref()) else {
-        return Row { left_out: Some("no search runs"), ..row };
+        return Row { left_out: true, ..row };
     };
     let points = points(context, &plain, cured);
     let given = scores(context, Some(&plain.module), &points);
     let [known, own] = found.each_ref().map(|module| scores(context, module.as_ref(), &points));
     // The better of both cures, rung by rung.
-    let mut best = given.clone().unwrap_or_default();
-    for scores in [&known, &own].into_iter().flatten() {
-        for (best, score) in best.iter_mut().zip(scores) {
-            if (score.lost, score.worst) < (best.lost, best.worst) {
-                *best = score.clone();
-            }
-        }
-    }
+    let better = |(a, b): (Score, Score)| if (b.lost, b.worst) < (a.lost, a.worst) { b } else { a };
+    let best: Vec<Score> = match (known, own) {
+        (Some(a), Some(b)) => a.into_iter().zip(b).map(better).collect(),
+        (a, b) => a.or(b).unwrap_or_default(),
+    };
+    row.still_lost = best.iter().map(|score| score.lost).sum();
     if as_good(&given, &best) {
-        return Row { left_out: Some("nothing to cure, or no cure known"), ..row };
+        return Row { left_out: true, ..row };
     }
     for (level, &changes) in LEVELS.iter().enumerate() {
         for n in 0..count {
@@ -139,7 +139,7 @@ pub fn table(search: &str, count: usize, wanted: &str) -> String {
     originals.retain(|o| o.program.name.contains(wanted));
     let rows: Vec<Row> =
         originals.par_iter().map(|original| row(&context, original, &among, search, count)).collect();
-    let (counted, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.left_out.is_none());
+    let (counted, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| !row.left_out);
     let mut text = format!(
         "Cured by `{search}`, in percent, of {count} spellings at each number of changes:\n\n| program |{}\n|---|{}\n",
         LEVELS.map(|n| format!(" {n} |")).concat(),
@@ -152,7 +152,8 @@ pub fn table(search: &str, count: usize, wanted: &str) -> String {
     let _ = writeln!(text, "| all {} |{all}", counted.len());
     for row in &counted {
         let shares = row.cured.map(|cured| share(cured, count)).concat();
-        let _ = writeln!(text, "| {} |{shares}", row.name);
+        let lost = if row.still_lost > 0 { format!(", {} still lost", row.still_lost) } else { String::new() };
+        let _ = writeln!(text, "| {}{lost} |{shares}", row.name);
     }
     let names: Vec<&str> = others.iter().map(|row| row.name.as_str()).collect();
     let _ = writeln!(text, "\nNothing to cure, or no cure known: {}.", names.join(", "));

@@ -9,8 +9,12 @@ use rug::Float;
 
 use crate::support::values::reals;
 
-/// Precisions of the reference. A value on which two agree is taken for exact.
-const BITS: [u32; 3] = [300, 1000, 4000];
+/// Precisions of the reference: a value on which the first two agree, or the last two, is taken for exact. The first is
+/// beyond the exponents of the format, so that 1 is not lost beside its greatest number.
+fn precisions(formats: &[Format]) -> [u32; 3] {
+    let wide = formats.iter().any(|format| format.max_finite() > Format::F32.max_finite());
+    if wide { [1300, 2600, 6000] } else { [300, 1000, 4000] }
+}
 /// Digits on which precisions agree, in bits.
 const AGREE: u32 = 80;
 /// Exponents that big floats do not have leave their mark on numbers of half that size.
@@ -95,8 +99,9 @@ pub fn exact_values(
     formats: &[Format],
 ) -> Option<Exact> {
     let of = |module: &Module, bits| real(context, module, function, inputs, bits);
-    let (low, high) = (of(given, BITS[0])?, of(given, BITS[1])?);
-    let found = results.map(|module| of(module, BITS[1]).filter(|found| !found.beyond).map(|found| found.values));
+    let [least, more, most] = precisions(formats);
+    let (low, high) = (of(given, least)?, of(given, more)?);
+    let found = results.map(|module| of(module, more).filter(|found| !found.beyond).map(|found| found.values));
     let both = |n: usize| {
         let [first, second] = found.each_ref().map(|found| found.as_ref()?.get(n));
         first.zip(second).filter(|(a, b)| agree(a, b)).map(|(a, _)| a.clone())
@@ -114,7 +119,7 @@ pub fn exact_values(
         }
         let top = match &top {
             Some(top) => top,
-            None => top.insert(of(given, BITS[2])?.values),
+            None => top.insert(of(given, most)?.values),
         };
         values.push(match (agree(value, &top[n]), top[n].is_zero()) {
             (true, false) => Some(top[n].clone()),
@@ -132,7 +137,7 @@ pub fn exact_values(
     // What differs may only want more bits.
     let other = [0, 1].map(|n| {
         found[n].as_ref().and_then(|found| differs(found))?;
-        of(results[n], BITS[2]).filter(|found| !found.beyond).and_then(|found| differs(&found.values))
+        of(results[n], most).filter(|found| !found.beyond).and_then(|found| differs(&found.values))
     });
     Some(Exact { values, other })
 }

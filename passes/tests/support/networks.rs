@@ -81,7 +81,7 @@ fn mean(net: &mut Net<'_>, op: &str, x: Value, axes: &[i64]) -> Value {
 
 fn number(net: &mut Net<'_>, x: f64) -> Value {
     let ty = ngc_ir::Type::float(net.format);
-    net.op("ng.constant", &[], [("value", Attr::Float(x, ty))])
+    net.op("ng.constant", &[], [("value", Attr::Float(net.format.round(x), ty))])
 }
 
 /// `(x - mean(x)) / sqrt(mean(x^2) - mean(x)^2 + eps)` over some axes.
