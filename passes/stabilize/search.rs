@@ -224,6 +224,7 @@ impl<'a> Search<'a> {
         // First what the laws give as it is, then with laws used within it.
         let deepest = self.ceiling;
         for ceiling in [self.laws.len() + 1, deepest] {
+            if trace() { for f in &equal { eprintln!("  alt of {}: {} {}", self.shown(id), f.law, self.store.show(&f.term)); } }
             for (n, form) in equal.iter().enumerate() {
                 let deeper = ceiling > self.laws.len() + 1;
                 if done(&best) || deeper && best.as_ref().is_some_and(|best| best.errors.is_good()) {
