@@ -197,11 +197,15 @@ impl<'a> Search<'a> {
             let errors = Errors::default();
             return Some(Best { choice: Choice::Form(Form::Plain), value: None, errors, effort });
         }
-        if let Some(source) = self.sources.get(&id).cloned() {
+        let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
+        // What was found with less effort stands; but its parts may be computed better now.
+        let known = self.known.get(&id).cloned();
+        let again = known.is_some();
+        best = known.filter(|_| !self.is_circular(id)).map(|known| Best { effort, ..known });
+        if let (None, Some(source)) = (&best, self.sources.get(&id).cloned()) {
             let errors = self.errors(id, &source).unwrap_or_default();
             best = Some(Best { choice: Choice::Source(source.clone()), value: Some(source), errors, effort });
         }
-        let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
         if done(&best) {
             return best;
         }
@@ -209,11 +213,13 @@ impl<'a> Search<'a> {
         if done(&best) || matches!(self.store.node(id), Node::Apply(function, _) if is_truth(function)) {
             return best;
         }
-        for form in self.definitions.forms(&mut self.store, id, &|_| true) {
-            self.consider(id, form, &mut best);
-        }
-        for order in self.orders(id) {
-            self.consider(id, Form::Ordered(order), &mut best);
+        if !again {
+            for form in self.definitions.forms(&mut self.store, id, &|_| true) {
+                self.consider(id, form, &mut best);
+            }
+            for order in self.orders(id) {
+                self.consider(id, Form::Ordered(order), &mut best);
+            }
         }
         if done(&best) || effort == 0 {
             return best;
@@ -284,6 +290,16 @@ impl<'a> Search<'a> {
             }
         }
         false
+    }
+
+    /// Whether what is known of a term is computed by way of a term that is being looked for.
+    fn is_circular(&self, id: Id) -> bool {
+        let mut others = self.open.iter().filter(|other| **other != id);
+        let parts = match self.known.get(&id).map(|best| &best.choice) {
+            Some(Choice::Form(form)) => self.parts(id, form),
+            _ => return false,
+        };
+        others.any(|&other| parts.iter().any(|&part| self.leads_to(part, other)))
     }
 
     /// Writes a form and keeps it if it is better than what is known.
