@@ -81,7 +81,8 @@ impl Matcher<'_> {
                     (true, _) => (Rational::from(&own / &power), Rational::new()),
                     (false, left) => (Rational::from(1), left),
                 };
-                let remains = left.is_zero() || rest && whole && left.cmp0() == own.cmp0();
+                let part = rest && whole && left.cmp0() == own.cmp0() && power.cmp0() == own.cmp0();
+                let remains = left.is_zero() || part;
                 if !remains {
                     continue;
                 }
@@ -135,7 +136,7 @@ impl Matcher<'_> {
     ) -> Option<Open> {
         let value = open.state.bindings.values[variable].clone()?;
         let (number, factors) = self.factors(&value, space)?;
-        let power = Rational::from(open.common.get_or_insert_with(|| Rational::from(1)).clone() * exponent);
+        let power = open.common.get_or_insert_with(|| Rational::from(1)).clone() * exponent;
         if number.is_zero() {
             return None;
         }
@@ -162,7 +163,7 @@ impl Matcher<'_> {
         Place { last, named, rest }: Place,
         space: &[Size],
     ) -> Vec<Open> {
-        let power = Rational::from(open.common.get_or_insert_with(|| Rational::from(1)).clone() * exponent);
+        let power = open.common.get_or_insert_with(|| Rational::from(1)).clone() * exponent;
         let mut choices = Vec::new();
         // Where a product has variables alone, none of them is 1.
         if last && (named || !open.parts.rest.is_empty()) {
