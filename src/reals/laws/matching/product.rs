@@ -4,19 +4,8 @@ use ngc_ir::structure::Size;
 use ngc_numerics::Prim;
 use rug::Rational;
 
-use super::{LONGEST, MOST_WAYS, Matcher, Open, Parts, State};
+use super::{LONGEST, MOST_WAYS, Matcher, Open, Parts, Place, State};
 use crate::term::{Function, Id, Node, Use};
-
-/// Where a variable stands in a product.
-#[derive(Clone, Copy)]
-struct Place {
-    /// Whether it is the last part of the pattern.
-    last: bool,
-    /// Whether the pattern has other parts than unknown variables.
-    named: bool,
-    /// Whether the term may have more factors than the pattern.
-    rest: bool,
-}
 
 impl Matcher<'_> {
     /// The ways in which a product is a power of a pattern's, with a rest where that may be.
