@@ -13,7 +13,7 @@ use ngc_numerics::Prim;
 use rug::Rational;
 
 use super::build::Bindings;
-use crate::normal::parity;
+use crate::normal::apply::parity;
 use crate::store::{Leaf, Store, within};
 use crate::term::{Function, Id, Map, Node, Number, Use, at};
 

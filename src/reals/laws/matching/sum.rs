@@ -4,7 +4,7 @@ use ngc_ir::structure::Size;
 use rug::Rational;
 
 use super::{LONGEST, MOST_WAYS, Matcher, Open, Parts, Place, State};
-use crate::normal::parity;
+use crate::normal::apply::parity;
 use crate::term::{Function, Id, Node, Use};
 
 impl Matcher<'_> {
