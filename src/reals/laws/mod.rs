@@ -3,7 +3,7 @@
 //! A law is text ([`text`]), such as `sqrt(a) - sqrt(b) = (a - b) / (sqrt(a) + sqrt(b)) if a != b`. Its left side is a
 //! pattern over normal forms ([`matching`]), so one law covers every order, sign and grouping, what stands beside it in a
 //! sum, and what multiplies it. A condition that is proven is dropped; one that is not is asked when the program runs
-//! ([`build`]). No law is believed: [`verify`] evaluates both of its sides.
+//! ([`build`]). Variables are numbers: of infinities no law speaks. No law is believed: [`verify`] evaluates both of its sides.
 
 pub mod build;
 mod matching;

@@ -20,6 +20,9 @@ mod grammar {
 /// The deepest nesting of brackets: the grammar is recursive, and laws may be outside data.
 const DEEPEST: usize = 64;
 
+/// The most operands of a maximum, which nest.
+const MOST_OPERANDS: usize = 16;
+
 /// The greatest exponent of ten in a number, so that none fills the memory.
 const GREATEST_EXPONENT: i32 = 400;
 
@@ -349,7 +352,7 @@ impl Reader {
             return self.error(&pair, format!("there is no function '{name}'"));
         };
         let mut args: Vec<Expr> = parts.map(|part| self.sum(part)).collect::<Result<_, _>>()?;
-        if matches!(prim, Prim::Max | Prim::Min) && args.len() > 2 {
+        if matches!(prim, Prim::Max | Prim::Min) && (3..=MOST_OPERANDS).contains(&args.len()) {
             let first = args.remove(0);
             return Ok(args.into_iter().fold(first, |all, next| Expr::Call(prim, vec![all, next])));
         }

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use ngc_ir::Context;
-use ngc_ir::structure::Unknown;
+use ngc_ir::structure::{Index, Unknown};
 use ngc_numerics::{Cmp, DType, Data, Format, Prim, Tensor};
 use rug::Float;
 
@@ -17,13 +17,16 @@ use super::{Law, leaves, side};
 use crate::evaluate::Evaluation;
 use crate::facts::Facts;
 use crate::store::{Leaf, Store};
-use crate::term::{Number, Use};
+use crate::term::{Function, Node, Number, Use, unflattened};
 
 /// The precisions at which sides are evaluated, one after the other until they decide.
 const BITS: [u32; 4] = [400, 2500, 6000, 250_000];
 
 /// Exponentials of larger numbers take more bits than there are: what is seen there says nothing.
 const LARGEST: f64 = 5e4;
+
+/// Differences below 2 to the negative of this are smaller than what numbers of f64 make.
+const LEAST: u32 = 8000;
 
 /// Two numbers that agree in so many bits are equal.
 const AGREEMENT: u32 = 200;
@@ -182,57 +185,90 @@ type Elements<'a> = dyn Fn(u32, &Leaf) -> Option<Tensor> + 'a;
 fn compared(sides: &Sides<'_>, context: &Context, leaf: &Elements<'_>, extent: usize) -> Compared {
     let Sides { store, conditions, at, .. } = *sides;
     let unknown = |_: Unknown| Some(extent as i64);
-    let (mut last, mut shrinks, mut values): (Option<Float>, _, _) = (None, false, (0.0, 0.0));
-    let mut difference = Float::new(53);
+    let mut last: Option<(Float, Float)> = None;
     for (n, bits) in BITS.into_iter().enumerate() {
         let leaf = |of: &Leaf| leaf(bits, of);
         let mut evaluation = Evaluation::new(store, context, bits, &unknown, &leaf);
-        let mut value = |of: &Use, at: &[i64]| match evaluation.value(of, at)?.data {
-            Data::Real(mut values) => values.pop(),
-            _ => None,
-        };
         for any in conditions {
-            let mut holds = false;
-            for (cmp, difference, indexed) in any {
-                let mut all = true;
-                for place in 0..if *indexed { extent } else { 1 } {
-                    let Some(x) = value(difference, &[place as i64]) else { return Compared::None };
-                    all &= cmp.holds(x.cmp0());
-                }
-                holds |= all;
-            }
-            if !holds {
-                return Compared::Beside;
+            match met(&mut evaluation, any, extent) {
+                Some(true) => {}
+                Some(false) => return Compared::Beside,
+                None => return Compared::None,
             }
         }
-        let (Some(left), Some(right)) = (value(sides.left, at), value(sides.right, at)) else {
-            return Compared::None;
-        };
-        if !left.is_finite() {
+        if !is_defined(&mut evaluation, store, sides.left, at, extent) {
             return Compared::Beside;
         }
-        difference = Float::with_val(bits, &left - &right).abs();
+        let left = number(&mut evaluation, sides.left, at);
+        let (Some(left), Some(right)) = (left, number(&mut evaluation, sides.right, at)) else {
+            return Compared::None;
+        };
+        let difference = Float::with_val(bits, &left - &right).abs();
         if difference.is_zero() || difference <= left.clone().abs() >> AGREEMENT {
             return Compared::Agree;
         }
         // Rounding goes away with more bits; a difference of the sides stays.
-        let more = bits - if n > 0 { BITS[n - 1] } else { 0 };
-        shrinks = last.is_some_and(|last| difference <= last >> (more / 2));
-        last = Some(difference.clone());
-        values = (left.to_f64(), right.to_f64());
+        if let Some((known, last)) = last.filter(|_| n + 1 == BITS.len()) {
+            let more = bits - BITS[n - 1];
+            let noise = !left.is_zero() && left.clone().abs() <= last >> (more / 4);
+            let nothing = difference <= Float::with_val(bits, 1) >> LEAST;
+            return match difference.is_finite() && difference <= known >> (more / 2) {
+                true => Compared::Agree,
+                false if noise || nothing => Compared::Beside,
+                false => Compared::Differ(left.to_f64(), right.to_f64()),
+            };
+        }
+        last = Some((difference, left.abs()));
     }
-    match shrinks && difference.is_finite() {
-        true => Compared::Agree,
-        false => Compared::Differ(values.0, values.1),
+    Compared::None
+}
+
+/// Whether one of several relations holds, at all places of the index that it speaks of.
+fn met(evaluation: &mut Evaluation<'_>, any: &[(Cmp, Use, bool)], extent: usize) -> Option<bool> {
+    let mut holds = false;
+    for (cmp, difference, indexed) in any {
+        let mut all = true;
+        for place in 0..if *indexed { extent } else { 1 } {
+            all &= cmp.holds(number(evaluation, difference, &[place as i64])?.cmp0());
+        }
+        holds |= all;
     }
+    Some(holds)
+}
+
+fn number(evaluation: &mut Evaluation<'_>, of: &Use, at: &[i64]) -> Option<Float> {
+    match evaluation.value(of, at)?.data {
+        Data::Real(mut values) => values.pop(),
+        _ => None,
+    }
+}
+
+/// Whether a term and all that it is made of are numbers: a quotient by 0 has no value, whatever is made of it.
+fn is_defined(evaluation: &mut Evaluation<'_>, store: &Store, of: &Use, at: &[i64], extent: usize) -> bool {
+    let unknown = |_: Unknown| Some(extent as i64);
+    let node = store.node(of.id);
+    let open = matches!(node, Node::Number(_) | Node::Where(..) | Node::Apply(Function::Choose, _));
+    if !open && number(evaluation, of, at).is_some_and(|value| !value.is_finite()) {
+        return false;
+    }
+    let places: Option<Vec<i64>> = of.map.iter().map(|index| index.value(at, &unknown)).collect();
+    let Some(places) = places.filter(|_| !open) else { return open };
+    let sizes = node.bound().iter().map(|size| Index::size(size).value(&[], &unknown));
+    let sizes: Option<Vec<usize>> = sizes.map(|n| usize::try_from(n?).ok()).collect();
+    let Some(sizes) = sizes else { return false };
+    (0..sizes.iter().product()).all(|flat| {
+        let place: Vec<i64> = places.iter().copied().chain(unflattened(flat, &sizes)).collect();
+        node.children().iter().all(|part| is_defined(evaluation, store, part, &place, extent))
+    })
 }
 
 /// The numbers that a law speaks of.
 fn numbers(text: &Text) -> Vec<f64> {
     let mut all = vec![0.0, 1.0, -1.0, 2.0, 0.5, std::f64::consts::PI, std::f64::consts::FRAC_PI_2];
-    let mut note = |part: &Expr| match part {
-        Expr::Number(Number::Finite(x)) => all.extend([x.to_f64(), -x.to_f64()]),
-        _ => {}
+    let mut note = |part: &Expr| {
+        if let Expr::Number(Number::Finite(x)) = part {
+            all.extend([x.to_f64(), -x.to_f64()]);
+        }
     };
     text.left.each(&mut |part| note(part));
     text.right.each(&mut |part| note(part));

@@ -1,7 +1,7 @@
 //! Normal forms: how terms are made. Each function makes a term of others that are read at places along dimensions of
 //! given extents, and returns how the term is read there.
 
-mod apply;
+pub(crate) mod apply;
 pub(crate) mod choose;
 mod exponential;
 mod linear;
@@ -11,5 +11,3 @@ mod reduce;
 mod relation;
 mod runs;
 mod softplus;
-
-pub(crate) use apply::parity;

@@ -13,7 +13,7 @@ use ngc_numerics::Prim;
 use rug::Rational;
 
 use super::build::Bindings;
-use crate::normal::parity;
+use crate::normal::apply::parity;
 use crate::store::{Leaf, Store, within};
 use crate::term::{Function, Id, Map, Node, Number, Use, at};
 
@@ -65,6 +65,17 @@ pub struct Matcher<'a> {
 struct State {
     bindings: Bindings,
     inside: bool,
+}
+
+/// Where a variable stands in a sum or a product.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Whether it is the last part of the pattern.
+    last: bool,
+    /// Whether the pattern has other parts than unknown variables.
+    named: bool,
+    /// Whether the term may have more parts than the pattern.
+    rest: bool,
 }
 
 /// A sum or a product that is being matched.
@@ -242,10 +253,6 @@ impl Matcher<'_> {
         else {
             return Vec::new();
         };
-        let commutes = matches!(function, Function::Prim(Prim::Hypot));
-        if commutes {
-            return self.in_any_order(parts, own, state);
-        }
         if let (Some(even), [own], [part]) = (parity.map(|odd| !odd), &own[..], parts) {
             let own = self.store.scaled(factor, own.clone(), space);
             let mut ways = self.term(part.id, &own, state.clone());

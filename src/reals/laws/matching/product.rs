@@ -4,19 +4,8 @@ use ngc_ir::structure::Size;
 use ngc_numerics::Prim;
 use rug::Rational;
 
-use super::{LONGEST, MOST_WAYS, Matcher, Open, Parts, State};
+use super::{LONGEST, MOST_WAYS, Matcher, Open, Parts, Place, State};
 use crate::term::{Function, Id, Node, Use};
-
-/// Where a variable stands in a product.
-#[derive(Clone, Copy)]
-struct Place {
-    /// Whether it is the last part of the pattern.
-    last: bool,
-    /// Whether the pattern has other parts than unknown variables.
-    named: bool,
-    /// Whether the term may have more factors than the pattern.
-    rest: bool,
-}
 
 impl Matcher<'_> {
     /// The ways in which a product is a power of a pattern's, with a rest where that may be.
@@ -81,7 +70,8 @@ impl Matcher<'_> {
                     (true, _) => (Rational::from(&own / &power), Rational::new()),
                     (false, left) => (Rational::from(1), left),
                 };
-                let remains = left.is_zero() || rest && whole && left.cmp0() == own.cmp0();
+                let part = rest && whole && left.cmp0() == own.cmp0() && power.cmp0() == own.cmp0();
+                let remains = left.is_zero() || part;
                 if !remains {
                     continue;
                 }
@@ -135,7 +125,7 @@ impl Matcher<'_> {
     ) -> Option<Open> {
         let value = open.state.bindings.values[variable].clone()?;
         let (number, factors) = self.factors(&value, space)?;
-        let power = Rational::from(open.common.get_or_insert_with(|| Rational::from(1)).clone() * exponent);
+        let power = open.common.get_or_insert_with(|| Rational::from(1)).clone() * exponent;
         if number.is_zero() {
             return None;
         }
@@ -162,7 +152,7 @@ impl Matcher<'_> {
         Place { last, named, rest }: Place,
         space: &[Size],
     ) -> Vec<Open> {
-        let power = Rational::from(open.common.get_or_insert_with(|| Rational::from(1)).clone() * exponent);
+        let power = open.common.get_or_insert_with(|| Rational::from(1)).clone() * exponent;
         let mut choices = Vec::new();
         // Where a product has variables alone, none of them is 1.
         if last && (named || !open.parts.rest.is_empty()) {

@@ -3,8 +3,8 @@
 use ngc_ir::structure::Size;
 use rug::Rational;
 
-use super::{LONGEST, MOST_WAYS, Matcher, Open, Parts, State};
-use crate::normal::parity;
+use super::{LONGEST, MOST_WAYS, Matcher, Open, Parts, Place, State};
+use crate::normal::apply::parity;
 use crate::term::{Function, Id, Node, Use};
 
 impl Matcher<'_> {
@@ -26,14 +26,14 @@ impl Matcher<'_> {
         let mut patterns: Vec<(Rational, Id)> = terms.iter().map(|(c, x)| (c.clone(), x.id)).collect();
         let mut ways = vec![Open { state, common, parts: Parts { number, rest: own } }];
         while let Some((factor, id)) = self.next(&mut patterns, &ways) {
-            let last = patterns.is_empty();
+            let place = Place { last: patterns.is_empty(), named: true, rest };
             let mut next = Vec::new();
             for open in ways {
                 match self.variable(id) {
                     Some(v) if open.state.bindings.values[v].is_some() => {
                         next.extend(self.without_term(v, &factor, open, &space));
                     }
-                    Some(_) => next.extend(self.any_term(id, &factor, constant, open, last, rest, &space)),
+                    Some(_) => next.extend(self.any_term(id, &factor, constant, open, place, &space)),
                     None => next.extend(self.summand(id, &factor, open, &space)),
                 }
             }
@@ -109,15 +109,13 @@ impl Matcher<'_> {
     }
 
     /// A variable that nothing has bound is one of the terms, or all that remains.
-    #[allow(clippy::too_many_arguments)]
     fn any_term(
         &mut self,
         id: Id,
         factor: &Rational,
         constant: &Rational,
         mut open: Open,
-        last: bool,
-        rest: bool,
+        Place { last, rest, .. }: Place,
         space: &[Size],
     ) -> Vec<Open> {
         let common = open.common.get_or_insert_with(|| Rational::from(1)).clone();

@@ -28,10 +28,7 @@ pub struct Input {
 
 /// A fact of numbers between two ends.
 pub fn between(lo: f64, hi: f64) -> Fact {
-    Fact {
-        signs: Signs::of(&Enclosure::new(lo, hi)).and(Signs::NUMBERS),
-        ..Fact::of_range(Enclosure::new(lo, hi))
-    }
+    Fact { signs: Signs::of(&Enclosure::new(lo, hi)).and(Signs::NUMBERS), ..Fact::of_range(Enclosure::new(lo, hi)) }
 }
 
 /// The elements of a term at all points and places, in row-major order.
@@ -77,18 +74,7 @@ impl<'a> Search<'a> {
         let known = inputs.clone();
         let facts = Facts::new(Box::new(move |leaf| known[leaf as usize].fact));
         let (best, exact, open) = (FxHashMap::default(), FxHashMap::default(), HashSet::new());
-        Search {
-            store,
-            facts,
-            context: ngc_dialects::context(),
-            inputs,
-            format,
-            with_charts,
-            best,
-            exact,
-            open,
-            nested: 0,
-        }
+        Search { store, facts, context: ngc_dialects::context(), inputs, format, with_charts, best, exact, open, nested: 0 }
     }
 
     fn points(&self) -> usize {
@@ -208,10 +194,7 @@ impl<'a> Search<'a> {
                     "{law} is false at point {point}, {place:?}: {:e} is not {:e}\n{}\n{}",
                     new.to_f64(),
                     old.to_f64(),
-                    self.store.show(&Use {
-                        id,
-                        map: (0..sizes.len()).map(|n| Index::axis(Axis(n as u32))).collect()
-                    }),
+                    self.store.show(&Use { id, map: (0..sizes.len()).map(|n| Index::axis(Axis(n as u32))).collect() }),
                     self.store.show(term),
                 );
             }
@@ -229,10 +212,7 @@ impl<'a> Search<'a> {
                 flat(&at, &inner)
             })
             .collect();
-        values
-            .iter()
-            .map(|values| at.iter().map(|&n| values.get(n).copied().unwrap_or(f64::NAN)).collect())
-            .collect()
+        values.iter().map(|values| at.iter().map(|&n| values.get(n).copied().unwrap_or(f64::NAN)).collect()).collect()
     }
 
     fn part(&mut self, of: &Use, sizes: &[usize]) -> Vec<Vec<f64>> {
@@ -274,10 +254,8 @@ impl<'a> Search<'a> {
                 for (c, x) in terms {
                     let c = c.to_f64();
                     let x = self.part(&x, &sizes);
-                    let x: Vec<Vec<f64>> = x
-                        .into_iter()
-                        .map(|row| row.into_iter().map(|x| round(c * x, format)).collect())
-                        .collect();
+                    let x: Vec<Vec<f64>> =
+                        x.into_iter().map(|row| row.into_iter().map(|x| round(c * x, format)).collect()).collect();
                     sum = Some(match sum {
                         Some(sum) => zip(sum, x, &|a, b| a + b),
                         None => x,
@@ -300,10 +278,8 @@ impl<'a> Search<'a> {
                         2.0 => x * x,
                         _ => x.powf(size),
                     };
-                    let x: Vec<Vec<f64>> = x
-                        .into_iter()
-                        .map(|row| row.into_iter().map(|x| round(power(x), format)).collect())
-                        .collect();
+                    let x: Vec<Vec<f64>> =
+                        x.into_iter().map(|row| row.into_iter().map(|x| round(power(x), format)).collect()).collect();
                     let side = if e > 0 { &mut above } else { &mut below };
                     *side = Some(match side.take() {
                         Some(known) => zip(known, x, &|a, b| a * b),
@@ -320,8 +296,7 @@ impl<'a> Search<'a> {
                 let mut greatest = all(f64::NEG_INFINITY);
                 for x in parts {
                     let x = self.part(&x, &sizes);
-                    greatest =
-                        zip(greatest, x, &|a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) });
+                    greatest = zip(greatest, x, &|a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) });
                 }
                 greatest
             }
@@ -401,13 +376,7 @@ impl<'a> Search<'a> {
                     let own: Vec<usize> = self.sizes(x[0].id);
                     let over: Vec<usize> = over.iter().map(|n| n.number().expect("known") as usize).collect();
                     let inner: usize = over.iter().product();
-                    let outer: Vec<Size> = self
-                        .store
-                        .sizes(x[0].id)
-                        .iter()
-                        .cloned()
-                        .chain(over.iter().map(|&n| Size::from(n)))
-                        .collect();
+                    let outer: Vec<Size> = self.store.sizes(x[0].id).iter().cloned().chain(over.iter().map(|&n| Size::from(n))).collect();
                     let y = self.store.compose(&y[0], &body.map, &outer)?;
                     let y = self.part(&y, &[&own[..], &over[..]].concat());
                     let lse = |values: &[f64]| {
@@ -451,7 +420,5 @@ fn holds(tests: &[Test], at: &[i64]) -> bool {
 }
 
 fn flat(at: &[i64], sizes: &[usize]) -> usize {
-    at.iter()
-        .zip(sizes)
-        .fold(0, |flat, (&p, &n)| flat * n + usize::try_from(p).unwrap_or(usize::MAX / 64).min(n))
+    at.iter().zip(sizes).fold(0, |flat, (&p, &n)| flat * n + usize::try_from(p).unwrap_or(usize::MAX / 64).min(n))
 }

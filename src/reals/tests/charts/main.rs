@@ -24,12 +24,7 @@ fn compare(name: &str, most: f64, build: impl Fn(&mut Program) -> Use) -> (f64, 
         *error = found.error;
         how = format!("{}\n      {}", store.show(&of), found.how);
     }
-    println!(
-        "{name:40} {:10.3e} -> {:10.3e}   {}",
-        errors[0],
-        errors[1],
-        if errors[1] > most { &how } else { "" }
-    );
+    println!("{name:40} {:10.3e} -> {:10.3e}   {}", errors[0], errors[1], if errors[1] > most { &how } else { "" });
     (errors[0], errors[1])
 }
 
@@ -47,12 +42,7 @@ fn check(programs: &[(String, f64, Box<dyn Fn(&mut Program) -> Use>)]) {
 
 type Build = Box<dyn Fn(&mut Program) -> Use>;
 
-fn of(
-    name: &str,
-    n: usize,
-    most: f64,
-    build: impl Fn(&mut Program, usize) -> Use + 'static,
-) -> (String, f64, Build) {
+fn of(name: &str, n: usize, most: f64, build: impl Fn(&mut Program, usize) -> Use + 'static) -> (String, f64, Build) {
     (format!("{name} of {n}"), most, Box::new(move |p| build(p, n)))
 }
 

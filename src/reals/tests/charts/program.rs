@@ -54,8 +54,7 @@ impl Program {
 
     /// An input read at places along the dimensions in scope: each is a dimension, or a number.
     pub fn at(&self, of: &Use, places: &[Index]) -> Use {
-        let map =
-            of.map.iter().map(|i| places[i.as_axis().expect("a dimension").0 as usize].clone()).collect();
+        let map = of.map.iter().map(|i| places[i.as_axis().expect("a dimension").0 as usize].clone()).collect();
         Use { id: of.id, map }
     }
 
