@@ -138,7 +138,9 @@ impl Facts {
         // A part of a sum of values that are nowhere negative is at most the sum.
         let whole = |(x, e): &(Use, Rational)| {
             let over = factors.iter().any(|(y, f)| {
-                *f == Rational::from(-e) && is_among(store, Reduce::Sum, x, y, space) && self.adds_up(store, y)
+                *f == Rational::from(-e)
+                    && is_among(store, Reduce::Sum, x, y, space)
+                    && self.adds_up(store, y)
             });
             *e > 0 && over
         };
@@ -224,29 +226,37 @@ fn applied(function: Function, x: &[Traced]) -> Traced {
 
 /// Whether a value is one of those that the other puts together, as read along dimensions of these extents: a term of a
 /// sum, or an element of what is reduced.
-fn is_among<'a>(store: &Store, kind: Reduce, one: &'a Use, all: &Use, space: &[Size]) -> bool {
+fn is_among(store: &Store, kind: Reduce, one: &Use, all: &Use, space: &[Size]) -> bool {
     let is_one = |x: &Use| store.compose(x, &all.map, space).as_ref() == Some(one);
     match (store.node(all.id), kind) {
         (Node::Linear(_, terms), Reduce::Sum) => terms.iter().any(|(c, x)| *c >= 1 && is_one(x)),
         (Node::Max(parts), Reduce::Max) => parts.iter().any(is_one),
-        (Node::Reduce(own, over, body), _) if *own == kind && body.id == one.id => {
-            // Along a bound dimension any place inside it is one of those that are reduced.
-            let free = all.map.len();
-            let mut bound: Vec<Option<&'a Index>> = vec![None; over.len()];
-            let mut alike = |(own, index): (&Index, &'a Index)| match own.as_axis() {
-                Some(Axis(n)) if n as usize >= free => {
-                    let chosen = bound[n as usize - free].get_or_insert(index);
-                    *chosen == index && index.is_below(&over[n as usize - free], space)
-                }
-                _ => {
-                    let mut inner = false;
-                    own.each_axis(&mut |Axis(n)| inner |= n as usize >= free);
-                    let by = |Axis(n): Axis| all.map.get(n as usize).cloned().unwrap_or_default();
-                    !inner && own.substituted(&by, space).as_ref() == Some(index)
-                }
-            };
-            body.map.iter().zip(&one.map).all(&mut alike)
-        }
+        (Node::Reduce(own, ..), _) if *own == kind => place_among(store, one, all, space).is_some(),
         _ => false,
     }
+}
+
+/// The places along the bound dimensions of a reduction at which its body is a value. Along those that have no place it is
+/// the value everywhere.
+pub(crate) fn place_among(store: &Store, one: &Use, all: &Use, space: &[Size]) -> Option<Vec<Option<Index>>> {
+    let Node::Reduce(_, over, body) = store.node(all.id) else { return None };
+    (body.id == one.id).then_some(())?;
+    let free = all.map.len();
+    let mut places: Vec<Option<Index>> = vec![None; over.len()];
+    for (own, index) in body.map.iter().zip(&one.map) {
+        match own.as_axis() {
+            Some(Axis(n)) if n as usize >= free => {
+                let bound = n as usize - free;
+                let chosen = places[bound].get_or_insert_with(|| index.clone());
+                (chosen == index && index.is_below(&over[bound], space)).then_some(())?;
+            }
+            _ => {
+                let mut inner = false;
+                own.each_axis(&mut |Axis(n)| inner |= n as usize >= free);
+                let by = |Axis(n): Axis| all.map.get(n as usize).cloned().unwrap_or_default();
+                (!inner && own.substituted(&by, space).as_ref() == Some(index)).then_some(())?;
+            }
+        }
+    }
+    Some(places)
 }

@@ -28,7 +28,8 @@ impl Charts<'_> {
         let mut found = vec![("centred-chart", self.squares(&itself, &space))];
         for (a, _) in terms.iter().enumerate() {
             for (b, _) in terms.iter().enumerate().filter(|(b, _)| *b != a) {
-                let rest = || terms.iter().enumerate().filter(|(n, _)| *n != a && *n != b).map(|(_, t)| t.clone());
+                let rest =
+                    || terms.iter().enumerate().filter(|(n, _)| *n != a && *n != b).map(|(_, t)| t.clone());
                 if let Some(moment) = self.central_moment(&terms[a], &terms[b], &space) {
                     let all = rest().chain([(1.into(), moment)]).collect();
                     found.push(("centred-chart", Some(self.store.linear(constant.clone(), all, &space))));
@@ -93,7 +94,10 @@ impl Charts<'_> {
     ) -> Option<Vec<(Rational, Use)>> {
         let square = form.iter().any(|(n, m, _)| n == m);
         let pairs: Vec<(usize, usize)> = match square {
-            true => (0..atoms.len()).filter(|n| form.iter().any(|(a, b, _)| a == n || b == n)).map(|n| (n, n)).collect(),
+            true => (0..atoms.len())
+                .filter(|n| form.iter().any(|(a, b, _)| a == n || b == n))
+                .map(|n| (n, n))
+                .collect(),
             false => paired(form)?,
         };
         let coefficient = |n: usize, m: usize| {
@@ -186,7 +190,12 @@ impl Charts<'_> {
     }
 
     /// Sums over the same dimensions, as one of squares.
-    fn merged_squares(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Use> {
+    fn merged_squares(
+        &mut self,
+        constant: &Rational,
+        terms: &[(Rational, Use)],
+        space: &[Size],
+    ) -> Option<Use> {
         let mut groups: Vec<(Vec<Size>, Vec<(Rational, Use)>)> = Vec::new();
         let mut rest = Vec::new();
         for (c, x) in terms {
@@ -253,9 +262,9 @@ fn paired(form: &[(usize, usize, Rational)]) -> Option<Vec<(usize, usize)>> {
     let mut kinds: Vec<Option<bool>> = vec![None; ONE.len()];
     for _ in 0..ONE.len() {
         for &(n, m, _) in form {
-            let known = kinds[n].or(kinds[m].map(|kind| !kind)).or_else(|| {
-                kinds.iter().all(Option::is_none).then_some(true)
-            });
+            let known = kinds[n]
+                .or(kinds[m].map(|kind| !kind))
+                .or_else(|| kinds.iter().all(Option::is_none).then_some(true));
             let Some(kind) = known else { continue };
             if kinds[m] == Some(kind) {
                 return None;

@@ -180,9 +180,8 @@ impl Charts<'_> {
 
     /// `log Σ exp(l) = m + log Σ exp(l - m)`, m the greatest.
     pub(super) fn log_sum_exp(&mut self, logs: Vec<Use>, space: &[Size]) -> Use {
-        let log = |charts: &mut Self, sum: Use| {
-            charts.store.apply(Function::Prim(Prim::Log), vec![sum], space)
-        };
+        let log =
+            |charts: &mut Self, sum: Use| charts.store.apply(Function::Prim(Prim::Log), vec![sum], space);
         if let [a, b] = &logs[..] {
             // Of two, one exponential is 1, and the other that of the distance.
             let distance = self.difference(a.clone(), b.clone(), space);

@@ -126,13 +126,21 @@ impl Charts<'_> {
     }
 
     /// The exponential of a multiple of what another exponential is of is a power of that one.
-    fn exponential(&mut self, exponent: Use, of: &Use, space: &[Size], atoms: &mut Atoms) -> Option<Fraction> {
+    fn exponential(
+        &mut self,
+        exponent: Use,
+        of: &Use,
+        space: &[Size],
+        atoms: &mut Atoms,
+    ) -> Option<Fraction> {
         for n in 0..atoms.atoms.len() {
             let atom = atoms.atoms[n].clone();
             let Node::Apply(Function::Prim(Prim::Exp), x) = self.node(atom.id) else { continue };
             let known = self.placed(&x[0], &atom, space)?;
             let Some(ratio) = self.ratio(&exponent, &known, space) else { continue };
-            let Some(power) = (*ratio.denom() == 1).then(|| ratio.numer().to_i32()).flatten() else { continue };
+            let Some(power) = (*ratio.denom() == 1).then(|| ratio.numer().to_i32()).flatten() else {
+                continue;
+            };
             return atoms.power(&Fraction::of(Polynomial::atom(n)), power);
         }
         // The least exponent comes first where it can: half of it may follow, which is no power of it.
@@ -152,9 +160,9 @@ impl Charts<'_> {
             _ => Some(Rational::from(1)),
         };
         let ratio = lead(self, a)? / lead(self, b).filter(|x| !x.is_zero())?;
-        [ratio.clone(), -ratio].into_iter().find(|ratio| {
-            self.store.scaled(ratio.clone(), b.clone(), space) == *a
-        })
+        [ratio.clone(), -ratio]
+            .into_iter()
+            .find(|ratio| self.store.scaled(ratio.clone(), b.clone(), space) == *a)
     }
 
     /// A fraction as a term: content, common powers, the numerator, and what it is divided by.
@@ -162,7 +170,10 @@ impl Charts<'_> {
         let (content, common, rest) = of.numerator.primitive();
         let rest = match nested {
             true => self.nested(&rest, &atoms.atoms, space),
-            false => self.collected(&rest, &atoms.atoms, space),
+            false => {
+                let rest = self.collected(&rest, &atoms.atoms, space);
+                self.rest_of_sums(&rest, space).unwrap_or(rest)
+            }
         };
         let mut factors = Vec::new();
         // The exponential above goes into the sum below: e / (1 + e) = 1 / (1 + 1/e), in which nothing overflows that counts.
@@ -222,7 +233,9 @@ impl Charts<'_> {
         for (monomial, c) in of.monomials() {
             match *monomial == ONE {
                 true => constant = c.clone(),
-                false => terms.push((c.clone(), self.store.product(1.into(), powers(monomial, atoms), space))),
+                false => {
+                    terms.push((c.clone(), self.store.product(1.into(), powers(monomial, atoms), space)))
+                }
             }
         }
         self.store.linear(constant, terms, space)

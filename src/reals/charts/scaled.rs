@@ -21,6 +21,7 @@ impl Charts<'_> {
                 ("scaled-chart", self.scaled_factors(&factors, &space)),
                 ("scaled-chart", self.scaled_together(id, &space)),
                 ("paired-factors", self.paired_factors(&factors, &space)),
+                ("powers-inside", self.powers_inside(&factors, &space)),
             ],
             Node::Linear(..) => vec![("scaled-chart", self.scaled_together(id, &space))],
             _ => Vec::new(),
@@ -73,7 +74,8 @@ impl Charts<'_> {
             };
             let inner = within(space, &over);
             self.nonnegative(&body).then_some(())?;
-            powers |= matches!(self.node(body.id), Node::Product(factors) if factors.iter().any(|(_, e)| *e != 1));
+            powers |=
+                matches!(self.node(body.id), Node::Product(factors) if factors.iter().any(|(_, e)| *e != 1));
             let factor = self.store.rational(c);
             let root = self.store.product(1.into(), vec![(factor, half()), (body, half())], &inner);
             sizes.push(self.store.reduce(Reduce::Max, over.clone(), root.clone(), space));
@@ -145,10 +147,8 @@ impl Charts<'_> {
                 degrees.all(|d| d == first).then_some(first)
             };
             let Some(above) = degree(&numerator) else { continue };
-            let Some(below) = divisors
-                .iter()
-                .map(|(divisor, power)| Some(degree(divisor)? * power))
-                .sum::<Option<u32>>()
+            let Some(below) =
+                divisors.iter().map(|(divisor, power)| Some(degree(divisor)? * power)).sum::<Option<u32>>()
             else {
                 continue;
             };
@@ -221,6 +221,28 @@ impl Charts<'_> {
             all.push((part, Rational::from(1)));
         }
         Some(self.store.close(Node::Product(all), space))
+    }
+
+    /// Roots of products as products of roots, of values that are nowhere negative.
+    fn powers_inside(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
+        let mut all = Vec::new();
+        for (x, e) in factors {
+            match self.node(x.id) {
+                Node::Reduce(Reduce::Prod, over, body) if self.nonnegative(&body) => {
+                    let own = self.space(x.id);
+                    let body = self.store.power(body, e.clone(), &within(&own, &over));
+                    let product = self.store.reduce(Reduce::Prod, over, body, &own);
+                    all.push((self.placed(&product, x, space)?, Rational::from(1)));
+                }
+                Node::Product(inner) if inner.iter().all(|(part, _)| self.nonnegative(part)) => {
+                    for (part, f) in inner {
+                        all.push((self.placed(&part, x, space)?, f * e));
+                    }
+                }
+                _ => all.push((x.clone(), e.clone())),
+            }
+        }
+        Some(self.store.product(1.into(), all, space))
     }
 
     fn quotient(&mut self, a: Use, b: Use, space: &[Size]) -> Use {

@@ -18,13 +18,16 @@ fn compare(name: &str, most: f64, build: impl Fn(&mut Program) -> Use) -> (f64, 
         let of = build(&mut program);
         let Program { mut store, inputs, .. } = program;
         let mut search = Search::new(&mut store, &inputs, Format::F64, n == 1);
-        let start = std::time::Instant::now();
         let found = search.best(of.id);
-        if start.elapsed().as_millis() > 1000 { println!("  {:?}", start.elapsed()); }
         *error = found.error;
         how = format!("{}\n      {}", store.show(&of), found.how);
     }
-    println!("{name:40} {:10.3e} -> {:10.3e}   {}", errors[0], errors[1], if errors[1] > most { &how } else { "" });
+    println!(
+        "{name:40} {:10.3e} -> {:10.3e}   {}",
+        errors[0],
+        errors[1],
+        if errors[1] > most { &how } else { "" }
+    );
     (errors[0], errors[1])
 }
 
@@ -42,7 +45,12 @@ fn check(programs: &[(String, f64, Box<dyn Fn(&mut Program) -> Use>)]) {
 
 type Build = Box<dyn Fn(&mut Program) -> Use>;
 
-fn of(name: &str, n: usize, most: f64, build: impl Fn(&mut Program, usize) -> Use + 'static) -> (String, f64, Build) {
+fn of(
+    name: &str,
+    n: usize,
+    most: f64,
+    build: impl Fn(&mut Program, usize) -> Use + 'static,
+) -> (String, f64, Build) {
     (format!("{name} of {n}"), most, Box::new(move |p| build(p, n)))
 }
 
@@ -198,6 +206,39 @@ fn complements() {
             p.rest(&product)
         }));
     }
+    for n in [2, 3, 4] {
+        all.push(of("one minus entries of softmax", n, 1e4, |p, n| {
+            let x = p.input(&[n], ngc_dialects::facts::Fact::UNKNOWN, |r, point| {
+                r.uniform(0.0, 40.0) * if point % 2 == 0 { 1.0 } else { 20.0 }
+            });
+            let one = p.softmax(&x, n, place(0));
+            p.rest(&one)
+        }));
+        all.push(of("log of a mixture near 1", n, 20.0, |p, n| {
+            let parts: Vec<Use> = (0..n)
+                .map(|k| {
+                    let x = p.input(&[], between(0.0, 1.0), |r, _| 1.0 - 10f64.powf(r.uniform(-15.0, -3.0)));
+                    let weight = if k == 0 { 10 - n as i64 + 1 } else { 1 };
+                    p.scaled((weight, 10), &x)
+                })
+                .collect();
+            let sum = p.total(&parts);
+            p.log(&sum)
+        }));
+    }
+    all.push(of("focal cross entropy", 1, 1e3, |p, _| {
+        let x = p.numbers(&[], 35.0);
+        let t = p.input(
+            &[],
+            between(0.0, 1.0),
+            |r, point| if point % 2 == 0 { 1.0 } else { r.uniform(0.0, 1e-9) },
+        );
+        let (s, u) = (p.sigmoid(&x), p.rest(&t));
+        let rest = p.rest(&s);
+        let (a, b) = (p.mul(&t, &s), p.mul(&u, &rest));
+        let sum = p.add(&a, &b);
+        p.log(&sum)
+    }));
     all.push(of("one minus a sigmoid", 1, 1e3, |p, _| {
         let x = p.numbers(&[], 150.0);
         let s = p.sigmoid(&x);
@@ -384,13 +425,17 @@ fn centred() {
 fn quotients() {
     let mut all: Vec<(String, f64, Build)> = Vec::new();
     all.push(of("difference of reciprocals", 2, 20.0, |p, _| {
-        let x = p.input(&[], between(0.0, f64::INFINITY), |r, point| r.uniform(1.0, 2.0) * 10f64.powi(3 * point as i32));
+        let x = p.input(&[], between(0.0, f64::INFINITY), |r, point| {
+            r.uniform(1.0, 2.0) * 10f64.powi(3 * point as i32)
+        });
         let next = p.plus(1, &x);
         let (a, b) = (p.power(&x, (-1, 1)), p.power(&next, (-1, 1)));
         p.sub(&a, &b)
     }));
     all.push(of("two of three reciprocals", 3, 20.0, |p, _| {
-        let x = p.input(&[], between(10.0, f64::INFINITY), |r, point| r.uniform(10.0, 20.0) * 10f64.powi(2 * point as i32));
+        let x = p.input(&[], between(10.0, f64::INFINITY), |r, point| {
+            r.uniform(10.0, 20.0) * 10f64.powi(2 * point as i32)
+        });
         let (above, below) = (p.plus(1, &x), p.plus(-1, &x));
         let [a, b, c] = [above, x, below].map(|x| p.power(&x, (-1, 1)));
         let (ends, twice) = (p.add(&a, &c), p.scaled((2, 1), &b));

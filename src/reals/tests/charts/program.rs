@@ -4,10 +4,10 @@ use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
 use ngc_numerics::{Prim, Random, Reduce};
 use ngc_reals::store::Leaf;
-use ngc_reals::{Function, Store, Use};
+use ngc_reals::{Store, Use};
 use rug::Rational;
 
-use crate::best::{Input, between};
+use crate::best::Input;
 
 /// How many points each program is evaluated at.
 const POINTS: usize = 5;
@@ -42,19 +42,10 @@ impl Program {
         })
     }
 
-    /// Probabilities, some of them near 0 or 1.
-    pub fn probabilities(&mut self, extents: &[usize]) -> Use {
-        self.input(extents, between(0.0, 1.0), |r, point| match point % 4 {
-            0 => r.uniform(0.0, 1.0),
-            1 => r.uniform(0.0, 1.0) * 1e-30,
-            2 => 10f64.powf(r.uniform(-36.0, -1.0)),
-            _ => 1.0 - 10f64.powf(r.uniform(-12.0, -1.0)),
-        })
-    }
-
     /// An input read at places along the dimensions in scope: each is a dimension, or a number.
     pub fn at(&self, of: &Use, places: &[Index]) -> Use {
-        let map = of.map.iter().map(|i| places[i.as_axis().expect("a dimension").0 as usize].clone()).collect();
+        let map =
+            of.map.iter().map(|i| places[i.as_axis().expect("a dimension").0 as usize].clone()).collect();
         Use { id: of.id, map }
     }
 
@@ -141,10 +132,5 @@ impl Program {
             p.exp(&xj)
         });
         self.div(&above, &below)
-    }
-
-    /// `function` of a term that no other function is.
-    pub fn choose(&mut self, condition: Use, yes: Use, no: Use) -> Use {
-        self.store.apply(Function::Choose, vec![condition, yes, no], &self.space.clone())
     }
 }
