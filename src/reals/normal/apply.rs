@@ -237,8 +237,8 @@ impl Store {
                 }
             }
             Function::Prim(Prim::Log) => {
-                if let Some(log) = self.log(&x[0], space) {
-                    return log;
+                if let Some(of) = self.exponential(&x[0], space) {
+                    return of;
                 }
             }
             Function::Prim(Prim::Exp) => {
@@ -320,7 +320,7 @@ impl Store {
 }
 
 /// Whether a primitive of one operand is odd (true) or even (false).
-fn parity(prim: Prim) -> Option<bool> {
+pub(crate) fn parity(prim: Prim) -> Option<bool> {
     match prim {
         Prim::Abs | Prim::Cos | Prim::Cosh | Prim::Sinc => Some(false),
         Prim::Sin

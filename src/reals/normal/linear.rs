@@ -26,6 +26,9 @@ impl Store {
             return infinite;
         }
         terms.retain(|(factor, _)| !factor.is_zero());
+        if let Some(terms) = self.unshifted(&terms, space) {
+            return self.linear(constant, terms, space);
+        }
         // A sum of one term at neighbouring places is a sum over a dimension.
         if let Some(joined) = self.joined(Reduce::Sum, &terms, space) {
             return self.linear(constant, joined, space);
@@ -72,6 +75,14 @@ impl Store {
                     None => sum.terms.push((factor, term)),
                 }
             }
+            // A multiple of a choice of numbers is one.
+            Node::Where(..) if factor != 1 && self.of_numbers(&term) => {
+                let scaled = |store: &mut Store, x| store.scaled(factor.clone(), x, space);
+                match self.over_choice(&term, space, scaled) {
+                    Some(term) => self.add(sum, Rational::from(1), term, space),
+                    None => sum.terms.push((factor, term)),
+                }
+            }
             _ => match sum.terms.iter_mut().find(|(_, known)| *known == term) {
                 Some((known, _)) => *known += factor,
                 None => sum.terms.push((factor, term)),
@@ -80,7 +91,7 @@ impl Store {
     }
 
     /// The terms of a sum, over the dimensions of its user.
-    pub(super) fn placed_terms(
+    pub(crate) fn placed_terms(
         &self,
         terms: &[(Rational, Use)],
         sum: &Use,

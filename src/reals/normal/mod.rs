@@ -6,7 +6,10 @@ pub(crate) mod choose;
 mod exponential;
 mod linear;
 mod pieces;
-mod product;
+pub(crate) mod product;
 mod reduce;
 mod relation;
 mod runs;
+mod softplus;
+
+pub(crate) use apply::parity;

@@ -4,6 +4,7 @@
 mod changes;
 mod programs;
 mod site;
+mod written;
 
 use std::collections::BTreeMap;
 

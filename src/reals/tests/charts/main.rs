@@ -1,0 +1,216 @@
+//! What charts give is equal over the reals, and can be computed where the term itself cannot: programs of any size.
+
+mod best;
+mod program;
+
+use best::{Search, between};
+use ngc_ir::structure::Index;
+use ngc_numerics::{Format, Prim, Reduce};
+use ngc_reals::Use;
+use program::Program;
+
+/// Computes a program as it stands and with charts.
+fn compare(name: &str, most: f64, build: impl Fn(&mut Program) -> Use) -> (f64, f64) {
+    let mut errors = [0.0; 2];
+    let mut how = String::new();
+    for (n, error) in errors.iter_mut().enumerate() {
+        let mut program = Program::new(name);
+        let of = build(&mut program);
+        let Program { mut store, inputs, .. } = program;
+        let mut search = Search::new(&mut store, &inputs, Format::F64, n == 1);
+        let found = search.best(of.id);
+        *error = found.error;
+        how = format!("{}\n      {}", store.show(&of), found.how);
+    }
+    println!("{name:40} {:10.3e} -> {:10.3e}   {}", errors[0], errors[1], if errors[1] > most { &how } else { "" });
+    (errors[0], errors[1])
+}
+
+/// Programs by name, and the error that their best form may have.
+fn check(programs: &[(String, f64, Box<dyn Fn(&mut Program) -> Use>)]) {
+    let mut failed = Vec::new();
+    for (name, most, build) in programs {
+        let (plain, best) = compare(name, *most, build);
+        if best.is_nan() || best > *most || plain <= *most {
+            failed.push(format!("{name}: {plain:e} -> {best:e}"));
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+type Build = Box<dyn Fn(&mut Program) -> Use>;
+
+fn of(name: &str, n: usize, most: f64, build: impl Fn(&mut Program, usize) -> Use + 'static) -> (String, f64, Build) {
+    (format!("{name} of {n}"), most, Box::new(move |p| build(p, n)))
+}
+
+const SIZES: [usize; 3] = [2, 3, 12];
+
+fn place(n: i64) -> Index {
+    Index::number(n)
+}
+
+#[test]
+fn logarithms() {
+    let mut all: Vec<(String, f64, Build)> = Vec::new();
+    for n in SIZES {
+        all.push(of("log of a sum of exponentials", n, 40.0, |p, n| {
+            let x = p.scalars(n, 3000.0);
+            let e: Vec<Use> = x.iter().map(|x| p.exp(x)).collect();
+            let sum = p.total(&e);
+            p.log(&sum)
+        }));
+        all.push(of("log of a mixture of softmaxes", n, 1e4, |p, n| {
+            let parts: Vec<Use> = (0..n)
+                .map(|k| {
+                    let x = p.numbers(&[5], 4000.0);
+                    let s = p.softmax(&x, 5, place(k as i64 % 5));
+                    p.scaled((k as i64 + 1, 100), &s)
+                })
+                .collect();
+            let sum = p.total(&parts);
+            p.log(&sum)
+        }));
+        all.push(of("log of a product of probabilities", n, 1e3, |p, n| {
+            let x = p.input(&[n], between(0.0, 1.0), |r, _| 10f64.powf(r.uniform(-290.0, -100.0)));
+            let product = p.over(Reduce::Prod, n, |p, j| p.at(&x, &[j]));
+            p.log(&product)
+        }));
+        all.push(of("geometric mean", n, 1e4, |p, n| {
+            let x = p.input(&[n], between(0.0, f64::INFINITY), |r, _| 10f64.powf(r.uniform(200.0, 300.0)));
+            let product = p.over(Reduce::Prod, n, |p, j| p.at(&x, &[j]));
+            p.power(&product, (1, n as i64))
+        }));
+        all.push(of("forward algorithm", n, 1e4, |p, n| {
+            // Two steps of a hidden Markov model, and the log-likelihood.
+            let a = p.input(&[n, n], between(0.0, 1.0), |r, _| 10f64.powf(r.uniform(-120.0, -1.0)));
+            let b = p.input(&[n], between(0.0, 1.0), |r, _| 10f64.powf(r.uniform(-150.0, -1.0)));
+            let c = p.input(&[n], between(0.0, 1.0), |r, _| 10f64.powf(r.uniform(-150.0, -100.0)));
+            let total = p.over(Reduce::Sum, n, |p, k| {
+                let step = p.over(Reduce::Sum, n, |p, j| {
+                    let (a, b) = (p.at(&a, &[j.clone(), k.clone()]), p.at(&b, &[j]));
+                    p.mul(&a, &b)
+                });
+                let c = p.at(&c, &[k]);
+                p.mul(&step, &c)
+            });
+            p.log(&total)
+        }));
+        all.push(of("forward algorithm on scores", n, 1e4, |p, n| {
+            let a = p.numbers(&[n, n], 2000.0);
+            let b = p.numbers(&[n], 2000.0);
+            let c = p.numbers(&[n], 2000.0);
+            let total = p.over(Reduce::Sum, n, |p, k| {
+                let step = p.over(Reduce::Sum, n, |p, j| {
+                    let (a, b) = (p.at(&a, &[j.clone(), k.clone()]), p.at(&b, &[j]));
+                    let (a, b) = (p.exp(&a), p.exp(&b));
+                    p.mul(&a, &b)
+                });
+                let c = p.at(&c, &[k]);
+                let c = p.exp(&c);
+                p.mul(&step, &c)
+            });
+            p.log(&total)
+        }));
+        all.push(of("log of a mean of products of exponentials", n, 1e3, |p, n| {
+            let (x, y) = (p.numbers(&[n], 2000.0), p.numbers(&[n], 2000.0));
+            let sum = p.over(Reduce::Sum, n, |p, j| {
+                let (x, y) = (p.at(&x, &[j.clone()]), p.at(&y, &[j]));
+                let (x, y) = (p.exp(&x), p.exp(&y));
+                p.mul(&x, &y)
+            });
+            let mean = p.scaled((1, n as i64), &sum);
+            p.log(&mean)
+        }));
+        all.push(of("log of a product of sigmoids", n, 1e3, |p, n| {
+            let x = p.numbers(&[n], 2000.0);
+            let product = p.over(Reduce::Prod, n, |p, j| {
+                let x = p.at(&x, &[j]);
+                p.sigmoid(&x)
+            });
+            p.log(&product)
+        }));
+        all.push(of("log of a ratio of sums", n, 1e4, |p, n| {
+            let (x, y) = (p.numbers(&[n], 4000.0), p.numbers(&[n], 4000.0));
+            let [a, b] = [x, y].map(|x| {
+                p.over(Reduce::Sum, n, |p, j| {
+                    let x = p.at(&x, &[j]);
+                    p.exp(&x)
+                })
+            });
+            let one = p.plus(1, &b);
+            let ratio = p.div(&a, &one);
+            p.log(&ratio)
+        }));
+    }
+    check(&all);
+}
+
+#[test]
+fn multiples_of_exponentials() {
+    let mut all: Vec<(String, f64, Build)> = Vec::new();
+    for n in SIZES {
+        all.push(of("softmax", n, 1e4, |p, n| {
+            let x = p.numbers(&[n], 3000.0);
+            p.softmax(&x, n, place(1))
+        }));
+        all.push(of("weighted mean by softmax", n, 1e4, |p, n| {
+            let (x, v) = (p.numbers(&[n], 3000.0), p.numbers(&[n], 5.0));
+            p.over(Reduce::Sum, n, |p, j| {
+                let s = p.softmax(&x, n, j.clone());
+                let v = p.at(&v, &[j]);
+                p.mul(&s, &v)
+            })
+        }));
+        all.push(of("written-out weighted mean", n, 1e4, |p, n| {
+            let (x, v) = (p.scalars(n, 3000.0), p.scalars(n, 5.0));
+            let e: Vec<Use> = x.iter().map(|x| p.exp(x)).collect();
+            let ev: Vec<Use> = e.iter().zip(&v).map(|(e, v)| p.mul(e, v)).collect();
+            let (above, below) = (p.total(&ev), p.total(&e));
+            p.div(&above, &below)
+        }));
+        all.push(of("softmax of softmaxes' ratio", n, 1e5, |p, n| {
+            let (x, y) = (p.numbers(&[n], 900.0), p.numbers(&[n], 900.0));
+            let (a, b) = (p.softmax(&x, n, place(0)), p.softmax(&y, n, place(1)));
+            let both = p.mul(&a, &b);
+            let total = p.over(Reduce::Sum, n, |p, j| {
+                let (a, b) = (p.softmax(&x, n, j.clone()), p.softmax(&y, n, j));
+                p.mul(&a, &b)
+            });
+            p.div(&both, &total)
+        }));
+    }
+    check(&all);
+}
+
+#[test]
+fn complements() {
+    let mut all: Vec<(String, f64, Build)> = Vec::new();
+    for n in SIZES {
+        all.push(of("one minus a product of survivals", n, 1e3, |p, n| {
+            let x = p.input(&[n], between(0.0, 1.0), |r, _| 10f64.powf(r.uniform(-18.0, -1.0)) * 0.9);
+            let product = p.over(Reduce::Prod, n, |p, j| {
+                let x = p.at(&x, &[j]);
+                p.rest(&x)
+            });
+            p.rest(&product)
+        }));
+    }
+    all.push(of("one minus a sigmoid", 1, 1e3, |p, _| {
+        let x = p.numbers(&[], 600.0);
+        let s = p.sigmoid(&x);
+        p.rest(&s)
+    }));
+    all.push(of("log of one minus a sigmoid", 1, 1e3, |p, _| {
+        let x = p.numbers(&[], 720.0);
+        let s = p.sigmoid(&x);
+        let rest = p.rest(&s);
+        p.log(&rest)
+    }));
+    all.push(of("one minus tanh", 1, 1e3, |p, _| {
+        let x = p.numbers(&[], 300.0);
+        let s = p.apply(Prim::Tanh, &[&x]);
+        p.rest(&s)
+    }));
+    check(&all);
+}
