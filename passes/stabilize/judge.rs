@@ -6,7 +6,7 @@ use ngc_dialects::ng::constant::attr_to_tensor;
 use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Body, Context, Resources, Value};
 use ngc_numerics::{DType, Enclosure, Format};
-use rug::Float;
+use rug::{Float, Rational};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -110,14 +110,27 @@ impl<'a> Judge<'a> {
         Some(found)
     }
 
-    /// Whether two elements may be the same over the reals at every point at which the first has a value.
-    pub fn same(&mut self, body: &Body, (a, at): (Value, &[i64]), (b, there): (Value, &[i64])) -> bool {
+    /// Whether an element times a number may be another one over the reals, at every point at which both have a value.
+    pub fn same(
+        &mut self,
+        body: &Body,
+        (a, at, by): (Value, &[i64], &Rational),
+        (b, there): (Value, &[i64]),
+    ) -> bool {
         let coarse = &mut self.exact[0];
         let (Some(a), Some(b)) = (coarse.at(body, a, at), coarse.at(body, b, there)) else { return true };
         let (Column::Reals(a), Column::Reals(b)) = (&*a, &*b) else { return true };
+        // The product with the number is rounded: what differs by less than this is no other value.
+        let times = |x: &Float, slack: f64| {
+            let product = Float::with_val(x.prec(), x * by);
+            let slack = Float::with_val(x.prec(), product.abs_ref()) * slack;
+            product + slack
+        };
         let apart = |a: &Enclosure<Float>, b: &Enclosure<Float>| {
             let known = !a.may_be_nan && !b.may_be_nan;
-            known && (a.hi < b.lo || b.hi < a.lo)
+            let (low, high) = (times(&a.lo, -1e-60), times(&a.hi, 1e-60));
+            let (low, high) = if *by < 0 { (times(&a.hi, -1e-60), times(&a.lo, 1e-60)) } else { (low, high) };
+            known && (high < b.lo || b.hi < low)
         };
         !a.iter().zip(b).any(|(a, b)| apart(a, b))
     }

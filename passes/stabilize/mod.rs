@@ -21,6 +21,7 @@ use ngc_ir::pass::Function;
 use ngc_ir::{Body, Context, Op, Rewriter, Value};
 use ngc_reals::Store;
 use ngc_reals::read::Reader;
+use ngc_reals::recognise::Definitions;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
@@ -105,12 +106,12 @@ fn round(
     for task in tasks.iter().filter(|task| !solved.contains_key(&task.likeness)) {
         open.entry(&task.likeness).or_insert(&task.window);
     }
-    let resources = &function.resources;
+    let (resources, definitions) = (&function.resources, Definitions::new(context));
     let found: Vec<(Likeness, Option<Arc<Plan>>)> = open
         .into_iter()
         .collect::<Vec<_>>()
         .into_par_iter()
-        .map(|(likeness, window)| (likeness.clone(), Plan::find(context, resources, window).map(Arc::new)))
+        .map(|(likeness, window)| (likeness.clone(), Plan::find(context, resources, &definitions, window).map(Arc::new)))
         .collect();
     solved.extend(found);
     let mut rewriter = Rewriter::new(context, &mut function.body);

@@ -103,6 +103,11 @@ impl Errors {
         self.rungs.iter().all(|r| r.failures == 0 && r.worst <= SLACK)
     }
 
+    /// Whether a form is never wrong by more than its logarithm is when it is rounded.
+    pub fn is_good(&self) -> bool {
+        self.rungs.iter().all(|r| r.failures == 0 && r.charted <= 1.0)
+    }
+
     /// Which of two forms is tried further: the one with fewer failures, then with fewer bits of error.
     pub fn compare(&self, other: &Errors) -> Ordering {
         let bits = |errors: &Errors| (errors.bits() * 4.0).round();

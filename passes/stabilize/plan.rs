@@ -3,7 +3,8 @@
 use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Context, Resources, Type, Value};
 use ngc_numerics::Format;
-use ngc_reals::write::Writer;
+use ngc_reals::recognise::Definitions;
+use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Id, Store, Use};
 use rustc_hash::FxHashMap;
 
@@ -26,24 +27,26 @@ pub struct Plan {
 
 impl Plan {
     /// The best form of a window's value; nothing where the given one stays.
-    pub fn find(context: &Context, resources: &Resources, window: &Window) -> Option<Plan> {
+    pub fn find(context: &Context, resources: &Resources, definitions: &Definitions<'_>, window: &Window) -> Option<Plan> {
         let mut window = window.clone();
         let ty = window.body.ty(window.root);
         let trace = std::env::var_os("NGC_TRACE").is_some();
-        let (mut search, root) = Search::new(context, resources, &mut window)?;
+        let (mut search, root) = Search::new(context, resources, definitions, &mut window)?;
         let given = search.of_root(&root, None)?;
         if trace { eprintln!("root {}: {given:?}", search.store.show(&root.element)); }
         if given.is_fine() {
             return None;
         }
-        search.best(root.element.id)?;
+        search.solve(root.element.id)?;
         let choices = search.chosen(root.element.id);
         let laws = search.laws(root.element.id, &choices);
         let new = search.write_root(&root, ty);
         if trace { eprintln!("laws {laws:?} new {new:?}"); }
         let new = new.ok()?;
         if trace { let found = search.of_root(&root, Some(new)); eprintln!("new {found:?} refuted {:?}", search.refuted); }
-        if !search.of_root(&root, Some(new))?.betters(&given) || !search.holds(&root, new) {
+        let found = search.of_root(&root, Some(new))?;
+        let gains = found.bits() + 1.0 < given.bits();
+        if !found.betters(&given) || !search.holds(&root, new, gains) {
             return None;
         }
         let given = search.store.show(&root.element);
@@ -59,10 +62,10 @@ impl Plan {
     pub fn emit(&self, builder: &mut Builder<'_>, window: &Window) -> Result<Value, String> {
         let origin = |value: &Value| window.origin[value];
         let leaves: FxHashMap<u32, Value> = self.leaves.iter().map(|(&leaf, v)| (leaf, origin(v))).collect();
-        let mut values = FxHashMap::default();
+        let mut values = Values::default();
         for (&id, choice) in &self.choices {
-            if let Choice::Source(value, axes) = choice {
-                values.insert(id, (origin(value), axes.clone()));
+            if let Choice::Source(known) = choice {
+                values.insert(id, Known { value: origin(&known.value), ..known.clone() });
             }
         }
         let forms = |id: Id| match self.choices.get(&id) {

@@ -138,7 +138,9 @@ impl Facts {
         // A part of a sum of values that are nowhere negative is at most the sum.
         let whole = |(x, e): &(Use, Rational)| {
             let over = factors.iter().any(|(y, f)| {
-                *f == Rational::from(-e) && is_among(store, Reduce::Sum, x, y, space) && self.adds_up(store, y)
+                *f == Rational::from(-e)
+                    && is_among(store, Reduce::Sum, x, y, space)
+                    && self.adds_up(store, y)
             });
             *e > 0 && over
         };

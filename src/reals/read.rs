@@ -12,7 +12,9 @@ use std::sync::Arc;
 use ngc_dialects::ng::constant::constant_tensor;
 use ngc_dialects::structure::structures;
 use ngc_ir::structure::{Axis, Element, Function as Pointwise, Size, Structure, Unknown};
-use ngc_ir::{Attr, Body, Builder, Context, Loc, Op, Resources, Semantics, Signature, Type, Value};
+use ngc_ir::{
+    Attr, AttrDict, Body, Builder, Context, Dim, Loc, Op, Resources, Semantics, Signature, Type, Value,
+};
 use ngc_numerics::{DType, Data, Format, Prim, Tensor};
 use rustc_hash::FxHashMap;
 
@@ -101,6 +103,28 @@ impl<'a> Reader<'a> {
         });
         let read = read.unwrap_or_else(|| results.iter().map(|&ty| self.unread(ty, &[])).collect());
         known.extend(body.results(op).zip(read));
+    }
+
+    /// What an op makes of values that are read already, in a format that rounds nothing away: its definition on terms.
+    pub fn define(&mut self, name: &str, attrs: &AttrDict, operands: &[Reading]) -> Option<Reading> {
+        let mut body = Body::new();
+        let root = body.root();
+        let block = body.add_block(root);
+        let ty = |x: &Reading| {
+            let dims = x.extents.iter().map(|size| match size.number() {
+                Some(n) => Dim::Static(n as usize),
+                None => Dim::Dynamic,
+            });
+            Type::tensor(dims, DType::Float(Format::F64))
+        };
+        let arguments: Vec<Value> =
+            operands.iter().map(|x| body.add_argument(block, ty(x), Loc::Unknown)).collect();
+        let mut builder = Builder::at_end(self.context, &mut body, block, Loc::Unknown);
+        let op = builder.op(name, &arguments, attrs.clone()).ok()?;
+        let mut known: FxHashMap<Value, Reading> =
+            arguments.into_iter().zip(operands.iter().cloned()).collect();
+        self.op(&body, op, &mut known);
+        known.remove(&body.results(op).next()?)
     }
 
     fn results(&mut self, s: &Signature<'_>, x: &[Reading], results: &[Type]) -> Option<Vec<Reading>> {
@@ -247,11 +271,7 @@ impl<'a> Reader<'a> {
                 let inside = place.is_some_and(|(a, b)| a >= i128::from(least) && b <= i128::from(greatest));
                 match inside {
                     true => whole,
-                    false => store.apply(
-                        Function::Convert(DType::Float(Format::F64), *to),
-                        parts,
-                        space,
-                    ),
+                    false => store.apply(Function::Convert(DType::Float(Format::F64), *to), parts, space),
                 }
             }
             Pointwise::Convert(from, to) => store.apply(Function::Convert(*from, *to), parts, space),

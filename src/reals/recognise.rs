@@ -4,10 +4,11 @@
 //! has `exp(-x)` and the term has `exp(u)`, `x` may be `-u`. The definition is then read on what was proposed, and the
 //! term is the op if both are the same term. A sum or a product of which the definition is a part is computed in parts.
 
+mod gauge;
 mod pattern;
 mod rows;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ngc_ir::op_def::AttrKind;
 use ngc_ir::structure::Size;
@@ -21,6 +22,7 @@ use crate::form::{Form, OpForm};
 use crate::store::Store;
 use crate::term::{Id, Node, Use, at};
 use pattern::{Head, Pattern};
+use rows::Row;
 
 /// Operands that are tried for one op.
 const MOST_TRIED: usize = 64;
@@ -37,34 +39,36 @@ struct Pointwise {
 /// The definitions of the ops of the dialect.
 pub struct Definitions<'a> {
     context: &'a Context,
-    pointwise: FxHashMap<Head, Vec<Rc<Pointwise>>>,
+    pointwise: FxHashMap<Head, Vec<Arc<Pointwise>>>,
+    rows: Vec<Row>,
 }
 
 impl<'a> Definitions<'a> {
     /// The definitions of all ops that are more than one step of a term.
     pub fn new(context: &'a Context) -> Definitions<'a> {
-        let mut pointwise: FxHashMap<Head, Vec<Rc<Pointwise>>> = FxHashMap::default();
+        let mut pointwise: FxHashMap<Head, Vec<Arc<Pointwise>>> = FxHashMap::default();
         for def in context.ops() {
             for attrs in variants(def) {
                 for (formula, params) in formulas(def, &attrs) {
                     let Some(pattern) = Pattern::of(&formula, &params, def.operands.len()) else { continue };
                     let name = Ident::new(def.name);
-                    let own = Rc::new(Pointwise { name, attrs: attrs.clone(), formula, params, pattern });
+                    let own = Arc::new(Pointwise { name, attrs: attrs.clone(), formula, params, pattern });
                     for head in &own.pattern.heads {
                         pointwise.entry(*head).or_default().push(own.clone());
                     }
                 }
             }
         }
-        Definitions { context, pointwise }
+        let rows = context.ops().into_iter().filter_map(|def| Row::of(def, context)).collect();
+        Definitions { context, pointwise, rows }
     }
 
     /// The ways to compute a term by an op, as a whole or in part. `target` says which ops there are.
     pub fn forms(&self, store: &mut Store, id: Id, target: &dyn Fn(&str) -> bool) -> Vec<Form> {
         let mut found = Vec::new();
+        let space = store.sizes(id).to_vec();
+        let whole = whole(store, id);
         if let Some(all) = Head::of(store.node(id)).and_then(|head| self.pointwise.get(&head)) {
-            let space = store.sizes(id).to_vec();
-            let whole = whole(store, id);
             let parts = pattern::parts(store, &whole, &space);
             for op in all.iter().filter(|op| target(op.name.as_str())) {
                 for x in op.pattern.proposals(store, &parts, &space, MOST_TRIED) {
@@ -79,6 +83,10 @@ impl<'a> Definitions<'a> {
             }
         }
         self.rows(store, id, target, &mut found);
+        if found.iter().any(|form| matches!(form, Form::Op(_))) {
+            // A multiple of another op is no better.
+            found.retain(|form| !matches!(form, Form::Sum(parts) if parts.len() == 1));
+        }
         found
     }
 }

@@ -15,7 +15,7 @@ mod product;
 mod sum;
 
 use ngc_dialects::ng::compare::direction_name;
-use ngc_ir::structure::Size;
+use ngc_ir::structure::{Axis, Size};
 use ngc_ir::{Attr, AttrDict, Builder, Type, Value};
 use ngc_numerics::{Class, Cmp, DType, Format, Logical, Prim, Reduce};
 use rug::Rational;
@@ -26,8 +26,19 @@ use crate::store::{ANYWHERE, Leaf, Operand, Store};
 use crate::term::{Function, Id, Map, Node, Use, at};
 use laid::{Frame, Held, Layout, Reduction, Scaled};
 
-/// Values that are terms already, and the axis of the value along which each slot of the term lies.
-pub type Values = FxHashMap<Id, (Value, Vec<usize>)>;
+/// A value that is a term already, but for a factor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// The value.
+    pub value: Value,
+    /// The axis of the value along which each slot of the term lies.
+    pub axes: Vec<usize>,
+    /// The term is the value times this.
+    pub factor: Rational,
+}
+
+/// Values that are terms already.
+pub type Values = FxHashMap<Id, Known>;
 
 /// Writes terms of a store at the place of a builder.
 pub struct Writer<'a, 'b> {
@@ -39,8 +50,8 @@ pub struct Writer<'a, 'b> {
     leaves: &'a FxHashMap<u32, Value>,
     values: &'a Values,
     forms: &'a dyn Fn(Id) -> Form,
-    /// Terms that were written, over their own slots.
-    written: FxHashMap<Id, Scaled>,
+    /// Terms that were written, at places along dimensions of these extents: their own slots, or fewer.
+    written: FxHashMap<(Use, Vec<Size>), Scaled>,
     /// Terms that are being written.
     open: Vec<Id>,
     reductions: Vec<Reduction>,
@@ -90,6 +101,21 @@ impl<'a, 'b> Writer<'a, 'b> {
         self.filled(value, &dims, extents)
     }
 
+    /// The value of a term, of these extents, without a factor that its user may take over.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub fn scaled(&mut self, of: &Use, extents: &[Size]) -> Result<(Value, Rational), String> {
+        let frame = Frame::plain(extents);
+        let mut term = self.term(of, &frame)?;
+        let factor = match term.of.held {
+            Held::One => Rational::from(1),
+            _ => std::mem::replace(&mut term.factor, Rational::from(1)),
+        };
+        let (value, dims) = self.settled(&term, &frame.order)?;
+        Ok((self.filled(value, &dims, extents)?, factor))
+    }
+
     /// A written value in a type: its elements converted, and a scalar where the type is one.
     ///
     /// # Errors
@@ -109,53 +135,98 @@ impl<'a, 'b> Writer<'a, 'b> {
         if sizes.iter().any(|size| size.number() == Some(ANYWHERE)) {
             return self.node(of, frame, None);
         }
-        let term = self.over_slots(of.id, &frame.inside(&of.map, sizes))?;
+        if self.is_part(of, frame) {
+            // The dimensions that the places speak of, by themselves.
+            let (names, inner) = frame.restricted(&of.map);
+            let name =
+                |axis: Axis| Axis(names.iter().position(|d| *d == axis.0 as usize).unwrap_or(0) as u32);
+            let map = of.map.iter().map(|index| index.renamed(&name)).collect();
+            let mut term = self.shared(Use { id: of.id, map }, &inner)?;
+            term.of.dims.iter_mut().for_each(|d| *d = d.map(|d| names[d]));
+            return Ok(term);
+        }
+        let own = Use { id: of.id, map: (0..sizes.len()).map(at).collect() };
+        let term = self.shared(own, &frame.inside(&of.map, sizes))?;
         self.read(term, sizes, &of.map, frame)
     }
 
-    /// A term along its own slots, by the form that was chosen for it.
-    fn over_slots(&mut self, id: Id, frame: &Frame) -> Result<Scaled, String> {
-        if let Some(term) = self.written.get(&id) {
+    /// Whether so little of a term is read that it is computed at these places alone: along fewer dimensions than it has,
+    /// or half of its elements.
+    fn is_part(&self, of: &Use, frame: &Frame) -> bool {
+        let sizes = self.store.sizes(of.id);
+        let node = self.store.node(of.id);
+        let own = Use { id: of.id, map: (0..sizes.len()).map(at).collect() };
+        let exists = self.values.contains_key(&of.id) || self.written.contains_key(&(own, sizes.to_vec()));
+        if exists || matches!(node, Node::Leaf(_)) {
+            return false;
+        }
+        let mentioned = frame.restricted(&of.map).1.sizes;
+        if mentioned.len() < sizes.len() {
+            return true;
+        }
+        let count = |sizes: &[Size]| sizes.iter().try_fold(1u64, |n, size| n.checked_mul(size.number()?));
+        let pointwise = matches!(node, Node::Linear(..) | Node::Product(_) | Node::Max(_) | Node::Apply(..));
+        let half = || count(&mentioned).zip(count(sizes)).is_some_and(|(part, all)| part <= all / 2);
+        pointwise && half()
+    }
+
+    /// A term along dimensions that it shares with whoever reads it so, by the form that was chosen for it.
+    fn shared(&mut self, of: Use, frame: &Frame) -> Result<Scaled, String> {
+        let key = (of, frame.sizes.clone());
+        if let Some(term) = self.written.get(&key) {
             return Ok(term.clone());
         }
+        let id = key.0.id;
         if self.open.contains(&id) {
             return Err("a form leads back to its own term".into());
         }
         self.open.push(id);
-        let term = self.formed(id, frame);
+        let term = self.formed(&key.0, frame);
         self.open.pop();
         let term = term?;
-        self.written.insert(id, term.clone());
+        self.written.insert(key, term.clone());
         Ok(term)
     }
 
-    fn formed(&mut self, id: Id, frame: &Frame) -> Result<Scaled, String> {
-        if let Some((value, axes)) = self.values.get(&id) {
+    fn formed(&mut self, of: &Use, frame: &Frame) -> Result<Scaled, String> {
+        if let Some(Known { value, axes, factor }) = self.values.get(&of.id) {
             let rank = self.builder.ty(*value).shape().unwrap_or_default().len();
             let mut dims: Layout = (0..rank).map(|_| None).collect();
             for (slot, &axis) in axes.iter().enumerate() {
                 *dims.get_mut(axis).ok_or("a slot lies along no axis of its value")? = Some(slot);
             }
-            return Ok(Scaled::value((self.as_number(*value)?, dims)));
+            return Ok(Scaled::value((self.as_number(*value)?, dims)).times(factor));
         }
-        if let Node::Leaf(leaf) = self.store.node(id) {
+        if let Node::Leaf(leaf) = self.store.node(of.id) {
             return self.leaf(*leaf);
         }
-        let own = Use { id, map: (0..frame.sizes.len()).map(at).collect() };
-        match (self.forms)(id) {
-            Form::Plain => self.node(&own, frame, None),
-            Form::Ordered(order) => self.node(&own, frame, Some(&order)),
-            Form::Sum(parts) => self.sum_of(&parts, frame),
-            Form::Product(parts) => self.product_of(&parts, frame, false),
-            Form::Equal(Equal { term, .. }) => self.term(&term, frame),
-            Form::Op(form) => self.by_op(&form, frame),
+        let part = |x: &Use| self.placed(x, of, &frame.sizes, 0);
+        match (self.forms)(of.id) {
+            Form::Plain => self.node(of, frame, None),
+            Form::Ordered(order) => self.node(of, frame, Some(&order)),
+            Form::Sum(parts) => {
+                let parts = parts.iter().map(|(c, x)| Ok((c.clone(), part(x)?)));
+                self.sum_of(&parts.collect::<Result<Vec<_>, String>>()?, frame)
+            }
+            Form::Product(parts) => {
+                let parts = parts.iter().map(|(x, e)| Ok((part(x)?, e.clone())));
+                self.product_of(&parts.collect::<Result<Vec<_>, String>>()?, frame, false)
+            }
+            Form::Equal(Equal { term, .. }) => self.term(&part(&term)?, frame),
+            Form::Op(form) => self.by_op(&form, of, frame),
         }
     }
 
+    /// A part of a term at the places at which the term is read, with so many dimensions behind its slots.
+    fn placed(&self, part: &Use, of: &Use, sizes: &[Size], bound: usize) -> Result<Use, String> {
+        let map: Map = of.map.iter().cloned().chain((sizes.len() - bound..sizes.len()).map(at)).collect();
+        self.store.compose(part, &map, sizes).ok_or_else(|| "its places are too large".to_string())
+    }
+
     fn node(&mut self, of: &Use, frame: &Frame, order: Option<&[usize]>) -> Result<Scaled, String> {
-        let store = self.store;
+        let (store, sizes) = (self.store, &frame.sizes);
         let part = |part: &Use| {
-            store.compose(part, &of.map, &frame.sizes).ok_or_else(|| "its places are too large".to_string())
+            store.compose(part, &of.map, sizes).ok_or_else(|| "its places are too large".to_string())
         };
         let parts = |parts: &[Use]| parts.iter().map(part).collect::<Result<Vec<Use>, String>>();
         match store.node(of.id) {
@@ -192,9 +263,7 @@ impl<'a, 'b> Writer<'a, 'b> {
             Node::Apply(function, all) => self.function(*function, &parts(all)?, frame),
             Node::Reduce(kind, over, body) => {
                 let inner = frame.within(over);
-                let behind = (0..over.len()).map(|n| at(frame.sizes.len() + n));
-                let map: Map = of.map.iter().cloned().chain(behind).collect();
-                let body = store.compose(body, &map, &inner.sizes).ok_or("its places are too large")?;
+                let body = self.placed(body, of, &inner.sizes, over.len())?;
                 self.reduction_of(*kind, over, &body, frame, &inner)
             }
             Node::Holds(tests) => self.tests(tests, &of.map, frame),
@@ -208,8 +277,7 @@ impl<'a, 'b> Writer<'a, 'b> {
 
     /// Terms that are put together, and how they lie: as the first that has all dimensions, which is written first.
     fn parts(&mut self, parts: &[Use], frame: &Frame) -> Result<(Vec<Scaled>, Layout), String> {
-        let mentions =
-            |x: &Use, d: usize| x.map.iter().any(|index| index.mentions(ngc_ir::structure::Axis(d as u32)));
+        let mentions = |x: &Use, d: usize| x.map.iter().any(|index| index.mentions(Axis(d as u32)));
         let all: Vec<usize> =
             (0..frame.sizes.len()).filter(|&d| parts.iter().any(|x| mentions(x, d))).collect();
         let lead = parts.iter().position(|x| all.iter().all(|&d| mentions(x, d)));

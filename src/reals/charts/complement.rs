@@ -47,7 +47,12 @@ impl Charts<'_> {
     }
 
     /// `1 - c v`
-    fn distance_from_one(&mut self, share: &Rational, of: &Use, space: &[ngc_ir::structure::Size]) -> Option<Use> {
+    fn distance_from_one(
+        &mut self,
+        share: &Rational,
+        of: &Use,
+        space: &[ngc_ir::structure::Size],
+    ) -> Option<Use> {
         let one = || Rational::from(1);
         match self.node(of.id) {
             Node::Apply(Function::Prim(Prim::Exp), _) => None,

@@ -4,11 +4,13 @@
 //! distance from 1, or beside a mean. A chart is opened at a term and pushed through all that the term is made of by one
 //! law for each kind of node, so that what it cures does not depend on how many terms there are or how deep they nest.
 
+mod centred;
 mod complement;
 mod exponent;
 mod log;
 mod polynomial;
 mod rational;
+mod scaled;
 
 use ngc_ir::Ident;
 use ngc_ir::structure::Size;
@@ -30,17 +32,17 @@ const DEEPEST: usize = 48;
 /// Terms over the slots of a term that equal it wherever it has a value, as the charts give them.
 pub fn alternatives(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
     let mut charts = Charts::new(store, facts);
-    let space = charts.space(id);
     let mut found: Vec<Equal> = Vec::new();
     let mut laws: Vec<(&str, Option<Use>)> = Vec::new();
     laws.extend(charts.logarithms(id));
     laws.extend(charts.multiples(id));
     laws.extend(charts.complements(id));
+    laws.extend(charts.centred(id));
     laws.extend(charts.quotients(id));
-    let itself = Use { id, map: (0..space.len()).map(at).collect() };
+    laws.extend(charts.magnitudes(id));
     for (law, term) in laws {
         let Some(term) = term else { continue };
-        if term != itself && found.iter().all(|known| known.term != term) {
+        if term.id != id && found.iter().all(|known| known.term != term) {
             found.push(Equal { term, law: Ident::new(law) });
         }
     }

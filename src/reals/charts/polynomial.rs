@@ -76,14 +76,6 @@ impl Polynomial {
         *self == Polynomial::constant(1.into())
     }
 
-    /// The constant, if it is one.
-    pub fn as_constant(&self) -> Option<Rational> {
-        match self.0.first_key_value() {
-            None => Some(Rational::new()),
-            Some((monomial, c)) => (self.len() == 1 && *monomial == ONE).then(|| c.clone()),
-        }
-    }
-
     /// Adds a multiple.
     pub fn add(&mut self, factor: &Rational, other: &Polynomial) -> Option<()> {
         for (monomial, c) in &other.0 {

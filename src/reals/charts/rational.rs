@@ -61,10 +61,21 @@ impl Charts<'_> {
         (atoms.divided && quotient != itself).then_some(quotient)
     }
 
-    /// A term as a polynomial, its atoms, where nothing is divided by.
+    /// A term as a polynomial and its atoms, where nothing is divided by.
     pub(super) fn polynomial_of(&mut self, of: &Use, space: &[Size]) -> Option<(Polynomial, Vec<Use>)> {
         let (fraction, atoms) = self.fraction_of(of, space)?;
         fraction.divisors.is_empty().then_some((fraction.numerator, atoms.atoms))
+    }
+
+    /// A term as a quotient: its numerator, what it is divided by with the powers, and the atoms of these.
+    pub(super) fn parts_of_quotient(
+        &mut self,
+        of: &Use,
+        space: &[Size],
+    ) -> Option<(Polynomial, Vec<(Polynomial, u32)>, Vec<Use>)> {
+        let (Fraction { numerator, divisors }, atoms) = self.fraction_of(of, space)?;
+        let divisors = divisors.into_iter().map(|(n, power)| (atoms.divisors[n].clone(), power)).collect();
+        Some((numerator, divisors, atoms.atoms))
     }
 
     fn fraction_of(&mut self, of: &Use, space: &[Size]) -> Option<(Fraction, Atoms)> {
@@ -115,13 +126,21 @@ impl Charts<'_> {
     }
 
     /// The exponential of a multiple of what another exponential is of is a power of that one.
-    fn exponential(&mut self, exponent: Use, of: &Use, space: &[Size], atoms: &mut Atoms) -> Option<Fraction> {
+    fn exponential(
+        &mut self,
+        exponent: Use,
+        of: &Use,
+        space: &[Size],
+        atoms: &mut Atoms,
+    ) -> Option<Fraction> {
         for n in 0..atoms.atoms.len() {
             let atom = atoms.atoms[n].clone();
             let Node::Apply(Function::Prim(Prim::Exp), x) = self.node(atom.id) else { continue };
             let known = self.placed(&x[0], &atom, space)?;
             let Some(ratio) = self.ratio(&exponent, &known, space) else { continue };
-            let Some(power) = (*ratio.denom() == 1).then(|| ratio.numer().to_i32()).flatten() else { continue };
+            let Some(power) = (*ratio.denom() == 1).then(|| ratio.numer().to_i32()).flatten() else {
+                continue;
+            };
             return atoms.power(&Fraction::of(Polynomial::atom(n)), power);
         }
         // The least exponent comes first where it can: half of it may follow, which is no power of it.
@@ -141,9 +160,9 @@ impl Charts<'_> {
             _ => Some(Rational::from(1)),
         };
         let ratio = lead(self, a)? / lead(self, b).filter(|x| !x.is_zero())?;
-        [ratio.clone(), -ratio].into_iter().find(|ratio| {
-            self.store.scaled(ratio.clone(), b.clone(), space) == *a
-        })
+        [ratio.clone(), -ratio]
+            .into_iter()
+            .find(|ratio| self.store.scaled(ratio.clone(), b.clone(), space) == *a)
     }
 
     /// A fraction as a term: content, common powers, the numerator, and what it is divided by.
@@ -211,7 +230,9 @@ impl Charts<'_> {
         for (monomial, c) in of.monomials() {
             match *monomial == ONE {
                 true => constant = c.clone(),
-                false => terms.push((c.clone(), self.store.product(1.into(), powers(monomial, atoms), space))),
+                false => {
+                    terms.push((c.clone(), self.store.product(1.into(), powers(monomial, atoms), space)))
+                }
             }
         }
         self.store.linear(constant, terms, space)

@@ -2,15 +2,13 @@
 
 use ngc_dialects::facts::Signs;
 use ngc_ir::structure::Size;
-use ngc_numerics::Logical;
+use ngc_numerics::{Logical, Prim};
 use rug::Rational;
 
 use super::text::{Expr, Relation};
+use crate::facts::Facts;
 use crate::store::{Store, within};
-use crate::term::{Function, Id, Number, Use};
-
-/// What is known of the signs of a term.
-pub type Facts<'a> = dyn FnMut(&Store, Id) -> Signs + 'a;
+use crate::term::{Function, Number, Use};
 
 /// What the variables of a law stand for.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,15 +21,18 @@ pub struct Bindings {
 }
 
 /// Makes terms over dimensions of these extents.
-pub struct Build<'a, 'f> {
+pub struct Build<'a> {
+    /// Where they are made.
     pub store: &'a mut Store,
-    pub facts: &'a mut Facts<'f>,
+    /// What is known of them.
+    pub facts: &'a mut Facts,
+    /// What the variables stand for.
     pub bindings: &'a Bindings,
     /// The dimensions at hand, those of the index behind them where a reduction is being made.
     pub space: Vec<Size>,
 }
 
-impl Build<'_, '_> {
+impl Build<'_> {
     /// What an expression stands for; nothing where it says nothing.
     pub fn expr(&mut self, expr: &Expr) -> Option<Use> {
         Some(match expr {
@@ -53,7 +54,7 @@ impl Build<'_, '_> {
             }
             Expr::Power(parts) => {
                 let (base, exponent) = (self.expr(&parts.0)?, self.expr(&parts.1)?);
-                self.store.primitive(ngc_numerics::Prim::Pow, vec![base, exponent], &self.space)
+                self.store.primitive(Prim::Pow, vec![base, exponent], &self.space)
             }
             Expr::Call(prim, args) => {
                 let mut parts = Vec::new();
@@ -102,7 +103,7 @@ impl Build<'_, '_> {
             return Some(Truth::Known(relation.cmp.holds(Some(number.cmp0()))));
         }
         // Where the left side of a law has a value, so has all that it is made of.
-        let signs = (self.facts)(self.store, difference.id).without(Signs::UNDEFINED);
+        let signs = self.facts.signs(self.store, difference.id).without(Signs::UNDEFINED);
         if let Some(holds) = signs.compare(relation.cmp, Signs::ZERO) {
             return Some(Truth::Known(holds));
         }
@@ -110,7 +111,11 @@ impl Build<'_, '_> {
     }
 
     /// Whether all conditions of a law hold; one that speaks of places of the index cannot be asked.
-    pub fn all(&mut self, conditions: &[Vec<Relation>], indexed: &dyn Fn(&Relation) -> bool) -> Option<Truth> {
+    pub fn all(
+        &mut self,
+        conditions: &[Vec<Relation>],
+        indexed: &dyn Fn(&Relation) -> bool,
+    ) -> Option<Truth> {
         let mut asked: Option<Use> = None;
         for relations in conditions {
             let inside = relations.iter().any(indexed);
@@ -147,12 +152,7 @@ pub enum Truth {
     Asked(Use),
 }
 
-/// Nothing is known of any sign.
-pub fn nothing_known(_: &Store, _: Id) -> Signs {
-    Signs::ANY
-}
-
-/// Whether a number is an infinity or none.
+/// Whether a number is neither an infinity nor none.
 pub fn is_finite(number: &Number) -> bool {
     matches!(number, Number::Finite(_) | Number::Pi | Number::E)
 }

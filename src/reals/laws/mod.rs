@@ -15,10 +15,12 @@ use std::sync::LazyLock;
 use ngc_ir::structure::{Size, Unknown};
 use ngc_ir::{Diagnostic, Ident, Loc};
 use ngc_numerics::Prim;
+use rug::Rational;
 
-use self::build::{Bindings, Build, Facts, Truth, nothing_known};
+use self::build::{Bindings, Build, Truth};
 use self::matching::{Context, Found, Matcher, Parts};
-use self::text::{Relation, Text};
+use self::text::{Expr, Relation, Text};
+use crate::facts::Facts;
 use crate::form::Equal;
 use crate::store::{Leaf, Store};
 use crate::term::{Function, Id, Node, Use, at};
@@ -31,8 +33,10 @@ const MOST_ALTERNATIVES: usize = 64;
 pub struct Law {
     /// As it is written.
     pub text: Text,
-    /// The left side, in the store of patterns.
+    /// The left side but for a factor, in the store of patterns.
     left: Use,
+    /// This factor.
+    factor: Rational,
     /// The functions of the left side, a bit each.
     functions: u128,
 }
@@ -57,7 +61,7 @@ pub const BUNDLED: &[(&str, &str)] = &[
 static LAWS: LazyLock<Laws> = LazyLock::new(|| {
     let mut laws = Laws::default();
     for (file, (family, text)) in BUNDLED.iter().enumerate() {
-        laws.add(text, file as u16).unwrap_or_else(|e| panic!("{family}.ngr: {e:?}"));
+        laws.add(text, file as u16, true).unwrap_or_else(|e| panic!("{family}.ngr: {e:?}"));
     }
     laws
 });
@@ -80,24 +84,33 @@ impl Laws {
     /// The first violation of the grammar, an unknown function, or a law that says nothing, located.
     pub fn parse(text: &str, file: u16) -> Result<Laws, Diagnostic> {
         let mut laws = Laws::default();
-        laws.add(text, file)?;
+        laws.add(text, file, false)?;
         Ok(laws)
     }
 
-    fn add(&mut self, text: &str, file: u16) -> Result<(), Diagnostic> {
+    /// Adds the laws of a text; those that the tests have read need not be asked whether they say anything.
+    fn add(&mut self, text: &str, file: u16, believed: bool) -> Result<(), Diagnostic> {
         for text in text::parse(text, file)? {
             let (store, loc) = (&mut self.patterns, text.loc.clone());
             let name = text.name;
             if self.laws.iter().any(|law| law.text.name == name) {
                 return Err(Diagnostic::error(loc.clone(), format!("there is another law '{name}'")));
             }
-            let refused = |why: &str| Err(Diagnostic::error(loc.clone(), format!("'{name}' is no law: {why}")));
-            let Some((left, right)) = sides(store, &text) else {
-                return refused("a side has no index form");
+            let refused =
+                |why: &str| Err(Diagnostic::error(loc.clone(), format!("'{name}' is no law: {why}")));
+            let Some(left) = side(store, &text, &text.left) else {
+                return refused("its left side has no index form");
             };
-            if left == right {
+            if !believed && side(store, &text, &text.right).is_none_or(|right| right == left) {
                 return refused("both sides have the same normal form");
             }
+            // A factor is no part of a pattern: it may be anything.
+            let (left, factor) = match store.node(left.id) {
+                Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
+                    (terms[0].1.clone(), terms[0].0.clone())
+                }
+                _ => (left, Rational::from(1)),
+            };
             let pattern = matches!(
                 store.node(left.id),
                 Node::Linear(..)
@@ -110,7 +123,7 @@ impl Laws {
                 return refused("its left side is no sum, product, function or reduction");
             }
             let functions = functions(store, left.id, DEPTH);
-            self.laws.push(Law { text, left, functions });
+            self.laws.push(Law { text, left, factor, functions });
         }
         Ok(())
     }
@@ -121,7 +134,7 @@ impl Laws {
     }
 
     /// Terms over the same slots that a law proves equal to a term, wherever that has a value.
-    pub fn alternatives(&self, store: &mut Store, facts: &mut Facts<'_>, id: Id) -> Vec<Equal> {
+    pub fn alternatives(&self, store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
         let mut equal: Vec<Equal> = Vec::new();
         let own = functions(store, id, DEPTH + 2);
         let kind = std::mem::discriminant(store.node(id));
@@ -154,7 +167,7 @@ impl Laws {
 
 impl Law {
     /// What a term is if the part that was found is replaced.
-    fn replaced(&self, store: &mut Store, facts: &mut Facts<'_>, found: &Found, id: Id) -> Option<Use> {
+    fn replaced(&self, store: &mut Store, facts: &mut Facts, found: &Found, id: Id) -> Option<Use> {
         let space = store.sizes(id).to_vec();
         let bindings = &found.bindings;
         let mut build = Build { store, facts, bindings, space: space.clone() };
@@ -168,6 +181,7 @@ impl Law {
             let otherwise = build.expr(&self.text.left)?;
             value = store.apply(Function::Choose, vec![condition, value, otherwise], &space);
         }
+        value = store.scaled(Rational::from(self.factor.recip_ref()), value, &space);
         Some(match &found.context {
             Context::Whole => value,
             Context::Sum(factor, Parts { number, rest }) => {
@@ -213,11 +227,11 @@ fn leaves(store: &mut Store, text: &Text) -> Bindings {
     Bindings { values, over: Some(over) }
 }
 
-/// The sides of a law as terms about leaves.
-fn sides(store: &mut Store, text: &Text) -> Option<(Use, Use)> {
+/// A side of a law as a term about leaves.
+fn side(store: &mut Store, text: &Text, side: &Expr) -> Option<Use> {
     let bindings = leaves(store, text);
-    let mut build = Build { store, facts: &mut nothing_known, bindings: &bindings, space: Vec::new() };
-    Some((build.expr(&text.left)?, build.expr(&text.right)?))
+    let facts = &mut Facts::default();
+    Build { store, facts, bindings: &bindings, space: Vec::new() }.expr(side)
 }
 
 /// How deep functions are collected from a pattern.

@@ -127,7 +127,7 @@ fn too_deep(text: &str) -> Option<usize> {
 fn describe(rule: &Rule) -> String {
     match rule {
         Rule::EOI => "the end of the file",
-        Rule::law | Rule::doc | Rule::doc_text => "a doc comment",
+        Rule::file | Rule::law | Rule::doc | Rule::doc_text => "a doc comment",
         Rule::law_name => "the name of a law (lower case, with hyphens)",
         Rule::condition_word => "'if'",
         Rule::comparison => "a relation",

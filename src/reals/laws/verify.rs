@@ -8,21 +8,22 @@ use std::fmt;
 
 use ngc_ir::Context;
 use ngc_ir::structure::Unknown;
-use ngc_numerics::{Cmp, DType, Data, Format, Tensor};
+use ngc_numerics::{Cmp, DType, Data, Format, Prim, Tensor};
 use rug::Float;
 
-use super::build::{Bindings, Build, nothing_known};
+use super::build::{Bindings, Build};
 use super::text::{Expr, Relation, Text};
-use super::{Law, leaves};
+use super::{Law, leaves, side};
 use crate::evaluate::Evaluation;
+use crate::facts::Facts;
 use crate::store::{Leaf, Store};
 use crate::term::{Number, Use};
 
 /// The precisions at which sides are evaluated, one after the other until they decide.
-const BITS: [u32; 4] = [400, 2500, 6000, 14000];
+const BITS: [u32; 4] = [400, 2500, 6000, 250_000];
 
-/// Exponentials of larger numbers leave the range of big floats: that a side has no value there is not seen.
-const LARGEST: f64 = 1e15;
+/// Exponentials of larger numbers take more bits than there are: what is seen there says nothing.
+const LARGEST: f64 = 5e4;
 
 /// Two numbers that agree in so many bits are equal.
 const AGREEMENT: u32 = 200;
@@ -74,13 +75,22 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
     let Some(terms) = terms(&law.text) else { return Verdict::NoValue };
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let numbers = numbers(&law.text);
+    let exponential = is_exponential(&law.text);
     let mut met = 0;
     for n in 0..points {
         let extent = 1 + n % 5;
-        let values = random.point(&law.text, &numbers, extent, n);
+        let values = match numbers.get(n) {
+            // All variables alike.
+            Some(x) => {
+                let count = |indexed| if indexed { extent } else { 1 };
+                law.text.variables.iter().map(|variable| vec![*x; count(variable.indexed)]).collect()
+            }
+            None => random.point(&law.text, &numbers, extent, n),
+        };
         let leaf = |bits: u32, leaf: &Leaf| {
             let Leaf::Value(n) = leaf else { return None };
-            let own: Vec<Float> = values.get(*n as usize)?.iter().map(|x| Float::with_val(bits, *x)).collect();
+            let own: Vec<Float> =
+                values.get(*n as usize)?.iter().map(|x| Float::with_val(bits, *x)).collect();
             let shape = if own.len() == 1 { Vec::new() } else { vec![own.len()] };
             Some(Tensor { dtype: DType::Float(Format::F64), shape, data: Data::Real(own) })
         };
@@ -89,7 +99,7 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
         match compared(&sides, context, &leaf, extent) {
             Compared::Agree => met += 1,
             Compared::Beside => {}
-            Compared::Differ(_, right) if !right.is_finite() && values.iter().flatten().any(|x| x.abs() > LARGEST) => {}
+            Compared::Differ(..) if exponential && size(&values) > LARGEST => {}
             Compared::Differ(left, right) => {
                 let names = law.text.variables.iter().map(|variable| variable.name.clone());
                 return Verdict::Differs(Point { values: names.zip(values).collect(), left, right });
@@ -100,9 +110,20 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
     if met == 0 { Verdict::NeverMet } else { Verdict::Holds { points: met } }
 }
 
+/// The largest product that numbers may make.
+fn size(values: &[Vec<f64>]) -> f64 {
+    values.iter().flatten().map(|x| x.abs().max(1.0)).product()
+}
+
 /// Whether two terms are the same number wherever the first one has a value, at a place and at a point that gives the elements of
 /// each leaf; nothing where the first one has no value.
-pub fn agree(store: &Store, context: &Context, sides: [&Use; 2], at: &[i64], leaves: &[Tensor]) -> Option<bool> {
+pub fn agree(
+    store: &Store,
+    context: &Context,
+    sides: [&Use; 2],
+    at: &[i64],
+    leaves: &[Tensor],
+) -> Option<bool> {
     let leaf = |bits: u32, leaf: &Leaf| {
         let Leaf::Value(n) = leaf else { return None };
         let tensor = leaves.get(*n as usize)?;
@@ -119,7 +140,7 @@ pub fn agree(store: &Store, context: &Context, sides: [&Use; 2], at: &[i64], lea
 
 fn terms(text: &Text) -> Option<Terms> {
     let mut store = Store::new();
-    let (left, right) = super::sides(&mut store, text)?;
+    let (left, right) = (side(&mut store, text, &text.left)?, side(&mut store, text, &text.right)?);
     let bindings: Bindings = leaves(&mut store, text);
     let over = bindings.over.clone()?;
     let mut conditions = Vec::new();
@@ -129,7 +150,8 @@ fn terms(text: &Text) -> Option<Terms> {
             let mut indexed = false;
             difference.each_variable(&mut |n| indexed |= text.variables[n].indexed);
             let space = if indexed { over.clone() } else { Vec::new() };
-            let mut build = Build { store: &mut store, facts: &mut nothing_known, bindings: &bindings, space };
+            let mut build =
+                Build { store: &mut store, facts: &mut Facts::default(), bindings: &bindings, space };
             any.push((*cmp, build.expr(difference)?, indexed));
         }
         conditions.push(any);
@@ -220,6 +242,32 @@ fn numbers(text: &Text) -> Vec<f64> {
     all
 }
 
+/// Whether a law speaks of exponentials.
+fn is_exponential(text: &Text) -> bool {
+    let mut found = false;
+    let mut note = |part: &Expr| {
+        found |= match part {
+            Expr::Call(prim, _) => {
+                matches!(
+                    prim,
+                    Prim::Exp
+                        | Prim::Expm1
+                        | Prim::Exp2
+                        | Prim::Exprel
+                        | Prim::Sinh
+                        | Prim::Cosh
+                        | Prim::Tanh
+                )
+            }
+            Expr::Power(parts) => !matches!(parts.1, Expr::Number(_)),
+            _ => false,
+        };
+    };
+    text.left.each(&mut |part| note(part));
+    text.right.each(&mut |part| note(part));
+    found
+}
+
 /// A small generator of numbers, the same in every run (xorshift64*).
 struct Random(u64);
 
@@ -282,10 +330,12 @@ impl Random {
                 finite(near(self, x))
             }
             7 => self.sign() * 1000.0 * self.unit(),
-            8 => self.sign() * 10f64.powf(5.0 + self.unit()),
+            8 => self.sign() * 10f64.powf(3.0 + 1.6 * self.unit()),
             _ => {
                 let exponent = self.unit() * 2090.0 - 1070.0;
-                finite(self.sign() * (1.0 + self.unit()) * 2f64.powf(exponent / 2.0) * 2f64.powf(exponent / 2.0))
+                finite(
+                    self.sign() * (1.0 + self.unit()) * 2f64.powf(exponent / 2.0) * 2f64.powf(exponent / 2.0),
+                )
             }
         }
     }

@@ -322,7 +322,7 @@ impl Store {
 /// Whether a primitive of one operand is odd (true) or even (false).
 pub(crate) fn parity(prim: Prim) -> Option<bool> {
     match prim {
-        Prim::Abs | Prim::Cos | Prim::Cosh | Prim::Sinc => Some(false),
+        Prim::Abs | Prim::Cos | Prim::Cosh | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => Some(false),
         Prim::Sin
         | Prim::Tan
         | Prim::Asin

@@ -140,7 +140,7 @@ impl Store {
     }
 
     /// A factor of all terms of a sum: positive where a root is taken of it, else with the sign of the sum.
-    pub(super) fn content(
+    pub(crate) fn content(
         &self,
         sum: Id,
         constant: &Rational,

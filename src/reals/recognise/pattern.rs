@@ -1,6 +1,7 @@
 //! The places where a formula speaks of its operands, and what they propose.
 
 use ngc_ir::structure::Size;
+use ngc_numerics::Reduce;
 use ngc_numerics::expr::Expr;
 use rug::Rational;
 
@@ -17,6 +18,7 @@ pub(super) enum Head {
     Product,
     Max,
     Apply(Function),
+    Reduce(Reduce),
 }
 
 impl Head {
@@ -26,9 +28,32 @@ impl Head {
             Node::Product(_) => Some(Head::Product),
             Node::Max(_) => Some(Head::Max),
             Node::Apply(function, _) => Some(Head::Apply(*function)),
+            Node::Reduce(kind, ..) => Some(Head::Reduce(*kind)),
             _ => None,
         }
     }
+
+    /// What kinds of terms one is, and what it is a multiple of. Behind a mask it is what is masked.
+    pub fn all(store: &Store, of: &Use) -> Vec<Head> {
+        let node = unmasked(store, of);
+        let inner = match node {
+            Node::Linear(shift, terms) if shift.is_zero() && terms.len() == 1 => {
+                Head::of(store.node(terms[0].1.id))
+            }
+            _ => None,
+        };
+        Head::of(node).into_iter().chain(inner).collect()
+    }
+}
+
+/// What stands where a mask is open.
+pub(super) fn unmasked<'a>(store: &'a Store, of: &Use) -> &'a Node {
+    let mut node = store.node(of.id);
+    while let Node::Where(_, yes, no) = node {
+        let closed = matches!(store.node(yes.id), Node::Number(_));
+        node = store.node(if closed { no.id } else { yes.id });
+    }
+    node
 }
 
 /// Where a term stands in another one.
@@ -38,6 +63,7 @@ enum Role {
     Power(Rational),
     Term,
     Greatest,
+    Branch,
 }
 
 /// An operand in a formula: `factor · x · by + shift` stands there.
@@ -83,6 +109,24 @@ pub(super) fn parts(store: &Store, whole: &Use, space: &[Size]) -> Vec<Part> {
     found
 }
 
+/// A term and what it is made of, down to reductions, along its dimensions.
+pub(super) fn used(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
+    let mut found = vec![whole.clone()];
+    for part in parts(store, whole, space) {
+        if !found.contains(&part.of) {
+            found.push(part.of);
+        }
+    }
+    found
+}
+
+/// The reductions in a term that are in no other one.
+pub(super) fn reductions(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
+    let mut all = used(store, whole, space);
+    all.retain(|x| matches!(store.node(x.id), Node::Reduce(..)));
+    all
+}
+
 /// The parts of a node, with their roles and factors.
 fn below<'a>(store: &'a Store, of: &Use) -> Vec<(Role, Rational, &'a Use)> {
     let one = || Rational::from(1);
@@ -94,6 +138,7 @@ fn below<'a>(store: &'a Store, of: &Use) -> Vec<(Role, Rational, &'a Use)> {
             let part = |(n, x)| (Role::Argument(*function, n), one(), x);
             parts.iter().enumerate().map(part).collect()
         }
+        Node::Where(_, yes, no) => [yes, no].map(|x| (Role::Branch, one(), x)).into(),
         _ => Vec::new(),
     }
 }
@@ -104,12 +149,8 @@ impl Pattern {
         let mut store = Store::new();
         let x: Vec<Use> = (0..arity).map(|n| store.leaf_use(Leaf::Value(n as u32), &[])).collect();
         let whole = store.formula(formula, params, &x, &[]);
-        let mut heads = vec![Head::of(store.node(whole.id))?];
-        if let Node::Linear(shift, terms) = store.node(whole.id)
-            && let ([(_, term)], true) = (&terms[..], shift.is_zero())
-        {
-            heads.extend(Head::of(store.node(term.id)));
-        }
+        let heads = Head::all(&store, &whole);
+        (!heads.is_empty()).then_some(())?;
         let mut anchors: Vec<Vec<Anchor>> = (0..arity).map(|_| Vec::new()).collect();
         let (mut deep, mut curved) = (false, false);
         for Part { role, factor, of } in parts(&store, &whole, &[]) {

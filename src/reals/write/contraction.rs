@@ -30,10 +30,7 @@ impl Writer<'_, '_> {
         inner: &Frame,
     ) -> Result<Option<Scaled>, String> {
         let Node::Product(factors) = self.store.node(body.id) else { return Ok(None) };
-        if self.values.contains_key(&body.id)
-            || self.written.contains_key(&body.id)
-            || !matches!((self.forms)(body.id), Form::Plain)
-        {
+        if self.values.contains_key(&body.id) || !matches!((self.forms)(body.id), Form::Plain) {
             return Ok(None);
         }
         let place =

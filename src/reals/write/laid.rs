@@ -4,7 +4,7 @@
 //! of a whole program is no op inside it. What follows from the use alone is left open: whether a reduction keeps the
 //! axes that it reduces, whether it is a sum or a mean, and the factor of a value.
 
-use ngc_ir::structure::Size;
+use ngc_ir::structure::{Axis, Size};
 use ngc_ir::{Attr, AttrDict, Value};
 use rug::Rational;
 use smallvec::SmallVec;
@@ -105,6 +105,16 @@ impl Frame {
             false => order.extend(bound.into_iter().map(Some)),
         }
         Frame { sizes: crate::store::within(&self.sizes, over), order }
+    }
+
+    /// The dimensions that places speak of, in a frame of their own, with the names that they have here.
+    pub fn restricted(&self, map: &Map) -> (Vec<usize>, Frame) {
+        let mentioned = |d: &usize| map.iter().any(|index| index.mentions(Axis(*d as u32)));
+        let names: Vec<usize> = (0..self.sizes.len()).filter(mentioned).collect();
+        let place = |d: usize| names.iter().position(|name| *name == d);
+        let order = self.order.iter().map(|d| d.and_then(place)).collect();
+        let sizes = names.iter().map(|&d| self.sizes[d].clone()).collect();
+        (names, Frame { sizes, order })
     }
 
     /// The same dimensions, those of a layout as they lie there.

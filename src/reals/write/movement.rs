@@ -2,7 +2,7 @@
 
 use ngc_dialects::ng::constant::tensor_to_attr;
 use ngc_ir::structure::{Axis, Index, Size, Whole};
-use ngc_ir::{Attr, Type, Value};
+use ngc_ir::{Attr, AttrDict, Type, Value};
 use ngc_numerics::{DType, Tensor};
 
 use super::Writer;
@@ -141,8 +141,11 @@ impl Writer<'_, '_> {
             stop => stop,
         };
         let one = |n: i64| Attr::ints([n]);
-        let attrs =
-            [("axes", one(axis as i64)), ("starts", one(start)), ("stops", one(stop)), ("steps", one(step))];
+        let mut attrs =
+            AttrDict::from([("axes", one(axis as i64)), ("starts", one(start)), ("stops", one(stop))]);
+        if step != 1 {
+            attrs.set("steps", one(step));
+        }
         self.with("ng.slice", &[value], attrs)
     }
 

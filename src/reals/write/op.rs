@@ -1,27 +1,29 @@
 //! Terms by ops whose definition they are.
 
-use ngc_ir::structure::Index;
+use ngc_ir::structure::{Axis, Index};
 use ngc_ir::{Attr, Value};
 
 use super::Writer;
 use super::laid::{Frame, Layout, Scaled, pattern};
 use crate::form::OpForm;
-use crate::term::{Map, at};
+use crate::term::{Map, Use, at};
 
 impl Writer<'_, '_> {
     /// A term along its slots by an op.
-    pub(super) fn by_op(&mut self, form: &OpForm, frame: &Frame) -> Result<Scaled, String> {
+    pub(super) fn by_op(&mut self, form: &OpForm, of: &Use, frame: &Frame) -> Result<Scaled, String> {
         let name = form.name.as_str();
         let inner = frame.within(&form.over);
+        let own = form.operands.iter().map(|x| self.placed(x, of, &inner.sizes, form.over.len()));
+        let own: Vec<Use> = own.collect::<Result<_, _>>()?;
         if form.over.is_empty() {
-            let (parts, order) = self.parts(&form.operands, frame)?;
+            let (parts, order) = self.parts(&own, frame)?;
             let parts = parts.iter().map(|x| self.settled(x, &order)).collect::<Result<Vec<_>, _>>()?;
             return Ok(Scaled::value(self.pointwise(name, form.attrs.clone(), &parts, &order)?));
         }
         let def = self.builder.context.op(name).ok_or("an op that is not declared")?;
         let along: Vec<usize> = (frame.sizes.len()..inner.sizes.len()).collect();
         let mut operands: Vec<(Value, Layout)> = Vec::new();
-        for operand in &form.operands {
+        for operand in &own {
             let term = self.term(operand, &inner)?;
             operands.push(self.settled(&term, &inner.order)?);
         }
@@ -51,8 +53,9 @@ impl Writer<'_, '_> {
         let values: Vec<Value> =
             [first.0].into_iter().chain(operands[1..].iter().map(|(value, _)| *value)).collect();
         let whole = Scaled::value((self.with(name, &values, attrs)?, first.1));
-        let slots = (0..frame.sizes.len()).map(at);
-        let map: Map = slots.chain(places.iter().map(Index::clone)).collect();
+        let by = |Axis(n)| of.map.get(n as usize).cloned().unwrap_or(Index::ZERO);
+        let places: Option<Map> = places.iter().map(|index| index.substituted(&by, &frame.sizes)).collect();
+        let map = (0..frame.sizes.len()).map(at).chain(places.ok_or("its places are too large")?).collect();
         self.read(whole, &inner.sizes, &map, frame)
     }
 }

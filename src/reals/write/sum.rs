@@ -7,6 +7,9 @@ use super::Writer;
 use super::laid::{Frame, Held, Layout, Scaled};
 use crate::term::Use;
 
+/// Factors from here on are rather divided by.
+const LARGE: u32 = 8;
+
 impl Writer<'_, '_> {
     /// The sum of terms with factors, in the given order.
     pub(super) fn sum_of(&mut self, terms: &[(Rational, Use)], frame: &Frame) -> Result<Scaled, String> {
@@ -80,7 +83,14 @@ impl Writer<'_, '_> {
             }
             let rough = usize::from(!self.holds(&by(constant)) && self.holds(constant));
             let outside = usize::from(*scale != 1);
-            (2 * work + 2 * rough + outside, outside)
+            // What is multiplied by a large number may overflow where the sum does not.
+            let large = usize::from(terms.iter().any(|x| by(&x.factor).abs() >= LARGE));
+            let mean = |x: &&Scaled| {
+                let count = self.count(&x.of.held).and_then(|n| n.number());
+                count.is_some_and(|n| by(&x.factor).abs() * n == 1)
+            };
+            let sums = terms.len() - terms.iter().filter(mean).count();
+            (work + rough + large + outside, sums, outside)
         };
         scales.into_iter().min_by_key(cost).unwrap_or(one)
     }

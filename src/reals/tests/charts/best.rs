@@ -16,7 +16,7 @@ use rug::Float;
 use rustc_hash::FxHashMap;
 
 /// The bits at which terms are compared.
-pub const BITS: u32 = 1500;
+pub const BITS: u32 = 500;
 
 /// Leaves by their numbers: the extents of one, and its elements at every point.
 #[derive(Clone)]
@@ -28,7 +28,10 @@ pub struct Input {
 
 /// A fact of numbers between two ends.
 pub fn between(lo: f64, hi: f64) -> Fact {
-    Fact { signs: Signs::of(&Enclosure::new(lo, hi)).and(Signs::NUMBERS), ..Fact::of_range(Enclosure::new(lo, hi)) }
+    Fact {
+        signs: Signs::of(&Enclosure::new(lo, hi)).and(Signs::NUMBERS),
+        ..Fact::of_range(Enclosure::new(lo, hi))
+    }
 }
 
 /// The elements of a term at all points and places, in row-major order.
@@ -74,7 +77,18 @@ impl<'a> Search<'a> {
         let known = inputs.clone();
         let facts = Facts::new(Box::new(move |leaf| known[leaf as usize].fact));
         let (best, exact, open) = (FxHashMap::default(), FxHashMap::default(), HashSet::new());
-        Search { store, facts, context: ngc_dialects::context(), inputs, format, with_charts, best, exact, open, nested: 0 }
+        Search {
+            store,
+            facts,
+            context: ngc_dialects::context(),
+            inputs,
+            format,
+            with_charts,
+            best,
+            exact,
+            open,
+            nested: 0,
+        }
     }
 
     fn points(&self) -> usize {
@@ -149,9 +163,11 @@ impl<'a> Search<'a> {
         let values = self.plain(id);
         let error = self.error(id, &values);
         let mut found = Found { values, error, how: String::new() };
-        if self.with_charts && found.error > 8.0 && self.nested < 3 {
+        if self.with_charts && found.error > 8.0 && self.nested < 2 {
             self.nested += 1;
-            for equal in charts::alternatives(self.store, &mut self.facts, id) {
+            
+            let all = charts::alternatives(self.store, &mut self.facts, id);
+            for equal in all {
                 assert_ne!(equal.term.id, id, "{}", self.store.show(&equal.term));
                 let inner = self.best(equal.term.id);
                 let sizes = self.sizes(id);
@@ -159,6 +175,7 @@ impl<'a> Search<'a> {
                 let error = self.error(id, &Rc::new(values.clone()));
                 let name = equal.law.as_str();
                 self.equal(id, &equal.term, name);
+                if std::env::var("SHOW").is_ok() { println!("      {:e} {} {}", error, name, self.store.show(&equal.term)); }
                 if error < found.error / 2.0 {
                     let how = format!("{name}: {}", self.store.show(&equal.term));
                     found = Found { values: Rc::new(values), error, how };
@@ -167,9 +184,7 @@ impl<'a> Search<'a> {
             self.nested -= 1;
         }
         self.open.remove(&id);
-        if self.nested == 0 || self.open.is_empty() || found.error < 8.0 {
-            self.best.insert(id, found.clone());
-        }
+        self.best.insert(id, found.clone());
         found
     }
 
@@ -193,7 +208,10 @@ impl<'a> Search<'a> {
                     "{law} is false at point {point}, {place:?}: {:e} is not {:e}\n{}\n{}",
                     new.to_f64(),
                     old.to_f64(),
-                    self.store.show(&Use { id, map: (0..sizes.len()).map(|n| Index::axis(Axis(n as u32))).collect() }),
+                    self.store.show(&Use {
+                        id,
+                        map: (0..sizes.len()).map(|n| Index::axis(Axis(n as u32))).collect()
+                    }),
                     self.store.show(term),
                 );
             }
@@ -211,7 +229,10 @@ impl<'a> Search<'a> {
                 flat(&at, &inner)
             })
             .collect();
-        values.iter().map(|values| at.iter().map(|&n| values.get(n).copied().unwrap_or(f64::NAN)).collect()).collect()
+        values
+            .iter()
+            .map(|values| at.iter().map(|&n| values.get(n).copied().unwrap_or(f64::NAN)).collect())
+            .collect()
     }
 
     fn part(&mut self, of: &Use, sizes: &[usize]) -> Vec<Vec<f64>> {
@@ -253,8 +274,10 @@ impl<'a> Search<'a> {
                 for (c, x) in terms {
                     let c = c.to_f64();
                     let x = self.part(&x, &sizes);
-                    let x: Vec<Vec<f64>> =
-                        x.into_iter().map(|row| row.into_iter().map(|x| round(c * x, format)).collect()).collect();
+                    let x: Vec<Vec<f64>> = x
+                        .into_iter()
+                        .map(|row| row.into_iter().map(|x| round(c * x, format)).collect())
+                        .collect();
                     sum = Some(match sum {
                         Some(sum) => zip(sum, x, &|a, b| a + b),
                         None => x,
@@ -277,8 +300,10 @@ impl<'a> Search<'a> {
                         2.0 => x * x,
                         _ => x.powf(size),
                     };
-                    let x: Vec<Vec<f64>> =
-                        x.into_iter().map(|row| row.into_iter().map(|x| round(power(x), format)).collect()).collect();
+                    let x: Vec<Vec<f64>> = x
+                        .into_iter()
+                        .map(|row| row.into_iter().map(|x| round(power(x), format)).collect())
+                        .collect();
                     let side = if e > 0 { &mut above } else { &mut below };
                     *side = Some(match side.take() {
                         Some(known) => zip(known, x, &|a, b| a * b),
@@ -295,7 +320,8 @@ impl<'a> Search<'a> {
                 let mut greatest = all(f64::NEG_INFINITY);
                 for x in parts {
                     let x = self.part(&x, &sizes);
-                    greatest = zip(greatest, x, &|a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) });
+                    greatest =
+                        zip(greatest, x, &|a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) });
                 }
                 greatest
             }
@@ -375,7 +401,13 @@ impl<'a> Search<'a> {
                     let own: Vec<usize> = self.sizes(x[0].id);
                     let over: Vec<usize> = over.iter().map(|n| n.number().expect("known") as usize).collect();
                     let inner: usize = over.iter().product();
-                    let outer: Vec<Size> = self.store.sizes(x[0].id).iter().cloned().chain(over.iter().map(|&n| Size::from(n))).collect();
+                    let outer: Vec<Size> = self
+                        .store
+                        .sizes(x[0].id)
+                        .iter()
+                        .cloned()
+                        .chain(over.iter().map(|&n| Size::from(n)))
+                        .collect();
                     let y = self.store.compose(&y[0], &body.map, &outer)?;
                     let y = self.part(&y, &[&own[..], &over[..]].concat());
                     let lse = |values: &[f64]| {
@@ -419,5 +451,7 @@ fn holds(tests: &[Test], at: &[i64]) -> bool {
 }
 
 fn flat(at: &[i64], sizes: &[usize]) -> usize {
-    at.iter().zip(sizes).fold(0, |flat, (&p, &n)| flat * n + usize::try_from(p).unwrap_or(usize::MAX / 64).min(n))
+    at.iter()
+        .zip(sizes)
+        .fold(0, |flat, (&p, &n)| flat * n + usize::try_from(p).unwrap_or(usize::MAX / 64).min(n))
 }

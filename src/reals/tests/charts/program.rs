@@ -10,7 +10,7 @@ use rug::Rational;
 use crate::best::{Input, between};
 
 /// How many points each program is evaluated at.
-const POINTS: usize = 6;
+const POINTS: usize = 5;
 
 pub struct Program {
     pub store: Store,
@@ -54,7 +54,8 @@ impl Program {
 
     /// An input read at places along the dimensions in scope: each is a dimension, or a number.
     pub fn at(&self, of: &Use, places: &[Index]) -> Use {
-        let map = of.map.iter().map(|i| places[i.as_axis().expect("a dimension").0 as usize].clone()).collect();
+        let map =
+            of.map.iter().map(|i| places[i.as_axis().expect("a dimension").0 as usize].clone()).collect();
         Use { id: of.id, map }
     }
 
