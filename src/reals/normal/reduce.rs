@@ -380,9 +380,10 @@ fn only_place(test: &Test, free: usize, space: &[Size]) -> Option<(Axis, Index)>
     let bound = (free..space.len()).map(|n| Axis(n as u32)).filter(|&axis| index.mentions(axis));
     bound.into_iter().find_map(|axis| {
         let (own, rest) = index.partition(|part| part.mentions(axis));
-        [1, -1].into_iter().find(|&sign| own.scaled(sign).and_then(|own| own.as_axis()) == Some(axis)).and_then(
-            |sign| Some((axis, rest.scaled(-sign)?)).filter(|(_, place)| !place.mentions(axis)),
-        )
+        [1, -1]
+            .into_iter()
+            .find(|&sign| own.scaled(sign).and_then(|own| own.as_axis()) == Some(axis))
+            .and_then(|sign| Some((axis, rest.scaled(-sign)?)).filter(|(_, place)| !place.mentions(axis)))
     })
 }
 

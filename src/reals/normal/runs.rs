@@ -83,7 +83,12 @@ struct Shared {
 impl Store {
     /// Of values that are put together in a way that is a reduction, the first that are one, as one value beside those that
     /// are left.
-    pub(super) fn joined(&mut self, kind: Reduce, values: &[Weighted], space: &[Size]) -> Option<Vec<Weighted>> {
+    pub(super) fn joined(
+        &mut self,
+        kind: Reduce,
+        values: &[Weighted],
+        space: &[Size],
+    ) -> Option<Vec<Weighted>> {
         let mut weights: Vec<&Rational> = values.iter().map(|(weight, _)| weight).collect();
         weights.sort();
         weights.dedup();
