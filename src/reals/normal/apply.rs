@@ -95,12 +95,8 @@ impl Store {
                 if let Some(exponent) = self.as_rational(&exponent).cloned() {
                     return self.power(base, exponent, space);
                 }
-                // A power of a positive number, or of an exponential, is an exponential.
-                let log = match self.as_rational(&base) {
-                    Some(number) => *number > 0,
-                    None => self.exponential(&base, space).is_some(),
-                };
-                if !log {
+                // A power of a positive number is an exponential.
+                if self.as_rational(&base).is_none_or(|number| *number <= 0) {
                     return self.apply(Function::Prim(Prim::Pow), vec![base, exponent], space);
                 }
                 let log = self.apply(Function::Prim(Prim::Log), vec![base], space);
@@ -237,8 +233,8 @@ impl Store {
                 }
             }
             Function::Prim(Prim::Log) => {
-                if let Some(log) = self.log(&x[0], space) {
-                    return log;
+                if let Some(of) = self.exponential(&x[0], space) {
+                    return of;
                 }
             }
             Function::Prim(Prim::Exp) => {

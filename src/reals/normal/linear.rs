@@ -75,6 +75,14 @@ impl Store {
                     None => sum.terms.push((factor, term)),
                 }
             }
+            // A multiple of a choice of numbers is one.
+            Node::Where(..) if factor != 1 && self.of_numbers(&term) => {
+                let scaled = |store: &mut Store, x| store.scaled(factor.clone(), x, space);
+                match self.over_choice(&term, space, scaled) {
+                    Some(term) => self.add(sum, Rational::from(1), term, space),
+                    None => sum.terms.push((factor, term)),
+                }
+            }
             _ => match sum.terms.iter_mut().find(|(_, known)| *known == term) {
                 Some((known, _)) => *known += factor,
                 None => sum.terms.push((factor, term)),

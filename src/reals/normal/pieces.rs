@@ -12,7 +12,7 @@ use crate::term::{Function, Id, Map, Node, Use, at};
 type Span = (i64, i64);
 
 /// Terms that are made again for one that is read in part; where it would be more, it stays as it is.
-const MOST_MADE: u32 = 64;
+const MOST_MADE: u32 = 32;
 
 /// What was made again, by the term, its places and the space of these.
 type Known = HashMap<(Id, Map, Vec<Size>), Use>;

@@ -19,7 +19,6 @@ impl Store {
             self.multiply(&mut product, base, exponent, space);
         }
         product.factors.retain(|(_, exponent)| !exponent.is_zero());
-        self.join_exponentials(&mut product, space);
         if let Some(masked) = self.masked_product(&product, space) {
             return masked;
         }
@@ -114,26 +113,6 @@ impl Store {
             }
             _ => product.join(base, exponent),
         }
-    }
-
-    /// What a value is the exponential of.
-    pub(super) fn exponential(&self, of: &Use, space: &[Size]) -> Option<Use> {
-        let Node::Apply(Function::Prim(Prim::Exp), x) = self.node(of.id) else { return None };
-        self.compose(&x[0], &of.map, space)
-    }
-
-    /// A product of exponentials is the exponential of a sum.
-    fn join_exponentials(&mut self, product: &mut Product, space: &[Size]) {
-        let of = |(x, e): &(Use, Rational)| self.exponential(x, space).map(|x| (e.clone(), x));
-        let exponents: Vec<(Rational, Use)> = product.factors.iter().filter_map(of).collect();
-        if matches!(&exponents[..], [] | [(_, _)]) && exponents.iter().all(|(e, _)| *e == 1) {
-            return;
-        }
-        product.factors.retain(|(x, _)| self.exponential(x, space).is_none());
-        let sum = self.linear(Rational::new(), exponents, space);
-        let joined = self.primitive(Prim::Exp, vec![sum], space);
-        self.multiply(product, joined, Rational::from(1), space);
-        product.factors.retain(|(_, exponent)| !exponent.is_zero());
     }
 
     /// The factors of a product, over the dimensions of its user.

@@ -1,12 +1,12 @@
 //! Reductions over bound dimensions.
 
 use ngc_ir::structure::{Axis, Index, Size, Test, Whole};
-use ngc_numerics::{Prim, Reduce};
+use ngc_numerics::Reduce;
 use rug::Rational;
 
 use crate::normal::pieces::Cut;
 use crate::store::{Store, within};
-use crate::term::{Function, Map, Node, Number, Use, at};
+use crate::term::{Map, Node, Number, Use, at};
 
 impl Store {
     /// All values of `body` over dimensions of extents `over`, which follow those of `space`, as one.
@@ -132,11 +132,6 @@ impl Store {
                 let (mut outside, rest) = self.hoisted(&own, space, &inner)?;
                 outside.push((reduced(self, rest), 1.into()));
                 Some(self.product(1.into(), outside, space))
-            }
-            (Reduce::Prod, Node::Apply(Function::Prim(Prim::Exp), of)) if mask.is_none() => {
-                let exponent = self.compose(&of[0], &own.map, &inner)?;
-                let sum = self.reduce(Reduce::Sum, over.to_vec(), exponent, space);
-                Some(self.primitive(Prim::Exp, vec![sum], space))
             }
             (Reduce::Max, Node::Linear(constant, terms)) => {
                 let parts = self.placed_terms(&terms, &own, &inner)?;
@@ -385,9 +380,10 @@ fn only_place(test: &Test, free: usize, space: &[Size]) -> Option<(Axis, Index)>
     let bound = (free..space.len()).map(|n| Axis(n as u32)).filter(|&axis| index.mentions(axis));
     bound.into_iter().find_map(|axis| {
         let (own, rest) = index.partition(|part| part.mentions(axis));
-        [1, -1].into_iter().find(|&sign| own.scaled(sign).and_then(|own| own.as_axis()) == Some(axis)).and_then(
-            |sign| Some((axis, rest.scaled(-sign)?)).filter(|(_, place)| !place.mentions(axis)),
-        )
+        [1, -1]
+            .into_iter()
+            .find(|&sign| own.scaled(sign).and_then(|own| own.as_axis()) == Some(axis))
+            .and_then(|sign| Some((axis, rest.scaled(-sign)?)).filter(|(_, place)| !place.mentions(axis)))
     })
 }
 

@@ -11,17 +11,65 @@ use crate::term::{Map, Node, Use, at};
 /// Values that are put together, each with what it is multiplied by in a sum, or raised to in a product.
 pub(super) type Weighted = (Rational, Use);
 
-/// A stretch of places along one slot of a term; the other slots are read at fixed places.
+/// A stretch of places at which a term is read: one place, or as many as a bound dimension has.
+#[derive(Clone)]
 struct Stretch {
     /// Which of the values it is.
     number: usize,
     shared: Shared,
     body: Use,
-    slot: usize,
-    /// The place along the slot, without its number and without what is bound.
-    base: Index,
-    start: i64,
+    /// The place along each slot without its number and without what is bound.
+    bases: Vec<Index>,
+    starts: Vec<i64>,
     count: i64,
+    /// The slots along which it goes, if it has more than one place.
+    moves: Option<Vec<bool>>,
+}
+
+impl Stretch {
+    fn of(number: usize, shared: &Shared, body: &Use, count: i64, bound: Option<Axis>) -> Option<Stretch> {
+        let (mut bases, mut starts, mut moves) = (Vec::new(), Vec::new(), Vec::new());
+        for index in &body.map {
+            let here = |index: &Index| bound.is_some_and(|axis| index.mentions(axis));
+            let (own, rest) = index.partition(here);
+            moves.push(own != Index::ZERO);
+            if own != Index::ZERO && own.as_axis() != bound {
+                return None;
+            }
+            let (start, base) = rest.partition(|part| part.as_number().is_some());
+            starts.push(start.as_number()?);
+            bases.push(base);
+        }
+        let moves = bound.map(|_| moves);
+        Some(Stretch { number, shared: shared.clone(), body: body.clone(), bases, starts, count, moves })
+    }
+
+    /// The term along a dimension instead of the place where the stretch begins.
+    fn along(&self, axis: Index) -> Option<Use> {
+        let moves = self.moves.iter().flatten().copied();
+        let place = |((start, base), moves): ((&i64, &Index), bool)| {
+            let place = Index::number(*start).plus(base)?;
+            if moves { place.plus(&axis) } else { Some(place) }
+        };
+        let map = self.starts.iter().zip(&self.bases).zip(moves).map(place).collect::<Option<Map>>()?;
+        Some(Use { id: self.body.id, map })
+    }
+
+    fn is_like(&self, other: &Stretch) -> bool {
+        self.body.id == other.body.id && self.bases == other.bases && self.shared == other.shared
+    }
+
+    /// The slots along which another stretch goes on, if it does.
+    fn continued(&self, next: &Stretch) -> Option<Vec<bool>> {
+        let step = |(a, b): (&i64, &i64)| match b - a {
+            0 => Some(false),
+            step if step == self.count => Some(true),
+            _ => None,
+        };
+        let moves: Vec<bool> = self.starts.iter().zip(&next.starts).map(step).collect::<Option<_>>()?;
+        let fits = |own: &Option<Vec<bool>>| own.as_ref().is_none_or(|own| *own == moves);
+        (moves.contains(&true) && fits(&self.moves) && fits(&next.moves)).then_some(moves)
+    }
 }
 
 /// What a value is beside a reduction, where each of several is the same: a factor of a sum, an addend of a maximum and
@@ -35,7 +83,12 @@ struct Shared {
 impl Store {
     /// Of values that are put together in a way that is a reduction, the first that are one, as one value beside those that
     /// are left.
-    pub(super) fn joined(&mut self, kind: Reduce, values: &[Weighted], space: &[Size]) -> Option<Vec<Weighted>> {
+    pub(super) fn joined(
+        &mut self,
+        kind: Reduce,
+        values: &[Weighted],
+        space: &[Size],
+    ) -> Option<Vec<Weighted>> {
         let mut weights: Vec<&Rational> = values.iter().map(|(weight, _)| weight).collect();
         weights.sort();
         weights.dedup();
@@ -47,10 +100,7 @@ impl Store {
             let Some(run) = self.neighbours(kind, values, &own, space) else { continue };
             let count: i64 = run.iter().map(|s| s.count).sum();
             let first = &run[0];
-            let mut body = first.body.clone();
-            let along = at(space.len()).plus(&Index::number(first.start)).and_then(|i| i.plus(&first.base));
-            let Some(along) = along else { continue };
-            body.map[first.slot] = along;
+            let Some(body) = first.along(at(space.len())) else { continue };
             let body = self.settle(body);
             let value = self.reduce(kind, vec![Size::known(count as u64)], body, space);
             let value = self.with_shared(kind, &first.shared, value, space);
@@ -70,43 +120,40 @@ impl Store {
         space: &[Size],
     ) -> Option<Vec<Stretch>> {
         let mut all: Vec<Stretch> = Vec::new();
-        let reductions = own.iter().filter(|&&n| self.has_reduction(kind, &values[n].1)).count();
+        let reductions = own.iter().any(|&n| self.has_reduction(kind, &values[n].1));
         for &n in own {
-            all.extend(self.stretches(kind, n, &values[n].1, reductions > 0, space));
+            all.extend(self.stretches(kind, n, &values[n].1, reductions, space));
         }
-        let alike = |a: &Stretch, b: &Stretch| {
-            let others = || {
-                let slots = a.body.map.iter().zip(&b.body.map).enumerate();
-                slots.into_iter().all(|(n, (x, y))| n == a.slot || x == y)
-            };
-            a.body.id == b.body.id
-                && a.slot == b.slot
-                && a.base == b.base
-                && a.shared == b.shared
-                && others()
-        };
-        while let Some(first) = all.pop() {
-            let (mut group, rest): (Vec<Stretch>, Vec<Stretch>) =
-                all.into_iter().partition(|other| alike(&first, other));
-            all = rest;
-            group.push(first);
-            group.sort_by_key(|s| (s.start, s.number));
-            let mut run: Vec<Stretch> = Vec::new();
-            for next in group {
-                let joins = run.last().is_some_and(|last| {
-                    last.start + last.count == next.start && run.iter().all(|s| s.number != next.number)
-                });
-                if !joins {
-                    if run.len() > 1 {
-                        return Some(run);
-                    }
-                    run.clear();
+        let mut shared: Vec<Shared> = Vec::new();
+        for stretch in all.iter().filter(|s| s.shared.beside.is_some()) {
+            if !shared.contains(&stretch.shared) {
+                shared.push(stretch.shared.clone());
+            }
+        }
+        for shared in shared {
+            for &n in own {
+                if self.has_reduction(kind, &values[n].1) {
+                    continue;
                 }
-                run.push(next);
+                let rest = self.without_shared(kind, &shared, &values[n].1, space);
+                all.extend(Stretch::of(n, &shared, &rest, 1, None));
             }
-            if run.len() > 1 {
-                return Some(run);
+        }
+        all.sort_by(|a, b| (&a.starts, a.number).cmp(&(&b.starts, b.number)));
+        for first in &all {
+            let alike = || all.iter().filter(|s| s.number != first.number && first.is_like(s));
+            let moves = alike().filter_map(|s| first.continued(s));
+            let Some(moves) = moves.min_by_key(|m| m.iter().filter(|&&m| m).count()) else { continue };
+            let mut run = vec![Stretch { moves: Some(moves.clone()), ..first.clone() }];
+            let next = |run: &[Stretch]| {
+                let last = run.last()?;
+                let free = |s: &&Stretch| run.iter().all(|known| known.number != s.number);
+                alike().filter(free).find(|s| last.continued(s).as_ref() == Some(&moves)).cloned()
+            };
+            while let Some(next) = next(&run) {
+                run.push(Stretch { moves: Some(moves.clone()), ..next });
             }
+            return Some(run);
         }
         None
     }
@@ -121,15 +168,14 @@ impl Store {
         space: &[Size],
     ) -> Vec<Stretch> {
         let plain = Shared { times: 1.into(), beside: None };
-        let mut found = Vec::new();
-        along_slots(&mut found, number, &plain, of, 1, None);
+        let mut found = Vec::from_iter(Stretch::of(number, &plain, of, 1, None));
         if !reductions {
             return found;
         }
         for (shared, core) in self.cores(kind, of, space) {
             let Node::Reduce(_, over, body) = self.node(core.id).clone() else { continue };
             if shared != plain {
-                along_slots(&mut found, number, &shared, &core, 1, None);
+                found.extend(Stretch::of(number, &shared, &core, 1, None));
             }
             let behind = (0..over.len()).map(|n| at(space.len() + n));
             let map: Map = core.map.iter().cloned().chain(behind).collect();
@@ -137,7 +183,8 @@ impl Store {
             for (n, size) in over.iter().enumerate() {
                 let Some(count) = size.number().and_then(|n| i64::try_from(n).ok()) else { continue };
                 let body = self.reduced_but(kind, n, &over, body.clone(), space);
-                along_slots(&mut found, number, &shared, &body, count, Some(Axis(space.len() as u32)));
+                let bound = Axis(space.len() as u32);
+                found.extend(Stretch::of(number, &shared, &body, count, Some(bound)));
             }
         }
         found
@@ -214,6 +261,17 @@ impl Store {
         found
     }
 
+    /// A value without what it has in common with reductions.
+    fn without_shared(&mut self, kind: Reduce, shared: &Shared, of: &Use, space: &[Size]) -> Use {
+        let Some(beside) = shared.beside.clone() else { return of.clone() };
+        if kind == Reduce::Sum {
+            return self.product(1.into(), vec![(of.clone(), 1.into()), (beside, (-1).into())], space);
+        }
+        let part = Rational::from(shared.times.recip_ref());
+        let minus = Rational::from(-&part);
+        self.linear(Rational::new(), vec![(part, of.clone()), (minus, beside)], space)
+    }
+
     fn with_shared(&mut self, kind: Reduce, shared: &Shared, value: Use, space: &[Size]) -> Use {
         match &shared.beside {
             None => value,
@@ -225,32 +283,5 @@ impl Store {
                 self.linear(Rational::new(), terms, space)
             }
         }
-    }
-}
-
-/// The stretches that a value is, which is read at one place, or at all places along a bound dimension.
-fn along_slots(
-    found: &mut Vec<Stretch>,
-    number: usize,
-    shared: &Shared,
-    body: &Use,
-    count: i64,
-    bound: Option<Axis>,
-) {
-    for slot in 0..body.map.len() {
-        let index = &body.map[slot];
-        let here = |index: &Index| bound.is_some_and(|axis| index.mentions(axis));
-        let elsewhere = body.map.iter().enumerate().any(|(n, index)| n != slot && here(index));
-        if elsewhere || (bound.is_some() && !here(index)) {
-            continue;
-        }
-        let (own, rest) = index.partition(here);
-        if bound.is_some() && own.as_axis() != bound {
-            continue;
-        }
-        let (start, base) = rest.partition(|part| part.as_number().is_some());
-        let Some(start) = start.as_number() else { continue };
-        let (shared, body) = (shared.clone(), body.clone());
-        found.push(Stretch { number, shared, body, slot, base, start, count });
     }
 }

@@ -85,7 +85,7 @@ fn programs_are_written_back_as_they_are() {
     let context = ngc_dialects::context();
     let shown = std::env::var("NGC_SHOW").ok();
     let (mut longer, mut moved, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-    for program in programs(&context) {
+    for program in programs(&context, "spellings") {
         let (body, rounded) = match rewritten(&context, &program.body) {
             Ok(found) => found,
             Err(why) => {
