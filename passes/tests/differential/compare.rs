@@ -4,16 +4,15 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::{Context, Module, Op};
 use ngc_numerics::{DType, Format, Mode, Random, Tensor};
 
 use crate::judge::{Score, computed, error, evaluate, exact_values};
 use crate::ladder::{Way, inputs, rungs};
-use crate::program::{Program, searched};
+use crate::program::{Program, searched, text, tidied};
 
 /// Elements of all values of a program over all points; of large programs some points are left out.
-const ELEMENTS: usize = 400_000;
+const ELEMENTS: usize = 150_000;
 /// Elements of all values above which a program is not measured.
 const LARGEST: usize = 400_000;
 
@@ -49,6 +48,8 @@ pub struct Compared {
     /// Points, and elements whose exact value is not known or overflows.
     pub points: usize,
     pub unknown: usize,
+    /// Whether no search finds anything to better, so that there is nothing to measure.
+    pub unchanged: bool,
     /// Why it was not measured.
     pub left_out: Option<&'static str>,
     /// Whether it is so large that not every rung has a point.
@@ -86,9 +87,13 @@ pub fn compare(context: &Context, program: &Program, options: &[String; 2]) -> C
         }
     }
     if std::env::var_os("NGC_VERBOSE").is_some() {
-        let text = |module: &Module| print_module(module, &PrintOptions::default());
-        println!("// {}\n{}", program.name, program.text());
+        println!("// {}\n{}", program.name, text(&program.module));
         options.iter().zip(&modules).for_each(|(option, m)| println!("// {option}\n{}", text(m)));
+    }
+    let tidy = tidied(context, &program.module).map(|module| text(&module));
+    if tidy.is_ok_and(|tidy| modules.iter().all(|module| text(module) == tidy)) {
+        compared.unchanged = true;
+        return compared;
     }
     let start = Instant::now();
     measure(context, program, &modules, &mut compared);

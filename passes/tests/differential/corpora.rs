@@ -16,7 +16,7 @@ use crate::support::patterns::PATTERNS;
 use crate::support::{corpus, naive, parse};
 
 /// Random functions of naive spellings, and random graphs over all ops.
-const RANDOM: [usize; 2] = [120, 60];
+const RANDOM: [usize; 2] = [120, 40];
 /// Layers of the deep network.
 const LAYERS: usize = 12;
 

@@ -21,7 +21,8 @@ pub fn page(programs: &[Program], compared: &[Compared], options: &[String; 2]) 
          finite although the exact value is a number of the format. *Bits*: the mean of log2(1 + error in units in the last \
          place), what is lost counts as all bits wrong. A program is *worse* on a rung if it loses more, or loses as much \
          and has an error of more than twice and 4 units in the last place. *Unsettled*: a second run changes the result. \
-         *Other*: the result is another function over the reals at some point.\n\n"
+         *Other*: the result is another function over the reals at some point. Programs that neither search changes are counted as \
+         *same*, and not measured.\n\n"
     );
     totals(&mut text, programs, compared);
     for (title, one, than) in [
@@ -37,9 +38,9 @@ pub fn page(programs: &[Program], compared: &[Compared], options: &[String; 2]) 
 
 fn totals(text: &mut String, programs: &[Program], compared: &[Compared]) {
     text.push_str(
-        "| corpus | programs | elements | lost given | first | second | bits given | first | second | worse than given: first | second | \
+        "| corpus | programs | same | elements | lost given | first | second | bits given | first | second | worse than given: first | second | \
          second worse than first | better | unsettled first | second | other first | second |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let mut corpora: Vec<&str> = programs.iter().map(|p| p.corpus).collect();
     corpora.dedup();
@@ -60,9 +61,10 @@ fn totals(text: &mut String, programs: &[Program], compared: &[Compared]) {
         let count = |what: &dyn Fn(&Compared) -> bool| rows.iter().filter(|c| what(c)).count();
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {:.2} | {:.2} | {:.2} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {:.2} | {:.2} | {:.2} | {} | {} | {} | {} | {} | {} | {} | {} |",
             corpus.unwrap_or("all"),
             rows.len(),
+            count(&|c| c.unchanged),
             total[GIVEN].count,
             total[GIVEN].lost,
             total[FIRST].lost,

@@ -81,11 +81,6 @@ impl Program {
             }
         }
     }
-
-    /// The program as text.
-    pub fn text(&self) -> String {
-        print_module(&self.module, &PrintOptions::default())
-    }
 }
 
 /// The module with one of its functions, and with those that it may call.
@@ -131,6 +126,11 @@ fn state_range(module: &mut Module, function: &str, n: usize, (lo, hi): (f64, f6
     module.body.op_mut(op).attrs.set("arg_attrs", Attr::Array(dicts.into_iter().collect()));
 }
 
+/// A module as text.
+pub fn text(module: &Module) -> String {
+    print_module(module, &PrintOptions::default())
+}
+
 /// What a search made of a module.
 pub struct Searched {
     pub module: Module,
@@ -150,9 +150,18 @@ pub fn searched(context: &Context, module: &Module, options: &str) -> Result<Sea
     let time = start.elapsed();
     let mut twice = once.clone();
     run(context, &mut twice, options).map_err(|e| format!("second run: {e}"))?;
-    let text = |module: &Module| print_module(module, &PrintOptions::default());
     let unsettled = text(&once) != text(&twice);
     Ok(Searched { module: once, time, unsettled })
+}
+
+/// What the passes beside `stabilize` make of a module.
+///
+/// # Errors
+/// As [`searched`].
+pub fn tidied(context: &Context, module: &Module) -> Result<Module, String> {
+    let mut module = module.clone();
+    run_steps(context, &mut module, "", |pass| pass != "stabilize")?;
+    Ok(module)
 }
 
 /// Runs the pipeline once.
@@ -160,10 +169,19 @@ pub fn searched(context: &Context, module: &Module, options: &str) -> Result<Sea
 /// # Errors
 /// As [`searched`].
 pub fn run(context: &Context, module: &mut Module, options: &str) -> Result<(), String> {
+    run_steps(context, module, options, |_| true)
+}
+
+fn run_steps(
+    context: &Context,
+    module: &mut Module,
+    options: &str,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<(), String> {
     let named = REGISTRY.pipeline("stabilize").ok_or("there is no pipeline")?;
     let mut pipeline = Pipeline::named(&REGISTRY, named, options)?;
     // A function that nothing public calls is a program all the same.
-    pipeline.steps.retain(|step| step.pass.name() != "symbol-dce");
+    pipeline.steps.retain(|step| step.pass.name() != "symbol-dce" && wanted(step.pass.name()));
     let run = catch_unwind(AssertUnwindSafe(|| {
         let run = PassManager::new(context).run(&pipeline, module);
         run.failure.map(|failure| format!("{:?}", failure.diagnostics))
