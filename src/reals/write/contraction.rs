@@ -37,8 +37,14 @@ impl Writer<'_, '_> {
             |(x, e): &(Use, Rational)| Some((self.store.compose(x, &body.map, &inner.sizes)?, e.clone()));
         let Some(factors) = factors.iter().map(place).collect::<Option<Vec<_>>>() else { return Ok(None) };
         let Some((left, right)) = parted(&factors, frame.sizes.len(), inner) else { return Ok(None) };
-        let left = self.product_of(&left, inner, true)?;
-        let right = self.product_of(&right, inner, true)?;
+        // Each side lies without gaps for the dimensions of the other.
+        let alone = |side: &Factors| {
+            let own = dims(side, inner.sizes.len());
+            inner.like(&inner.order.iter().copied().filter(|d| d.is_some_and(|d| own.contains(&d))).collect())
+        };
+        let (first, second) = (alone(&left), alone(&right));
+        let left = self.product_of(&left, &first, true)?;
+        let right = self.product_of(&right, &second, true)?;
         let factor = Rational::from(&left.factor * &right.factor);
         let one = |x: Scaled| Scaled { factor: 1.into(), of: x.of };
         let a = self.settled(&one(left), &inner.order)?;
@@ -92,6 +98,13 @@ impl Writer<'_, '_> {
 
 type Factors = Vec<(Use, Rational)>;
 
+/// The dimensions that factors speak of.
+fn dims(side: &Factors, rank: usize) -> Vec<usize> {
+    let mentions =
+        |d: usize| side.iter().any(|(x, _)| x.map.iter().any(|index| index.mentions(Axis(d as u32))));
+    (0..rank).filter(|&d| mentions(d)).collect()
+}
+
 /// The factors of each side, as few dimensions as there may be on both together.
 fn parted(factors: &Factors, free: usize, inner: &Frame) -> Option<(Factors, Factors)> {
     if !(2..=MOST_FACTORS).contains(&factors.len()) {
@@ -106,7 +119,7 @@ fn parted(factors: &Factors, free: usize, inner: &Frame) -> Option<(Factors, Fac
     if bound > 1 && inner.sizes.iter().any(|size| size.number().is_none()) {
         return None;
     }
-    let mut best: Option<(usize, (Factors, Factors))> = None;
+    let mut best: Option<((usize, usize), (Factors, Factors))> = None;
     for chosen in 1..1usize << (factors.len() - 1) {
         let (left, right): (Vec<_>, Vec<_>) =
             factors.iter().cloned().enumerate().partition(|(n, _)| chosen >> n & 1 == 1);
@@ -122,7 +135,9 @@ fn parted(factors: &Factors, free: usize, inner: &Frame) -> Option<(Factors, Fac
         if !(all(&a) && all(&b) && product) {
             continue;
         }
-        let cost = a.len() + b.len();
+        // Of equal ways the one that multiplies what is smaller.
+        let work = a.len() * (left.len() - 1) + b.len() * (right.len() - 1);
+        let cost = (a.len() + b.len(), work);
         if best.as_ref().is_none_or(|(known, _)| cost < *known) {
             best = Some((cost, (left, right)));
         }
