@@ -4,6 +4,7 @@
 //! has `exp(-x)` and the term has `exp(u)`, `x` may be `-u`. The definition is then read on what was proposed, and the
 //! term is the op if both are the same term. A sum or a product of which the definition is a part is computed in parts.
 
+mod exponentials;
 mod gauge;
 mod pattern;
 mod rows;
@@ -81,6 +82,9 @@ impl<'a> Definitions<'a> {
                     note(store, &whole, &value, &space, form, &mut found);
                 }
             }
+        }
+        if target(exponentials::SUM) {
+            found.extend(exponentials::parted(store, &whole, &space));
         }
         self.rows(store, id, target, &mut found);
         if found.iter().any(|form| matches!(form, Form::Op(_))) {

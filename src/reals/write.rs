@@ -44,6 +44,7 @@ pub struct Writer<'a, 'b> {
     /// Terms that are being written.
     open: Vec<Id>,
     reductions: Vec<Reduction>,
+    ranks: FxHashMap<Id, usize>,
     made: FxHashMap<(Ident, Vec<Value>, AttrDict), Value>,
     rounded: bool,
 }
@@ -68,6 +69,7 @@ impl<'a, 'b> Writer<'a, 'b> {
             written: FxHashMap::default(),
             open: Vec::new(),
             reductions: Vec::new(),
+            ranks: FxHashMap::default(),
             made: FxHashMap::default(),
             rounded: false,
         }
@@ -253,8 +255,8 @@ impl<'a, 'b> Writer<'a, 'b> {
         let all: Vec<usize> =
             (0..frame.sizes.len()).filter(|&d| parts.iter().any(|x| mentions(x, d))).collect();
         let complete = |x: &Use| all.iter().all(|&d| mentions(x, d));
-        let whole = |x: &Use| complete(x) && self.lies_as_leaf(x, all.len());
-        let lead = parts.iter().position(whole).or_else(|| parts.iter().position(complete));
+        let whole = parts.iter().position(|x| complete(x) && self.rank(x.id) >= all.len());
+        let lead = whole.or_else(|| parts.iter().position(complete));
         let own: Vec<Option<usize>> = all.iter().map(|&d| Some(d)).collect();
         let mut layout = laid::pattern(&own, &frame.order);
         let mut terms: Vec<Option<Scaled>> = vec![None; parts.len()];
@@ -279,12 +281,20 @@ impl<'a, 'b> Writer<'a, 'b> {
         Ok((terms.into_iter().flatten().collect(), layout))
     }
 
-    /// Whether the dimensions of a term lie as a leaf, a value that exists, or a sum has them: not as a table was made.
-    fn lies_as_leaf(&self, of: &Use, rank: usize) -> bool {
-        let node = self.store.node(of.id);
-        let own = self.store.sizes(of.id).len() >= rank;
-        let made = matches!(node, Node::Leaf(_) | Node::Reduce(..)) || self.values.contains_key(&of.id);
-        own && (made || node.children().iter().any(|x| self.lies_as_leaf(x, rank)))
+    /// The most dimensions that a leaf, a value that exists, or a sum has in a term: those lie as they were made, while a
+    /// table is made in any order.
+    fn rank(&mut self, id: Id) -> usize {
+        if let Some(&known) = self.ranks.get(&id) {
+            return known;
+        }
+        let (store, node) = (self.store, self.store.node(id));
+        let made = matches!(node, Node::Leaf(_) | Node::Reduce(..)) || self.values.contains_key(&id);
+        let rank = match made {
+            true => store.sizes(id).len(),
+            false => node.children().iter().map(|x| self.rank(x.id)).max().unwrap_or(0),
+        };
+        self.ranks.insert(id, rank);
+        rank
     }
 
     /// The greatest of several values; of negative ones the least.
