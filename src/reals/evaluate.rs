@@ -2,7 +2,7 @@
 
 use ngc_ir::structure::{Index, Size, Test};
 use ngc_ir::{Context, Dim, Semantics, Signature, Type};
-use ngc_numerics::{DType, Data, Evaluator, Format, Mode, SumMethod, Tensor, primitives};
+use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Prim, SumMethod, Tensor, primitives};
 use rug::Float;
 use rustc_hash::FxHashMap;
 
@@ -128,6 +128,9 @@ impl<'a> Evaluation<'a> {
                     let holds = self.value(&parts[0], at)?.to_f64s()[0] != 0.0;
                     return self.value(&parts[if holds { 1 } else { 2 }], at);
                 }
+                if let (Function::Prim(Prim::Log), Some(terms)) = (function, self.exponents(&parts[0], at)) {
+                    return Some(self.logarithm(&terms));
+                }
                 let parts: Vec<Value> = parts.iter().map(|x| self.value(x, at)).collect::<Option<_>>()?;
                 self.function(*function, &parts)
             }
@@ -150,6 +153,49 @@ impl<'a> Evaluation<'a> {
                 self.value(if holds { yes } else { no }, at)
             }
         }
+    }
+
+    /// The exponents of a sum of exponentials with positive factors: they may leave the range of big floats where their
+    /// logarithm does not.
+    fn exponents(&mut self, of: &Use, at: &[i64]) -> Option<Vec<(Float, Float)>> {
+        let store = self.store;
+        let Node::Linear(constant, terms) = store.node(of.id) else { return None };
+        let exponent = |x: &'a Use| match store.node(x.id) {
+            Node::Apply(Function::Prim(Prim::Exp), inner) => Some((x, &inner[0])),
+            _ => None,
+        };
+        let all: Vec<(&Use, &Use)> = terms.iter().map(|(_, x)| exponent(x)).collect::<Option<_>>()?;
+        if *constant < 0 || terms.iter().any(|(factor, _)| *factor < 0) {
+            return None;
+        }
+        let places = |evaluation: &Self, x: &Use, at: &[i64]| {
+            x.map.iter().map(|index| evaluation.place(index, at)).collect::<Option<Vec<i64>>>()
+        };
+        let outer = places(self, of, at)?;
+        let mut found = Vec::new();
+        if !constant.is_zero() {
+            found.push((Float::with_val(self.bits, constant), Float::with_val(self.bits, 0)));
+        }
+        for ((factor, _), (x, inner)) in terms.iter().zip(all) {
+            let inside = places(self, x, &outer)?;
+            let Data::Real(values) = self.value(inner, &inside)?.data else { return None };
+            found.push((Float::with_val(self.bits, factor), values.into_iter().next()?));
+        }
+        Some(found)
+    }
+
+    fn logarithm(&self, terms: &[(Float, Float)]) -> Value {
+        let lowest = Float::with_val(self.bits, f64::NEG_INFINITY);
+        let greatest = terms.iter().fold(lowest, |a, (_, x)| a.max(x));
+        if !greatest.is_finite() || terms.iter().any(|(_, x)| x.is_nan()) {
+            return self
+                .number(terms.iter().fold(greatest, |a, (_, x)| if x.is_nan() { x.clone() } else { a }));
+        }
+        let zero = Float::with_val(self.bits, 0);
+        let sum = terms
+            .iter()
+            .fold(zero, |sum, (factor, x)| sum + Float::with_val(self.bits, x - &greatest).exp() * factor);
+        self.number(sum.ln() + greatest)
     }
 
     fn extents(&self, sizes: &[Size]) -> Option<Vec<usize>> {

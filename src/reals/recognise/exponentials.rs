@@ -43,8 +43,14 @@ pub(super) fn parted(store: &mut Store, whole: &Use, space: &[Size]) -> Option<F
     let rest = store.linear(Rational::new(), terms, space);
     let rest = logarithm(store, rest, space);
     let operands = vec![first, rest];
-    let name = Ident::new(SUM);
-    Some(Form::Op(OpForm { name, attrs: AttrDict::EMPTY, operands, over: Vec::new(), at: None }))
+    Some(Form::Op(OpForm {
+        name: Ident::new(SUM),
+        attrs: AttrDict::EMPTY,
+        operands,
+        over: Vec::new(),
+        at: None,
+        factor: 1.into(),
+    }))
 }
 
 fn logarithm(store: &mut Store, of: Use, space: &[Size]) -> Use {
