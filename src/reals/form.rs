@@ -50,4 +50,6 @@ pub struct OpForm {
     pub over: Vec<Size>,
     /// Where the result is read along these dimensions; nothing where the op makes one value of all along them.
     pub at: Option<Vec<Index>>,
+    /// What the result is multiplied by.
+    pub factor: Rational,
 }

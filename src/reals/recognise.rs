@@ -4,6 +4,7 @@
 //! has `exp(-x)` and the term has `exp(u)`, `x` may be `-u`. The definition is then read on what was proposed, and the
 //! term is the op if both are the same term. A sum or a product of which the definition is a part is computed in parts.
 
+mod exponentials;
 mod gauge;
 mod pattern;
 mod rows;
@@ -77,15 +78,20 @@ impl<'a> Definitions<'a> {
                     }
                     let value = store.formula(&op.formula, &op.params, &x, &space);
                     let (name, attrs) = (op.name, op.attrs.clone());
-                    let form = OpForm { name, attrs, operands: x, over: Vec::new(), at: None };
+                    let (over, factor) = (Vec::new(), Rational::from(1));
+                    let form = OpForm { name, attrs, operands: x, over, at: None, factor };
                     note(store, &whole, &value, &space, form, &mut found);
                 }
             }
         }
+        if target(exponentials::SUM) {
+            found.extend(exponentials::parted(store, &whole, &space));
+        }
         self.rows(store, id, target, &mut found);
-        if found.iter().any(|form| matches!(form, Form::Op(_))) {
+        let whole = |form: &Form| matches!(form, Form::Op(op) if op.factor == 1);
+        if found.iter().any(whole) {
             // A multiple of another op is no better.
-            found.retain(|form| !matches!(form, Form::Sum(parts) if parts.len() == 1));
+            found.retain(|form| !matches!(form, Form::Op(op) if op.factor != 1));
         }
         found
     }
@@ -98,23 +104,20 @@ fn whole(store: &Store, id: Id) -> Use {
 
 /// Notes an op whose definition gives a term or a part of it, once for any order of its operands.
 fn note(store: &mut Store, whole: &Use, value: &Use, space: &[Size], form: OpForm, found: &mut Vec<Form>) {
-    if value == whole {
-        let same = |known: &Form| match known {
-            Form::Op(known) => {
-                (known.name, &known.attrs) == (form.name, &form.attrs)
-                    && known.operands.iter().all(|x| form.operands.contains(x))
-            }
-            _ => false,
-        };
-        if !found.iter().any(same) {
-            found.push(Form::Op(form));
-        }
-        return;
-    }
-    let Some(part) = part(store, whole, value, space) else { return };
+    let part = match part(store, whole, value, space) {
+        _ if value == whole => Form::Op(form),
+        // The whole as a multiple is computed by the op at once: as a term of its own the part would lead back.
+        Some(Form::Sum(parts)) if parts.len() == 1 => Form::Op(OpForm { factor: parts[0].0.clone(), ..form }),
+        Some(part) => part,
+        None => return,
+    };
     let known = found.iter().any(|known| match (known, &part) {
         (Form::Sum(known), Form::Sum(part)) => known == part,
         (Form::Product(known), Form::Product(part)) => known == part,
+        (Form::Op(known), Form::Op(part)) => {
+            (known.name, &known.attrs, &known.factor) == (part.name, &part.attrs, &part.factor)
+                && known.operands.iter().all(|x| part.operands.contains(x))
+        }
         _ => false,
     });
     if !known {

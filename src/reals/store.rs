@@ -94,6 +94,11 @@ impl Store {
         self.entries.is_empty()
     }
 
+    /// All terms, in the order in which they were made.
+    pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
+        (0..self.entries.len() as u32).map(Id)
+    }
+
     /// What a term is made of.
     pub fn node(&self, id: Id) -> &Node {
         &self.entries[id.0 as usize].node

@@ -9,6 +9,13 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub(crate) u32);
 
+impl Id {
+    /// Its number: terms are numbered in the order in which they are made.
+    pub fn number(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A place for every slot of a term.
 pub type Map = SmallVec<[Index; 2]>;
 

@@ -16,7 +16,7 @@ mod sum;
 
 use ngc_dialects::ng::compare::direction_name;
 use ngc_ir::structure::{Axis, Size};
-use ngc_ir::{Attr, AttrDict, Builder, Type, Value};
+use ngc_ir::{Attr, AttrDict, Builder, Ident, Type, Value};
 use ngc_numerics::{Class, Cmp, DType, Format, Logical, Prim, Reduce};
 use rug::Rational;
 use rustc_hash::FxHashMap;
@@ -55,7 +55,8 @@ pub struct Writer<'a, 'b> {
     /// Terms that are being written.
     open: Vec<Id>,
     reductions: Vec<Reduction>,
-    constants: FxHashMap<u64, Value>,
+    ranks: FxHashMap<Id, usize>,
+    made: FxHashMap<(Ident, Vec<Value>, AttrDict), Value>,
     rounded: bool,
 }
 
@@ -79,7 +80,8 @@ impl<'a, 'b> Writer<'a, 'b> {
             written: FxHashMap::default(),
             open: Vec::new(),
             reductions: Vec::new(),
-            constants: FxHashMap::default(),
+            ranks: FxHashMap::default(),
+            made: FxHashMap::default(),
             rounded: false,
         }
     }
@@ -150,8 +152,8 @@ impl<'a, 'b> Writer<'a, 'b> {
         self.read(term, sizes, &of.map, frame)
     }
 
-    /// Whether so little of a term is read that it is computed at these places alone: along fewer dimensions than it has,
-    /// or half of its elements.
+    /// Whether so little of a term is read that it is computed at these places alone: at most half of its elements, along
+    /// fewer dimensions than it has unless no sum is made twice by that.
     fn is_part(&self, of: &Use, frame: &Frame) -> bool {
         let sizes = self.store.sizes(of.id);
         let node = self.store.node(of.id);
@@ -161,13 +163,11 @@ impl<'a, 'b> Writer<'a, 'b> {
             return false;
         }
         let mentioned = frame.restricted(&of.map).1.sizes;
-        if mentioned.len() < sizes.len() {
-            return true;
-        }
+        let fewer = mentioned.len() < sizes.len();
         let count = |sizes: &[Size]| sizes.iter().try_fold(1u64, |n, size| n.checked_mul(size.number()?));
+        let half = count(&mentioned).zip(count(sizes)).map(|(part, all)| part <= all / 2);
         let pointwise = matches!(node, Node::Linear(..) | Node::Product(_) | Node::Max(_) | Node::Apply(..));
-        let half = || count(&mentioned).zip(count(sizes)).is_some_and(|(part, all)| part <= all / 2);
-        pointwise && half()
+        half.map_or(fewer, |half| half && (fewer || pointwise))
     }
 
     /// A term along dimensions that it shares with whoever reads it so, by the form that was chosen for it.
@@ -280,7 +280,9 @@ impl<'a, 'b> Writer<'a, 'b> {
         let mentions = |x: &Use, d: usize| x.map.iter().any(|index| index.mentions(Axis(d as u32)));
         let all: Vec<usize> =
             (0..frame.sizes.len()).filter(|&d| parts.iter().any(|x| mentions(x, d))).collect();
-        let lead = parts.iter().position(|x| all.iter().all(|&d| mentions(x, d)));
+        let complete = |x: &Use| all.iter().all(|&d| mentions(x, d));
+        let whole = parts.iter().position(|x| complete(x) && self.rank(x.id) >= all.len());
+        let lead = whole.or_else(|| parts.iter().position(complete));
         let own: Vec<Option<usize>> = all.iter().map(|&d| Some(d)).collect();
         let mut layout = laid::pattern(&own, &frame.order);
         let mut terms: Vec<Option<Scaled>> = vec![None; parts.len()];
@@ -303,6 +305,22 @@ impl<'a, 'b> Writer<'a, 'b> {
             }
         }
         Ok((terms.into_iter().flatten().collect(), layout))
+    }
+
+    /// The most dimensions that a leaf, a value that exists, or a sum has in a term: those lie as they were made, while a
+    /// table is made in any order.
+    fn rank(&mut self, id: Id) -> usize {
+        if let Some(&known) = self.ranks.get(&id) {
+            return known;
+        }
+        let (store, node) = (self.store, self.store.node(id));
+        let made = matches!(node, Node::Leaf(_) | Node::Reduce(..)) || self.values.contains_key(&id);
+        let rank = match made {
+            true => store.sizes(id).len(),
+            false => node.children().iter().map(|x| self.rank(x.id)).max().unwrap_or(0),
+        };
+        self.ranks.insert(id, rank);
+        rank
     }
 
     /// The greatest of several values; of negative ones the least.
@@ -423,9 +441,9 @@ impl<'a, 'b> Writer<'a, 'b> {
         let bound = frame.sizes.len()..inner.sizes.len();
         // What does not depend on a bound dimension would be counted once.
         let body = self.stretched(body, &inner.sizes, bound.clone())?;
-        let axes: Vec<usize> = bound.filter_map(|d| body.1.iter().position(|x| *x == Some(d))).collect();
-        let mut axes = axes;
-        axes.sort_unstable();
+        // An axis of extent 1 is reduced with the others.
+        let is_reduced = |n: &usize| body.1[*n].is_none_or(|d| bound.contains(&d));
+        let axes: Vec<usize> = (0..body.1.len()).filter(is_reduced).collect();
         let least = matches!(kind, Reduce::Max) == (carried && outer < 0);
         let name = match kind {
             Reduce::Sum => "ng.reduce_sum",
@@ -484,8 +502,15 @@ impl<'a, 'b> Writer<'a, 'b> {
         self.with(name, operands, AttrDict::EMPTY)
     }
 
+    /// An op with one result, each once.
     fn with(&mut self, name: &str, operands: &[Value], attrs: impl Into<AttrDict>) -> Result<Value, String> {
-        self.builder.emit(name, operands, attrs)
+        let key = (Ident::new(name), operands.to_vec(), attrs.into());
+        if let Some(&known) = self.made.get(&key) {
+            return Ok(known);
+        }
+        let value = self.builder.emit(name, operands, key.2.clone())?;
+        self.made.insert(key, value);
+        Ok(value)
     }
 }
 

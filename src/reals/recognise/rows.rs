@@ -177,7 +177,9 @@ impl Definitions<'_> {
             for x in operands(store, sum, &space) {
                 // One way to be an op is enough.
                 rows.retain(|row| {
-                    !found.iter().any(|form| matches!(form, Form::Op(op) if op.name == row.name))
+                    !found
+                        .iter()
+                        .any(|form| matches!(form, Form::Op(op) if op.name == row.name && op.factor == 1))
                 });
                 for row in rows.iter().filter(|row| row.sums.contains(&kind)) {
                     let places = match row.reduces {
@@ -230,6 +232,7 @@ impl Definitions<'_> {
                     operands,
                     over: over.to_vec(),
                     at: (!row.reduces).then(|| place.to_vec()),
+                    factor: 1.into(),
                 };
                 if value == *own {
                     return note(store, own, &value, &space, form, found);

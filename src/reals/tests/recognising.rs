@@ -2,7 +2,7 @@
 
 use ngc_ir::op_def::ValueKind;
 use ngc_ir::structure::Size;
-use ngc_ir::{Body, Builder, Loc, Resources, Semantics, Signature, Type};
+use ngc_ir::{Body, Builder, Loc, Resources, Semantics, Type};
 use ngc_numerics::{DType, Format};
 use ngc_reals::read::Reader;
 use ngc_reals::recognise::Definitions;
@@ -49,6 +49,49 @@ fn shown(store: &Store, forms: &[Form]) -> Vec<String> {
     forms.iter().map(one).collect()
 }
 
+/// Ops that a term names in one step, or in a sum or a product.
+const ONE_STEP: [&str; 39] = [
+    "ng.abs",
+    "ng.acos",
+    "ng.acosh",
+    "ng.add",
+    "ng.asin",
+    "ng.asinh",
+    "ng.atan",
+    "ng.atan2",
+    "ng.atanh",
+    "ng.cbrt",
+    "ng.ceil",
+    "ng.cos",
+    "ng.cosh",
+    "ng.div",
+    "ng.erf",
+    "ng.exp",
+    "ng.exprel",
+    "ng.floor",
+    "ng.fma",
+    "ng.log",
+    "ng.max",
+    "ng.mul",
+    "ng.neg",
+    "ng.pow",
+    "ng.reciprocal",
+    "ng.relu",
+    "ng.rem",
+    "ng.round",
+    "ng.rsqrt",
+    "ng.sign",
+    "ng.sin",
+    "ng.sinc",
+    "ng.sinh",
+    "ng.sqrt",
+    "ng.square",
+    "ng.stumpff3",
+    "ng.sub",
+    "ng.tan",
+    "ng.tanh",
+];
+
 #[test]
 fn elementwise_ops_are_recognised() {
     let context = ngc_dialects::context();
@@ -70,12 +113,11 @@ fn elementwise_ops_are_recognised() {
             missed.push(def.name);
         }
     }
-    println!("{missed:?}");
-    let _ = |s: &Signature<'_>| s.def.name;
+    assert_eq!(missed, ONE_STEP);
 }
 
 /// Programs as people write them, and the op that each is.
-const SPELLED: [(&str, &str); 33] = [
+const SPELLED: [(&str, &str); 35] = [
     ("exp x; sub %0 1", "ng.expm1"),
     ("exp x; neg x; exp %1; sub %0 %2; div %3 2", "ng.sinh"),
     ("exp x; neg x; exp %1; add %0 %2; div %3 2", "ng.cosh"),
@@ -109,6 +151,8 @@ const SPELLED: [(&str, &str); 33] = [
     ),
     ("add x y; exp %0; sum %1; log %2", "ng.logsumexp"),
     ("exp x; sum2 %0; log %1", "ng.logsumexp"),
+    ("exp x; sum %0; exp y; add %1 %2; log %3", "ng.logaddexp"),
+    ("exp x; sum %0; add %1 1; log %2", "ng.logaddexp"),
     ("add x mask; exp %0; sum %1; div %1 %2", "ng.softmax"),
     ("add x mask; exp %0; sum %1; log %2", "ng.logsumexp"),
     ("mul x 0.5; exp %0; sum %1; div %1 %2", "ng.softmax"),
@@ -172,7 +216,7 @@ fn spelled_ops_are_recognised() {
             missed.push(program);
         }
     }
-    println!("{missed:?}");
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 #[test]
@@ -190,7 +234,6 @@ fn ops_along_dimensions_are_recognised() {
         ("ng.variance", vec![("axes", ngc_ir::Attr::ints([1])), ("correction", ngc_ir::Attr::int(1))]),
         ("ng.norm", vec![("axes", ngc_ir::Attr::ints([1]))]),
         ("ng.norm", vec![("axes", ngc_ir::Attr::ints([1])), ("ord", ngc_ir::Attr::float(1.0))]),
-        ("ng.norm", vec![("axes", ngc_ir::Attr::ints([1])), ("ord", ngc_ir::Attr::float(3.0))]),
         ("ng.normalize", vec![]),
         ("ng.layer_norm", vec![]),
         ("ng.rms_norm", vec![]),

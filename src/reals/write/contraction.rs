@@ -1,6 +1,6 @@
 //! Sums of products as matrix products.
 
-use ngc_ir::structure::Axis;
+use ngc_ir::structure::{Axis, Test};
 use ngc_ir::{Attr, Value};
 use rug::Rational;
 
@@ -8,7 +8,7 @@ use super::Writer;
 use super::laid::{Frame, Laid, Layout, Scaled};
 use super::number::extent;
 use crate::form::Form;
-use crate::term::{Node, Use};
+use crate::term::{Node, Use, at};
 
 /// Products of more factors are not parted in two.
 const MOST_FACTORS: usize = 6;
@@ -29,16 +29,33 @@ impl Writer<'_, '_> {
         frame: &Frame,
         inner: &Frame,
     ) -> Result<Option<Scaled>, String> {
-        let Node::Product(factors) = self.store.node(body.id) else { return Ok(None) };
         if self.values.contains_key(&body.id) || !matches!((self.forms)(body.id), Form::Plain) {
             return Ok(None);
         }
+        // Where a mask is closed the product is 0, and so is the side that the mask speaks of.
+        let (tests, body) = match self.store.parted(body, &inner.sizes) {
+            Some((tests, yes, no)) if self.store.as_rational(&no).is_some_and(|x| x.is_zero()) => {
+                (tests, yes)
+            }
+            Some(_) => return Ok(None),
+            None => (Vec::new(), body.clone()),
+        };
+        let Node::Product(factors) = self.store.node(body.id) else { return Ok(None) };
         let place =
             |(x, e): &(Use, Rational)| Some((self.store.compose(x, &body.map, &inner.sizes)?, e.clone()));
         let Some(factors) = factors.iter().map(place).collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let Some((left, right)) = parted(&factors, frame.sizes.len(), inner) else { return Ok(None) };
-        let left = self.product_of(&left, inner, true)?;
-        let right = self.product_of(&right, inner, true)?;
+        let asked = |d: &usize| tests.iter().any(|test| test.index().mentions(Axis(*d as u32)));
+        let mask: Vec<usize> = (0..inner.sizes.len()).filter(asked).collect();
+        let Some((left, right)) = parted(&factors, &mask, frame.sizes.len(), inner) else {
+            return Ok(None);
+        };
+        let masked = |side: &Factors| mask.iter().all(|d| dims(side, inner.sizes.len()).contains(d));
+        let (first, second) = match masked(&left) {
+            true => (&tests[..], &[][..]),
+            false => (&[][..], &tests[..]),
+        };
+        let left = self.factors(&left, first, inner)?;
+        let right = self.factors(&right, second, inner)?;
         let factor = Rational::from(&left.factor * &right.factor);
         let one = |x: Scaled| Scaled { factor: 1.into(), of: x.of };
         let a = self.settled(&one(left), &inner.order)?;
@@ -60,6 +77,20 @@ impl Writer<'_, '_> {
         let rank = self.builder.ty(value).shape().unwrap_or_default().len();
         let dims = way.result[way.result.len() - rank..].iter().copied().collect();
         Ok(Some(Scaled { factor, of: Laid { held: super::Held::Value(value), dims } }))
+    }
+
+    /// The product of the factors of one side, 0 where a test fails; it lies without gaps for the dimensions of the other.
+    fn factors(&mut self, side: &Factors, tests: &[Test], inner: &Frame) -> Result<Scaled, String> {
+        let own = dims(side, inner.sizes.len());
+        let named = inner.order.iter().copied().filter(|d| d.is_some_and(|d| own.contains(&d)));
+        let frame = inner.like(&named.collect());
+        let product = self.product_of(side, &frame, true)?;
+        if tests.is_empty() {
+            return Ok(product);
+        }
+        let places = (0..inner.sizes.len()).map(at).collect();
+        let holds = self.tests(tests, &places, &frame)?;
+        self.chosen(&[holds, product, Scaled::number(Rational::new())], &frame.order)
     }
 
     /// An operand of a matrix product: what is contracted is one dimension.
@@ -92,8 +123,15 @@ impl Writer<'_, '_> {
 
 type Factors = Vec<(Use, Rational)>;
 
-/// The factors of each side, as few dimensions as there may be on both together.
-fn parted(factors: &Factors, free: usize, inner: &Frame) -> Option<(Factors, Factors)> {
+/// The dimensions that factors speak of.
+fn dims(side: &Factors, rank: usize) -> Vec<usize> {
+    let mentions =
+        |d: usize| side.iter().any(|(x, _)| x.map.iter().any(|index| index.mentions(Axis(d as u32))));
+    (0..rank).filter(|&d| mentions(d)).collect()
+}
+
+/// The factors of each side, as few dimensions as there may be on both together, those of a mask on one of them.
+fn parted(factors: &Factors, mask: &[usize], free: usize, inner: &Frame) -> Option<(Factors, Factors)> {
     if !(2..=MOST_FACTORS).contains(&factors.len()) {
         return None;
     }
@@ -106,7 +144,7 @@ fn parted(factors: &Factors, free: usize, inner: &Frame) -> Option<(Factors, Fac
     if bound > 1 && inner.sizes.iter().any(|size| size.number().is_none()) {
         return None;
     }
-    let mut best: Option<(usize, (Factors, Factors))> = None;
+    let mut best: Option<((usize, usize), (Factors, Factors))> = None;
     for chosen in 1..1usize << (factors.len() - 1) {
         let (left, right): (Vec<_>, Vec<_>) =
             factors.iter().cloned().enumerate().partition(|(n, _)| chosen >> n & 1 == 1);
@@ -117,12 +155,16 @@ fn parted(factors: &Factors, free: usize, inner: &Frame) -> Option<(Factors, Fac
         let all = |side: &[usize]| side.iter().filter(|&&d| d >= free).count() == bound;
         let own = |side: &[usize], other: &[usize]| side.iter().filter(|d| !other.contains(d)).count();
         let vector = |side: &[usize]| bound == 1 && side.len() == 1;
+        // Each side has a dimension of its own, or is a vector beside one that has.
         let (m, n) = (own(&a, &b), own(&b, &a));
-        let product = (m > 0 && n > 0) || (m > 0 && vector(&b)) || (n > 0 && vector(&a));
-        if !(all(&a) && all(&b) && product) {
+        let product = m + n > 0 && (m > 0 || vector(&a)) && (n > 0 || vector(&b));
+        let masked = |side: &[usize]| mask.iter().all(|d| side.contains(d));
+        if !(all(&a) && all(&b) && product && (masked(&a) || masked(&b))) {
             continue;
         }
-        let cost = a.len() + b.len();
+        // Of equal ways the one that multiplies what is smaller.
+        let work = a.len() * (left.len() - 1) + b.len() * (right.len() - 1);
+        let cost = (a.len() + b.len(), work);
         if best.as_ref().is_none_or(|(known, _)| cost < *known) {
             best = Some((cost, (left, right)));
         }

@@ -215,7 +215,7 @@ impl Writer<'_, '_> {
         shape: Vec<usize>,
     ) -> Result<Value, String> {
         let numbers = Tensor::ints(DType::Int(64), shape, numbers)?;
-        let numbers = self.builder.constant(tensor_to_attr(&numbers))?;
+        let numbers = self.literal(tensor_to_attr(&numbers))?;
         let axis = Attr::Int(axis as i64, Type::scalar(DType::Int(64)));
         self.with("ng.gather", &[value, numbers], [("axis", axis)])
     }

@@ -56,25 +56,21 @@ impl Writer<'_, '_> {
     }
 
     fn constant(&mut self, value: f64) -> Result<Value, String> {
-        if let Some(&known) = self.constants.get(&value.to_bits()) {
-            return Ok(known);
-        }
-        let made = match self.format.contains(value) || !value.is_finite() {
-            true => self.builder.constant(Attr::Float(value, Type::float(self.format)))?,
-            false => {
-                let wide = self.builder.constant(Attr::Float(value, Type::float(Format::F64)))?;
-                self.converted(wide, DType::Float(self.format))?
-            }
-        };
-        self.constants.insert(value.to_bits(), made);
-        Ok(made)
+        let held = self.format.contains(value) || !value.is_finite();
+        let format = if held { self.format } else { Format::F64 };
+        let constant = self.literal(Attr::Float(value, Type::float(format)))?;
+        self.converted(constant, DType::Float(self.format))
+    }
+
+    pub(super) fn literal(&mut self, value: Attr) -> Result<Value, String> {
+        self.with("ng.constant", &[], [("value", value)])
     }
 
     /// The numbers of places.
     pub(super) fn places(&mut self, index: &Index, frame: &Frame) -> Result<Scaled, String> {
         let (values, shape, dims) = table(frame, &[index], |at| index.value(at, &|_| None))?;
         let table = Tensor::ints(DType::Int(64), shape, values)?;
-        let table = self.builder.constant(tensor_to_attr(&table))?;
+        let table = self.literal(tensor_to_attr(&table))?;
         Ok(Scaled::value((self.as_number(table)?, dims)))
     }
 
@@ -96,7 +92,7 @@ impl Writer<'_, '_> {
         };
         let (values, shape, dims) = table(frame, &indices, holds)?;
         let table = Tensor::ints(DType::BOOL, shape, values)?;
-        Ok(Scaled::value((self.builder.constant(tensor_to_attr(&table))?, dims)))
+        Ok(Scaled::value((self.literal(tensor_to_attr(&table))?, dims)))
     }
 }
 

@@ -18,7 +18,8 @@ impl Writer<'_, '_> {
         if form.over.is_empty() {
             let (parts, order) = self.parts(&own, frame)?;
             let parts = parts.iter().map(|x| self.settled(x, &order)).collect::<Result<Vec<_>, _>>()?;
-            return Ok(Scaled::value(self.pointwise(name, form.attrs.clone(), &parts, &order)?));
+            let value = self.pointwise(name, form.attrs.clone(), &parts, &order)?;
+            return Ok(Scaled::value(value).times(&form.factor));
         }
         let def = self.builder.context.op(name).ok_or("an op that is not declared")?;
         let along: Vec<usize> = (frame.sizes.len()..inner.sizes.len()).collect();
@@ -46,7 +47,7 @@ impl Writer<'_, '_> {
             let mut sorted = axes;
             sorted.sort_unstable();
             let of = self.reduced(name, attrs, first, sorted, None);
-            return Ok(Scaled { factor: 1.into(), of });
+            return Ok(Scaled { factor: form.factor.clone(), of });
         };
         let axis = axes.iter().min().ok_or("an op along no axis")?;
         attrs.set("axis", Attr::int(*axis as i64));
@@ -56,6 +57,6 @@ impl Writer<'_, '_> {
         let by = |Axis(n)| of.map.get(n as usize).cloned().unwrap_or(Index::ZERO);
         let places: Option<Map> = places.iter().map(|index| index.substituted(&by, &frame.sizes)).collect();
         let map = (0..frame.sizes.len()).map(at).chain(places.ok_or("its places are too large")?).collect();
-        self.read(whole, &inner.sizes, &map, frame)
+        self.read(whole.times(&form.factor), &inner.sizes, &map, frame)
     }
 }
