@@ -2,7 +2,7 @@
 
 use ngc_ir::structure::{Index, Size, Test};
 use ngc_ir::{Context, Dim, Semantics, Signature, Type};
-use ngc_numerics::{DType, Data, Evaluator, Format, Mode, SumMethod, Tensor, primitives};
+use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Prim, SumMethod, Tensor, primitives};
 use rug::Float;
 use rustc_hash::FxHashMap;
 
@@ -127,6 +127,11 @@ impl<'a> Evaluation<'a> {
                 if *function == Function::Choose {
                     let holds = self.value(&parts[0], at)?.to_f64s()[0] != 0.0;
                     return self.value(&parts[if holds { 1 } else { 2 }], at);
+                }
+                if *function == Function::Prim(Prim::Log)
+                    && let Some(log) = self.log_of_sum(&parts[0], at)
+                {
+                    return Some(log);
                 }
                 let parts: Vec<Value> = parts.iter().map(|x| self.value(x, at)).collect::<Option<_>>()?;
                 self.function(*function, &parts)
@@ -267,6 +272,34 @@ impl<'a> Evaluation<'a> {
                 Some(if to == DType::BOOL { whole } else { self.real(&whole) })
             }
         }
+    }
+
+    /// The logarithm of a sum of exponentials that big floats do not hold.
+    fn log_of_sum(&mut self, of: &Use, at: &[i64]) -> Option<Value> {
+        let store = self.store;
+        let Node::Linear(constant, terms) = store.node(of.id) else { return None };
+        let places: Vec<i64> = of.map.iter().map(|index| self.place(index, at)).collect::<Option<_>>()?;
+        let real = |x: Value| match x.data {
+            Data::Real(mut values) => values.pop(),
+            _ => None,
+        };
+        let mut exponents = Vec::new();
+        for (factor, term) in terms {
+            let Node::Apply(Function::Prim(Prim::Exp), x) = store.node(term.id) else { return None };
+            let inner: Vec<i64> =
+                term.map.iter().map(|index| self.place(index, &places)).collect::<Option<_>>()?;
+            exponents.push((Float::with_val(self.bits, factor), real(self.value(&x[0], &inner)?)?));
+        }
+        exponents.push((Float::with_val(self.bits, constant), Float::new(self.bits)));
+        let greatest = exponents.iter().map(|(_, x)| x.clone()).reduce(|a, b| a.max(&b))?;
+        if !greatest.is_finite() || greatest < 1e9 {
+            return None;
+        }
+        let mut sum = Float::new(self.bits);
+        for (factor, exponent) in exponents {
+            sum += factor * Float::with_val(self.bits, exponent - &greatest).exp();
+        }
+        Some(self.number(sum.ln() + greatest))
     }
 
     fn truth_as_number(&self, x: &Tensor) -> Tensor {

@@ -9,10 +9,14 @@
 //! ([`Use`]). No order and no sign depends on a name: terms are ordered by digests that names do not enter. Normal forms
 //! only extend where a function is defined, and never expand a product.
 
+pub mod charts;
 pub mod evaluate;
+pub mod facts;
 pub mod form;
+pub mod laws;
 pub mod normal;
 pub mod read;
+pub mod recognise;
 mod show;
 pub mod store;
 pub mod term;
@@ -20,6 +24,7 @@ pub mod write;
 
 mod slots;
 
+pub use facts::Facts;
 pub use form::{Equal, Form, OpForm};
 pub use store::Store;
 pub use term::{Function, Id, Map, Node, Number, Use};

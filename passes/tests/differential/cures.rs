@@ -135,7 +135,7 @@ pub fn table(search: &str, count: usize, wanted: &str) -> String {
     let context = ngc_dialects::context();
     let lawful = std::env::var_os("NGC_LAWFUL").is_some();
     let among: Vec<&Change> = changes().filter(|change| lawful || change.wants.is_none()).collect();
-    let mut originals = Original::all(&context);
+    let mut originals = Original::all(&context, "spellings");
     originals.retain(|o| o.program.name.contains(wanted));
     let rows: Vec<Row> =
         originals.par_iter().map(|original| row(&context, original, &among, search, count)).collect();

@@ -61,7 +61,8 @@ fn element(of: &Element, x: &[Traced]) -> Traced {
     }
 }
 
-fn function(of: &Function, x: &[Traced]) -> Traced {
+/// What is known of a function of terms.
+pub fn function(of: &Function, x: &[Traced]) -> Traced {
     let decided = |of: Option<bool>| Traced::of(truth(of));
     match (of, x) {
         (Function::Real(function, params), _) if function.arity == x.len() => {
@@ -123,6 +124,12 @@ fn reduce(kind: Reduce, over: &[Size], term: Traced) -> Traced {
     let count = over.iter().fold(Extent::exactly(1.0), |count, size| {
         count.times(size.number().map_or(Extent::UNKNOWN, |n| Extent::exactly(n as f64)))
     });
+    let fact = together(kind, count, term.fact);
+    if count.least >= 1.0 { Traced { fact, ..term } } else { Traced::of(fact) }
+}
+
+/// What is known of as many values of which this is known, as one.
+pub fn together(kind: Reduce, count: Extent, term: Fact) -> Fact {
     let of_none = Fact::of_number(match kind {
         Reduce::Sum => 0.0,
         Reduce::Prod => 1.0,
@@ -130,9 +137,9 @@ fn reduce(kind: Reduce, over: &[Size], term: Traced) -> Traced {
         Reduce::Min => f64::INFINITY,
     });
     if count.most == 0.0 {
-        return Traced::of(of_none);
+        return of_none;
     }
-    let Fact { signs, range, integer } = term.fact;
+    let Fact { signs, range, integer } = term;
     let (signs, range) = match kind {
         _ if count.most == 1.0 => (signs, range),
         Reduce::Sum => (primitives::repeated(Prim::Add, signs), bounds::repeated(range, count.of_some())),
@@ -140,7 +147,7 @@ fn reduce(kind: Reduce, over: &[Size], term: Traced) -> Traced {
         Reduce::Max | Reduce::Min => (signs, range),
     };
     let of_some = Fact { signs, range, integer }.reduced();
-    if count.least >= 1.0 { Traced { fact: of_some, ..term } } else { Traced::of(of_some.or(of_none)) }
+    if count.least >= 1.0 { of_some } else { of_some.or(of_none) }
 }
 
 /// The operands of which every element of a result of this type is one, as it is; nothing if it is made in another way.

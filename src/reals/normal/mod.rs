@@ -1,10 +1,13 @@
 //! Normal forms: how terms are made. Each function makes a term of others that are read at places along dimensions of
 //! given extents, and returns how the term is read there.
 
-mod apply;
-mod choose;
+pub(crate) mod apply;
+pub(crate) mod choose;
+mod exponential;
 mod linear;
 mod pieces;
-mod product;
+pub(crate) mod product;
 mod reduce;
+mod relation;
 mod runs;
+mod softplus;

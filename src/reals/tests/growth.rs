@@ -155,8 +155,8 @@ fn masked_halves(layers: usize) -> Module {
 
 #[test]
 fn masked_halves_grow_in_proportion() {
-    let (few, many) = (terms(&masked_halves(6)), terms(&masked_halves(24)));
-    assert!(many < 6 * few, "{few} terms of 6 layers, {many} of 24");
+    let (few, many) = (terms(&masked_halves(24)), terms(&masked_halves(96)));
+    assert!(many < 6 * few, "{few} terms of 24 layers, {many} of 96");
 }
 
 #[test]

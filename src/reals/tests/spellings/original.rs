@@ -15,15 +15,15 @@ pub struct Original {
 }
 
 impl Original {
-    /// All programs.
-    pub fn all(context: &Context) -> Vec<Original> {
+    /// All programs of a folder of testdata.
+    pub fn all(context: &Context, folder: &str) -> Vec<Original> {
         let evaluated = |program: Program| {
             let inputs = program.inputs(&mut Random::seeded(&program.name));
             let exact = program.evaluate(context, &program.body, &inputs).expect("a value");
             assert!(agree(&exact, &exact), "@{} is not a number", program.name);
             Original { program, inputs, exact }
         };
-        programs(context).into_iter().map(evaluated).collect()
+        programs(context, folder).into_iter().map(evaluated).collect()
     }
 
     /// Whether a change leaves what is computed as it is. It must, but where it multiplies a mask by 0.

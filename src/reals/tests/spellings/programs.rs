@@ -1,4 +1,4 @@
-//! Programs as people write them, from testdata/spellings: functions of one result, whose arguments have ranges.
+//! Programs as people write them, from folders of testdata: functions of one result, whose arguments have ranges.
 
 use std::path::{Path, PathBuf};
 
@@ -21,13 +21,13 @@ pub struct Program {
     module: Module,
 }
 
-/// All programs, in the order of files and text.
-pub fn programs(context: &Context) -> Vec<Program> {
+/// All programs of a folder of testdata, in the order of files and text.
+pub fn programs(context: &Context, folder: &str) -> Vec<Program> {
     // Tests of other crates read them too.
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let folder = above.map(|p| p.join("testdata/spellings")).find(|p| p.is_dir()).expect("the folder");
+    let folder = above.map(|p| p.join("testdata").join(folder)).find(|p| p.is_dir()).expect("the folder");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .expect("testdata/spellings")
+        .expect("a folder of programs")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "ngir"))
         .collect();

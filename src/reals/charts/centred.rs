@@ -1,0 +1,291 @@
+//! The centred chart: differences of squares of values that lie close together, as squares of their differences.
+//!
+//! A quadratic form whose rows add up to 0 does not change when all its arguments are shifted, and it is a sum of squares of
+//! differences: `Σ qᵢⱼ xᵢ xⱼ = -Σ_{i<j} qᵢⱼ (xᵢ - xⱼ)²`. Variances, covariances and distances of written-out values are such
+//! forms. Over a dimension, `Σ x y - Σx Σy / n = Σ (x - x̄)(y - ȳ)`.
+
+use ngc_ir::structure::{Axis, Index, Size};
+use ngc_numerics::Reduce;
+use rug::Rational;
+
+use super::Charts;
+use super::polynomial::{ONE, Polynomial};
+use crate::store::within;
+use crate::term::{Id, Map, Node, Number, Use, at};
+
+/// A sum over dimensions, read along dimensions of its user: its body reads the bound ones behind them.
+struct Sum {
+    over: Vec<Size>,
+    body: Use,
+}
+
+impl Charts<'_> {
+    /// A sum in which what all values have in common is subtracted first.
+    pub(super) fn centred(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+        let Node::Linear(constant, terms) = self.node(id) else { return Vec::new() };
+        let space = self.space(id);
+        let itself = self.itself(id);
+        let mut found = vec![("centred-chart", self.squares(&itself, &space))];
+        for (a, _) in terms.iter().enumerate() {
+            for (b, _) in terms.iter().enumerate().filter(|(b, _)| *b != a) {
+                let rest =
+                    || terms.iter().enumerate().filter(|(n, _)| *n != a && *n != b).map(|(_, t)| t.clone());
+                if let Some(moment) = self.central_moment(&terms[a], &terms[b], &space) {
+                    let all = rest().chain([(1.into(), moment)]).collect();
+                    found.push(("centred-chart", Some(self.store.linear(constant.clone(), all, &space))));
+                }
+                if let Some(apart) = self.on_an_element(&terms[a], &terms[b], &space) {
+                    let node = Node::Linear(constant.clone(), rest().chain(apart).collect());
+                    found.push(("centred-chart", Some(self.store.close(node, &space))));
+                }
+            }
+        }
+        found.push(("centred-chart", self.merged_squares(&constant, &terms, &space)));
+        found
+    }
+
+    /// A quadratic form as squares of differences, with what else is added.
+    fn squares(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
+        let (form, atoms) = self.polynomial_of(of, space)?;
+        let mut rest = Polynomial::default();
+        let one = Rational::from(1);
+        let mut entries: Vec<(usize, usize, Rational)> = Vec::new();
+        for (monomial, c) in form.monomials() {
+            let used: Vec<usize> = (0..atoms.len()).filter(|&n| monomial[n] > 0).collect();
+            match (&used[..], monomial.iter().sum::<u8>()) {
+                (&[n], 2) => entries.push((n, n, c.clone())),
+                (&[n, m], 2) => entries.push((n, m, c.clone())),
+                _ => rest.add(&one, &Polynomial::monomial(*monomial, c.clone()))?,
+            }
+        }
+        let mut terms = Vec::new();
+        // Atoms that occur in one product belong together.
+        let mut group: Vec<usize> = (0..atoms.len()).collect();
+        for (n, m, _) in &entries {
+            let (a, b) = (group[*n], group[*m]);
+            group.iter_mut().filter(|g| **g == b).for_each(|g| *g = a);
+        }
+        for g in 0..atoms.len() {
+            let own: Vec<_> = entries.iter().filter(|(n, ..)| group[*n] == g).cloned().collect();
+            if own.is_empty() {
+                continue;
+            }
+            match self.differences(&own, &atoms, space) {
+                Some(squares) => terms.extend(squares),
+                None => {
+                    for (n, m, c) in own {
+                        let product = self.times(atoms[n].clone(), atoms[m].clone(), space);
+                        terms.push((c, product));
+                    }
+                }
+            }
+        }
+        let rest = self.collected(&rest, &atoms, space);
+        terms.push((one, rest));
+        Some(self.sum(terms, space))
+    }
+
+    /// A form whose rows add up to 0: by differences of its arguments, or of two kinds of arguments that stand in pairs.
+    fn differences(
+        &mut self,
+        form: &[(usize, usize, Rational)],
+        atoms: &[Use],
+        space: &[Size],
+    ) -> Option<Vec<(Rational, Use)>> {
+        let square = form.iter().any(|(n, m, _)| n == m);
+        let pairs: Vec<(usize, usize)> = match square {
+            true => (0..atoms.len())
+                .filter(|n| form.iter().any(|(a, b, _)| a == n || b == n))
+                .map(|n| (n, n))
+                .collect(),
+            false => paired(form)?,
+        };
+        let coefficient = |n: usize, m: usize| {
+            let found = form.iter().find(|(a, b, _)| (*a, *b) == (n, m) || (*b, *a) == (n, m));
+            let c = found.map_or(Rational::new(), |(.., c)| c.clone());
+            if square && n != m { c / 2 } else { c }
+        };
+        let mut terms = Vec::new();
+        for (k, &(x, y)) in pairs.iter().enumerate() {
+            let row = pairs.iter().fold(Rational::new(), |sum, &(_, v)| sum + coefficient(x, v));
+            row.is_zero().then_some(())?;
+            for &(u, v) in &pairs[k + 1..] {
+                let c = coefficient(x, v);
+                (c == coefficient(u, y)).then_some(())?;
+                if c.is_zero() {
+                    continue;
+                }
+                let first = self.difference(atoms[x].clone(), atoms[u].clone(), space);
+                let second = self.difference(atoms[y].clone(), atoms[v].clone(), space);
+                terms.push((-c, self.times(first, second, space)));
+            }
+        }
+        Some(terms)
+    }
+
+    /// `Σ x y - Σx Σy / n = Σ (x - x̄)(y - ȳ)`, of terms that are multiples of these.
+    fn central_moment(&mut self, a: &(Rational, Use), b: &(Rational, Use), space: &[Size]) -> Option<Use> {
+        let (a_sums, a_rest) = self.sums_among(&a.1, space);
+        let (b_sums, b_rest) = self.sums_among(&b.1, space);
+        let ([products], [x, others @ ..]) = (&a_sums[..], &b_sums[..]) else { return None };
+        let y = match others {
+            [] => x,
+            [y] => y,
+            _ => return None,
+        };
+        let one = || Rational::from(1);
+        (x.0.over == y.0.over && x.0.over == products.0.over && products.1 == 1).then_some(())?;
+        let powers = if others.is_empty() { x.1 == 2 } else { x.1 == 1 && y.1 == 1 };
+        powers.then_some(())?;
+        let over = x.0.over.clone();
+        let inner = within(space, &over);
+        let (x, y) = (x.0.body.clone(), y.0.body.clone());
+        (self.times(x.clone(), y.clone(), &inner) == products.0.body).then_some(())?;
+        let count = self.count(&over)?;
+        // What the first term is multiplied by, and the second one with the number of values, are opposite.
+        let first = self.store.product(a.0.clone(), a_rest, space);
+        let mut factors = b_rest;
+        factors.push((count.clone(), one()));
+        let second = self.store.product(b.0.clone(), factors, space);
+        let apart = self.sum(vec![(one(), first.clone()), (one(), second)], space);
+        self.is_zero(&apart).then_some(())?;
+        let centred = |charts: &mut Self, x: Use| {
+            let total = charts.store.reduce(Reduce::Sum, over.clone(), x.clone(), space);
+            let mean = charts.store.product(one(), vec![(total, one()), (count.clone(), -one())], space);
+            charts.difference(x, mean, &inner)
+        };
+        let (x, y) = (centred(self, x), centred(self, y));
+        let body = self.times(x, y, &inner);
+        let sum = self.store.reduce(Reduce::Sum, over, body, space);
+        Some(self.times(first, sum, space))
+    }
+
+    /// `x - Σx/n = (x - x₀) - Σ(x - x₀)/n`: a mean that is large beside the distances from it is rounded, those are not. As
+    /// normal forms both sums would fall apart into what they came from.
+    fn on_an_element(
+        &mut self,
+        a: &(Rational, Use),
+        b: &(Rational, Use),
+        space: &[Size],
+    ) -> Option<[(Rational, Use); 2]> {
+        let (sums, mut rest) = self.sums_among(&b.1, space);
+        let [(Sum { over, body }, power)] = &sums[..] else { return None };
+        (*power == 1 && body.id == a.1.id).then_some(())?;
+        let count = self.count(over)?;
+        let mut factors = rest.clone();
+        factors.push((count, Rational::from(1)));
+        let weight = self.store.product(b.0.clone(), factors, space);
+        (self.store.as_rational(&weight)? == &Rational::from(-&a.0)).then_some(())?;
+        // The first of the values.
+        let first = |Axis(n): Axis| if n as usize >= space.len() { Index::ZERO } else { at(n as usize) };
+        let map = body.map.iter().map(|index| index.substituted(&first, space)).collect::<Option<Map>>()?;
+        let pivot = self.store.narrowed(Use { id: body.id, map }, space);
+        let inner = within(space, over);
+        let each = self.difference(body.clone(), pivot.clone(), &inner);
+        let sum = self.store.close(Node::Reduce(Reduce::Sum, over.clone(), each), space);
+        rest.push((sum, Rational::from(1)));
+        let total = self.store.product(1.into(), rest, space);
+        let one = self.difference(a.1.clone(), pivot, space);
+        Some([(a.0.clone(), one), (b.0.clone(), total)])
+    }
+
+    /// Sums over the same dimensions, as one of squares.
+    fn merged_squares(
+        &mut self,
+        constant: &Rational,
+        terms: &[(Rational, Use)],
+        space: &[Size],
+    ) -> Option<Use> {
+        let mut groups: Vec<(Vec<Size>, Vec<(Rational, Use)>)> = Vec::new();
+        let mut rest = Vec::new();
+        for (c, x) in terms {
+            match self.sum_of(x, space) {
+                Some(Sum { over, body }) => match groups.iter_mut().find(|(known, _)| *known == over) {
+                    Some((_, group)) => group.push((c.clone(), body)),
+                    None => groups.push((over, vec![(c.clone(), body)])),
+                },
+                None => rest.push((c.clone(), x.clone())),
+            }
+        }
+        let mut changed = false;
+        for (over, group) in groups {
+            let inner = within(space, &over);
+            let body = self.sum(group, &inner);
+            let squares = self.squares(&body, &inner).filter(|squares| *squares != body);
+            changed |= squares.is_some();
+            let sum = self.store.reduce(Reduce::Sum, over, squares.unwrap_or(body), space);
+            rest.push((Rational::from(1), sum));
+        }
+        changed.then(|| self.store.linear(constant.clone(), rest, space))
+    }
+
+    fn sum_of(&mut self, of: &Use, space: &[Size]) -> Option<Sum> {
+        let Node::Reduce(Reduce::Sum, over, body) = self.node(of.id) else { return None };
+        let behind = (0..over.len()).map(|n| at(space.len() + n));
+        let map: Map = of.map.iter().cloned().chain(behind).collect();
+        let body = self.store.compose(&body, &map, &within(space, &over))?;
+        Some(Sum { over, body })
+    }
+
+    /// The sums among the factors of a term, with their exponents, and the other factors.
+    fn sums_among(&mut self, of: &Use, space: &[Size]) -> (Vec<(Sum, Rational)>, Vec<(Use, Rational)>) {
+        let factors = match self.node(of.id) {
+            Node::Product(factors) => {
+                let placed = factors.iter().map(|(x, e)| Some((self.placed(x, of, space)?, e.clone())));
+                placed.collect::<Option<Vec<_>>>().unwrap_or_else(|| vec![(of.clone(), 1.into())])
+            }
+            _ => vec![(of.clone(), Rational::from(1))],
+        };
+        let (mut sums, mut rest) = (Vec::new(), Vec::new());
+        for (x, e) in factors {
+            match self.sum_of(&x, space).filter(|_| e > 0) {
+                Some(sum) => sums.push((sum, e)),
+                None => rest.push((x, e)),
+            }
+        }
+        (sums, rest)
+    }
+
+    /// How many values there are over dimensions of these extents.
+    fn count(&mut self, over: &[Size]) -> Option<Use> {
+        let count = over.iter().try_fold(Size::ONE, |n, size| n.times(size))?;
+        Some(match count.number() {
+            Some(n) => self.store.number(Number::Finite(Rational::from(n))),
+            None => self.store.close(Node::Size(count), &[]),
+        })
+    }
+}
+
+/// The pairs of a form in products of two kinds of arguments: each of the one kind with that of the other beside which the
+/// coefficient has another sign than the rest of its row.
+fn paired(form: &[(usize, usize, Rational)]) -> Option<Vec<(usize, usize)>> {
+    let mut kinds: Vec<Option<bool>> = vec![None; ONE.len()];
+    for _ in 0..ONE.len() {
+        for &(n, m, _) in form {
+            let known = kinds[n]
+                .or(kinds[m].map(|kind| !kind))
+                .or_else(|| kinds.iter().all(Option::is_none).then_some(true));
+            let Some(kind) = known else { continue };
+            if kinds[m] == Some(kind) {
+                return None;
+            }
+            (kinds[n], kinds[m]) = (Some(kind), Some(!kind));
+        }
+    }
+    let mut pairs = Vec::new();
+    for n in (0..ONE.len()).filter(|&n| kinds[n] == Some(true)) {
+        let row: Vec<(usize, &Rational)> = form
+            .iter()
+            .filter(|(a, b, _)| *a == n || *b == n)
+            .map(|(a, b, c)| (if *a == n { *b } else { *a }, c))
+            .collect();
+        let alone = |sign: bool| {
+            let mut those = row.iter().filter(|(_, c)| (**c > 0) == sign);
+            let first = those.next()?.0;
+            those.next().is_none().then_some(first)
+        };
+        pairs.push((n, alone(true).or_else(|| alone(false))?));
+    }
+    let all = kinds.iter().flatten().count();
+    (2 * pairs.len() == all).then_some(pairs)
+}

@@ -1,0 +1,206 @@
+//! The log chart: a value as the logarithm of its magnitude.
+//!
+//! `log|a b| = log|a| + log|b|`, `log Σ a = log Σ exp(log a)`: the logarithm is pushed down to where an exponential meets it
+//! or nothing is left but a value that is read as it is. Infinities are values here: where a part is 0, its logarithm is -inf.
+
+use ngc_ir::structure::Size;
+use ngc_numerics::{Prim, Reduce};
+use rug::Rational;
+
+use super::{Charts, DEEPEST};
+use crate::store::within;
+use crate::term::{Function, Id, Node, Number, Use};
+
+/// The logarithm of the magnitude of a value.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    pub term: Use,
+    /// Whether it is anything but the function `log` of the value.
+    pub opens: bool,
+}
+
+impl Log {
+    fn open(term: Use) -> Log {
+        Log { term, opens: true }
+    }
+}
+
+impl Charts<'_> {
+    /// What the log chart gives for a term: a logarithm pushed inside, and the exponential of a logarithm.
+    pub(super) fn logarithms(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+        let space = self.space(id);
+        if let Node::Apply(Function::Prim(Prim::Log), parts) = self.node(id) {
+            let log = self.log_of(&parts[0], &space);
+            let scaled = self.multiple_of(&parts[0], &space);
+            let scaled = (!self.is_zero(&scaled.exponent)).then(|| {
+                let rest = self.log_of(&scaled.factor, &space).term;
+                self.sum(vec![(1.into(), scaled.exponent), (1.into(), rest)], &space)
+            });
+            return vec![("log-chart", log.opens.then_some(log.term)), ("scaled-log-chart", scaled)];
+        }
+        let itself = self.itself(id);
+        let can_vanish = matches!(self.node(id), Node::Product(_) | Node::Reduce(..) | Node::Linear(..));
+        if !can_vanish || !self.nonnegative(&itself) {
+            return Vec::new();
+        }
+        let log = self.log_own(id);
+        let value = log.opens.then(|| self.exp(log.term, &space));
+        vec![("log-chart", value)]
+    }
+
+    /// The logarithm of the magnitude of a value, along dimensions of these extents.
+    pub(super) fn log_of(&mut self, of: &Use, space: &[Size]) -> Log {
+        let own = self.log_own(of.id);
+        match self.placed(&own.term, of, space) {
+            Some(term) => Log { term, ..own },
+            None => self.plain_log(of, space),
+        }
+    }
+
+    fn plain_log(&mut self, of: &Use, space: &[Size]) -> Log {
+        let magnitude = match self.nonnegative(of) {
+            true => of.clone(),
+            false => self.store.apply(Function::Prim(Prim::Abs), vec![of.clone()], space),
+        };
+        let term = self.store.apply(Function::Prim(Prim::Log), vec![magnitude], space);
+        Log { term, opens: false }
+    }
+
+    /// The logarithm of a term, along its own slots.
+    fn log_own(&mut self, id: Id) -> Log {
+        if let Some(known) = self.logs.get(&id) {
+            return known.clone();
+        }
+        let (itself, space) = (self.itself(id), self.space(id));
+        self.depth += 1;
+        let inside = if self.depth <= DEEPEST { self.log_inside(id, &space) } else { None };
+        self.depth -= 1;
+        let log = match inside {
+            Some(log) => log,
+            None => self.plain_log(&itself, &space),
+        };
+        self.logs.insert(id, log.clone());
+        log
+    }
+
+    /// The logarithm as a law for this kind of node gives it.
+    fn log_inside(&mut self, id: Id, space: &[Size]) -> Option<Log> {
+        match self.node(id) {
+            Node::Apply(Function::Prim(Prim::Exp), x) => Some(Log::open(x[0].clone())),
+            Node::Apply(Function::Prim(Prim::Abs), x) => Some(self.log_of(&x[0], space)),
+            Node::Apply(Function::Prim(Prim::Pow), x) if self.facts.is_positive(self.store, x[0].id) => {
+                let log = self.log_of(&x[0], space).term;
+                Some(Log::open(self.times(x[1].clone(), log, space)))
+            }
+            Node::Apply(Function::Choose, x) => {
+                let (yes, no) = (self.log_of(&x[1], space), self.log_of(&x[2], space));
+                let parts = vec![x[0].clone(), yes.term, no.term];
+                (yes.opens || no.opens).then(|| Log::open(self.store.apply(Function::Choose, parts, space)))
+            }
+            Node::Where(tests, yes, no) => {
+                let (yes, no) = (self.log_of(&yes, space), self.log_of(&no, space));
+                let opens = yes.opens || no.opens;
+                Some(Log { term: self.store.choose_by_place(tests, yes.term, no.term, space), opens })
+            }
+            Node::Product(factors) => {
+                let logs = factors.into_iter().map(|(x, e)| (e, self.log_of(&x, space).term)).collect();
+                Some(Log::open(self.sum(logs, space)))
+            }
+            Node::Max(parts) if parts.iter().all(|x| self.nonnegative(x)) => {
+                let logs: Vec<_> = parts.iter().map(|x| self.log_of(x, space)).collect();
+                let opens = logs.iter().any(|log| log.opens);
+                let logs = logs.into_iter().map(|log| log.term).collect();
+                opens.then(|| Log::open(self.store.greatest(logs, space)))
+            }
+            Node::Reduce(kind, over, body) => {
+                let inner = within(space, &over);
+                let log = self.log_of(&body, &inner);
+                match kind {
+                    Reduce::Prod => Some(Log::open(self.store.reduce(Reduce::Sum, over, log.term, space))),
+                    Reduce::Max if log.opens && self.nonnegative(&body) => {
+                        Some(Log::open(self.store.reduce(Reduce::Max, over, log.term, space)))
+                    }
+                    Reduce::Sum if log.opens && self.nonnegative(&body) => {
+                        let body = self.exp(log.term, &inner);
+                        let sum = self.store.reduce(Reduce::Sum, over, body, space);
+                        Some(Log::open(self.store.apply(Function::Prim(Prim::Log), vec![sum], space)))
+                    }
+                    _ => None,
+                }
+            }
+            Node::Linear(constant, terms) => match self.same_signs(&constant, &terms) {
+                true => self.log_of_sum(&constant, &terms, space),
+                false => {
+                    let other = self.without_cancellation(id)?;
+                    Some(self.log_of(&other, space))
+                }
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether nothing in a sum cancels: no term is negative, or none is positive.
+    pub(super) fn same_signs(&mut self, constant: &Rational, terms: &[(Rational, Use)]) -> bool {
+        let (store, facts) = (&*self.store, &mut *self.facts);
+        let mut all = |positive: bool| {
+            (constant.is_zero() || (*constant > 0) == positive)
+                && terms.iter().all(|(c, x)| match (*c > 0) == positive {
+                    true => facts.is_nonnegative(store, x.id),
+                    false => facts.is_nonpositive(store, x.id),
+                })
+        };
+        all(true) || all(false)
+    }
+
+    /// `log Σ c t = m + log Σ exp(log c + log t - m)`, m the greatest of the logarithms.
+    fn log_of_sum(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Log> {
+        let mut logs = Vec::new();
+        let mut opens = false;
+        for (c, x) in terms {
+            let log = self.log_of(x, space);
+            opens |= log.opens;
+            let factor = self.log_of_number(c, space);
+            logs.push(self.sum(vec![(1.into(), log.term), (1.into(), factor)], space));
+        }
+        if !constant.is_zero() {
+            logs.push(self.log_of_number(constant, space));
+        }
+        match logs.len() {
+            1 => return logs.pop().map(|term| Log { term, opens }),
+            _ if !opens => return None,
+            _ => {}
+        }
+        Some(Log::open(self.log_sum_exp(logs, space)))
+    }
+
+    fn log_of_number(&mut self, number: &Rational, space: &[Size]) -> Use {
+        let number = self.store.number(Number::Finite(number.clone().abs()));
+        self.store.apply(Function::Prim(Prim::Log), vec![number], space)
+    }
+
+    /// `log Σ exp(l) = m + log Σ exp(l - m)`, m the greatest.
+    pub(super) fn log_sum_exp(&mut self, logs: Vec<Use>, space: &[Size]) -> Use {
+        let log =
+            |charts: &mut Self, sum: Use| charts.store.apply(Function::Prim(Prim::Log), vec![sum], space);
+        if let [a, b] = &logs[..] {
+            // Of two, one exponential is 1, and the other that of the distance.
+            let distance = self.difference(a.clone(), b.clone(), space);
+            let distance = self.store.apply(Function::Prim(Prim::Abs), vec![distance], space);
+            let below = self.store.scaled(-1, distance, space);
+            let small = self.exp(below, space);
+            let sum = self.store.linear(1.into(), vec![(1.into(), small)], space);
+            let rest = log(self, sum);
+            let greatest = self.greatest(logs, space);
+            return self.sum(vec![(1.into(), greatest), (1.into(), rest)], space);
+        }
+        let greatest = self.greatest(logs.clone(), space);
+        let mut parts = Vec::new();
+        for one in logs {
+            let below = self.difference(one, greatest.clone(), space);
+            parts.push((Rational::from(1), self.exp(below, space)));
+        }
+        let sum = self.sum(parts, space);
+        let rest = log(self, sum);
+        self.sum(vec![(1.into(), greatest), (1.into(), rest)], space)
+    }
+}

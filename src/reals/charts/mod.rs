@@ -1,0 +1,149 @@
+//! Charts: values carried as other numbers (DESIGN section 4).
+//!
+//! What overflows, vanishes or cancels as itself may be harmless as its logarithm, as a multiple of an exponential, as its
+//! distance from 1, or beside a mean. A chart is opened at a term and pushed through all that the term is made of by one
+//! law for each kind of node, so that what it cures does not depend on how many terms there are or how deep they nest.
+
+mod centred;
+mod complement;
+mod exponent;
+mod log;
+mod polynomial;
+mod rational;
+mod scaled;
+
+use ngc_ir::Ident;
+use ngc_ir::structure::Size;
+use ngc_numerics::Prim;
+use rug::Rational;
+use rustc_hash::FxHashMap;
+
+use crate::facts::Facts;
+use crate::form::Equal;
+use crate::store::Store;
+use crate::term::{Function, Id, Map, Node, Use, at};
+
+use self::exponent::Multiple;
+use self::log::Log;
+
+/// Terms that are nested deeper stay as they are.
+const DEEPEST: usize = 48;
+
+/// Terms over the slots of a term that equal it wherever it has a value, as the charts give them.
+pub fn alternatives(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
+    let mut charts = Charts::new(store, facts);
+    let mut found: Vec<Equal> = Vec::new();
+    let mut laws: Vec<(&str, Option<Use>)> = Vec::new();
+    laws.extend(charts.logarithms(id));
+    laws.extend(charts.multiples(id));
+    laws.extend(charts.complements(id));
+    laws.extend(charts.centred(id));
+    laws.extend(charts.quotients(id));
+    laws.extend(charts.magnitudes(id));
+    for (law, term) in laws {
+        let Some(term) = term else { continue };
+        if term.id != id && found.iter().all(|known| known.term != term) {
+            found.push(Equal { term, law: Ident::new(law) });
+        }
+    }
+    found
+}
+
+/// The logarithm of the magnitude of a value, read along dimensions of these extents, with the logarithm inside where
+/// laws allow it.
+pub fn log_of(store: &mut Store, facts: &mut Facts, of: &Use, space: &[Size]) -> Use {
+    Charts::new(store, facts).log_of(of, space).term
+}
+
+/// Charts of the terms of one store.
+struct Charts<'a> {
+    store: &'a mut Store,
+    facts: &'a mut Facts,
+    logs: FxHashMap<Id, Log>,
+    multiples: FxHashMap<Id, Multiple>,
+    depth: usize,
+}
+
+impl<'a> Charts<'a> {
+    fn new(store: &'a mut Store, facts: &'a mut Facts) -> Charts<'a> {
+        Charts { store, facts, logs: FxHashMap::default(), multiples: FxHashMap::default(), depth: 0 }
+    }
+
+    /// The extents of a term's slots.
+    fn space(&self, id: Id) -> Vec<Size> {
+        self.store.sizes(id).to_vec()
+    }
+
+    /// A term at the places of its own slots.
+    fn itself(&self, id: Id) -> Use {
+        let map: Map = (0..self.store.sizes(id).len()).map(at).collect();
+        self.store.settle(Use { id, map })
+    }
+
+    /// A term that was made over the slots of another one, read as that is read.
+    fn placed(&self, own: &Use, of: &Use, space: &[Size]) -> Option<Use> {
+        self.store.compose(own, &of.map, space)
+    }
+
+    fn exp(&mut self, x: Use, space: &[Size]) -> Use {
+        self.store.apply(Function::Prim(Prim::Exp), vec![x], space)
+    }
+
+    fn sum(&mut self, terms: Vec<(Rational, Use)>, space: &[Size]) -> Use {
+        self.store.linear(Rational::new(), terms, space)
+    }
+
+    /// `a - b`
+    fn difference(&mut self, a: Use, b: Use, space: &[Size]) -> Use {
+        self.sum(vec![(1.into(), a), ((-1).into(), b)], space)
+    }
+
+    fn times(&mut self, a: Use, b: Use, space: &[Size]) -> Use {
+        self.store.product(1.into(), vec![(a, 1.into()), (b, 1.into())], space)
+    }
+
+    /// The greatest of several values: without those that are proven to be no greater than another, and with what all of
+    /// them have in common added once. So a shift by the greatest is 0 where it is taken again.
+    fn greatest(&mut self, mut parts: Vec<Use>, space: &[Size]) -> Use {
+        let mut n = 0;
+        while n < parts.len() {
+            let lesser = (0..parts.len()).filter(|&m| m != n).any(|m| {
+                let above = self.difference(parts[m].clone(), parts[n].clone(), space);
+                self.nonnegative(&above)
+            });
+            if lesser { drop(parts.remove(n)) } else { n += 1 }
+        }
+        let addends = |of: &Use| match self.store.node(of.id) {
+            Node::Linear(_, terms) => terms
+                .iter()
+                .filter_map(|(c, x)| Some((c.clone(), self.placed(x, of, space)?)))
+                .collect::<Vec<_>>(),
+            _ => vec![(Rational::from(1), of.clone())],
+        };
+        let mut common = addends(&parts[0]);
+        for part in &parts[1..] {
+            let own = addends(part);
+            common.retain(|addend| own.contains(addend));
+        }
+        if common.is_empty() || parts.len() == 1 {
+            return self.store.greatest(parts, space);
+        }
+        let common = self.sum(common, space);
+        let rest = parts.into_iter().map(|part| self.difference(part, common.clone(), space)).collect();
+        let rest = self.greatest(rest, space);
+        self.sum(vec![(1.into(), rest), (1.into(), common)], space)
+    }
+
+    fn is_zero(&self, of: &Use) -> bool {
+        self.store.as_rational(of).is_some_and(|x| x.is_zero())
+    }
+
+    fn nonnegative(&mut self, of: &Use) -> bool {
+        self.facts.is_nonnegative(self.store, of.id)
+    }
+
+    /// The node of a term, to be taken apart while terms are made.
+    fn node(&self, id: Id) -> Node {
+        self.store.node(id).clone()
+    }
+}
