@@ -16,7 +16,7 @@ use crate::support::patterns::PATTERNS;
 use crate::support::{corpus, naive, parse};
 
 /// Random functions of naive spellings, and random graphs over all ops.
-const RANDOM: [usize; 2] = [120, 40];
+const RANDOM: [usize; 2] = [120, 16];
 /// Layers of the deep network.
 const LAYERS: usize = 12;
 
@@ -105,7 +105,9 @@ pub fn all(context: &Context) -> Vec<Program> {
         let module = parse(&naive::draw(&mut r, ranges, 6));
         programs.extend(Program::of_module("random naive spellings", &format!("naive {n}"), &module));
     }
-    let ops = ops();
+    // MPFR ends the process on some arguments of erf.
+    let mut ops = ops();
+    ops.retain(|op| !["erf", "erfc", "gelu"].iter().any(|name| op.short_name().starts_with(name)));
     for n in 0..most("NGC_GRAPHS", RANDOM[1]) {
         let mut r = Random::seeded(&format!("graph {n}"));
         let format = r.pick(&Format::ALL);
