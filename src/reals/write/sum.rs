@@ -90,7 +90,7 @@ impl Writer<'_, '_> {
                 count.is_some_and(|n| by(&x.factor).abs() * n == 1)
             };
             let sums = terms.len() - terms.iter().filter(mean).count();
-            (work + rough + large + outside, sums, outside)
+            (work + rough + 2 * large + outside, sums, outside)
         };
         scales.into_iter().min_by_key(cost).unwrap_or(one)
     }
