@@ -7,6 +7,7 @@ pub mod analysis;
 pub mod digits;
 pub mod docs;
 pub mod rewrite;
+pub mod stabilize;
 pub mod transform;
 
 use ngc_ir::pass::{NamedPipeline, Registry};

@@ -55,10 +55,11 @@ impl Pass for Stabilize {
             },
             OptionDef {
                 name: "search",
-                kind: OptionKind::Choice(&["egraph", "greedy", "beam", "directed"]),
+                kind: OptionKind::Choice(&["egraph", "greedy", "beam", "directed", "reals"]),
                 doc: "egraph: equality saturation; greedy: downhill from the form as written and from random ones; beam: \
                       the best forms, step by step; directed: every rule as it is written, wherever it matches, \
-                      whatever bounds say",
+                      whatever bounds say; reals: the best form of what each value is over the reals, however it is \
+                      written, by laws and charts in place of rules (it takes no other option)",
             },
             OptionDef {
                 name: "masked-rows",
@@ -193,7 +194,10 @@ impl Pass for Stabilize {
         options.samples = cx.supply::<crate::analysis::report::Exchange>().and_then(|e| e.samples.as_ref());
         let wanted = exchange.and_then(|e| e.proofs.as_ref());
         options.egraph.proofs = wanted.is_some();
-        let report = drive::stabilize(cx.context, function, &rules, &options);
+        let report = match text("search").as_str() {
+            "reals" => crate::stabilize::stabilize(cx.context, function, options.figures),
+            _ => drive::stabilize(cx.context, function, &rules, &options),
+        };
         let masked =
             if text("masked-rows") == "zero" { zero_masked_rows(&mut function.body) } else { Vec::new() };
         for loc in &masked {

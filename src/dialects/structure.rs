@@ -60,7 +60,7 @@ fn quotient(operands: &[Vec<Size>]) -> Option<Vec<Structure>> {
 }
 
 /// A function of corresponding elements of all operands, which broadcast.
-pub(crate) fn pointwise(operands: &[Vec<Size>], function: Function) -> Option<Vec<Structure>> {
+pub fn pointwise(operands: &[Vec<Size>], function: Function) -> Option<Vec<Structure>> {
     let extents = broadcast(operands)?;
     let parts = (0..operands.len()).map(|n| broadcast_read(n, &operands[n], &extents)).collect();
     Some(vec![Structure::new(extents, Element::Apply(function, parts))])

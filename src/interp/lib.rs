@@ -6,8 +6,10 @@
 //! depend on the number of threads.
 
 pub mod compare;
+pub mod elements;
 pub mod interpreter;
 pub mod real;
 
 pub use compare::{Comparison, compare};
+pub use elements::Elements;
 pub use interpreter::{Constants, Execution, Interpreter, Step, evaluate_op};

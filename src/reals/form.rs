@@ -1,10 +1,12 @@
 //! Ways to compute a term.
 //!
-//! A term says what is computed; a form says how, in one step: as the node is written, in an order of its parts, by an
-//! op of the dialect whose definition the term is, or by another term that a law or a chart proves equal.
+//! A term says what is computed; a form says how, in one step: as the node is written, in an order of its parts, from
+//! parts of a sum or a product that are computed by themselves, by an op of the dialect whose definition the term is, or
+//! by another term that a law or a chart proves equal.
 
 use ngc_ir::structure::{Index, Size};
 use ngc_ir::{AttrDict, Ident};
+use rug::Rational;
 
 use crate::term::Use;
 
@@ -15,6 +17,10 @@ pub enum Form {
     Plain,
     /// As its node says, its parts taken in this order.
     Ordered(Vec<usize>),
+    /// As a sum of terms with factors, of which each is computed by itself: what a normal form flattened, in brackets.
+    Sum(Vec<(Rational, Use)>),
+    /// As a product of terms with exponents, of which each is computed by itself.
+    Product(Vec<(Use, Rational)>),
     /// As another term, which equals it wherever it has a value.
     Equal(Equal),
     /// By an op of the dialect.

@@ -5,14 +5,17 @@
 //! their type.
 
 mod constant;
+mod gather;
 
 use std::sync::Arc;
 
 use ngc_dialects::ng::constant::constant_tensor;
 use ngc_dialects::structure::structures;
 use ngc_ir::structure::{Axis, Element, Function as Pointwise, Size, Structure, Unknown};
-use ngc_ir::{Attr, Body, Builder, Context, Loc, Op, Resources, Semantics, Signature, Type, Value};
-use ngc_numerics::{DType, Data, Prim, Tensor};
+use ngc_ir::{
+    Attr, AttrDict, Body, Builder, Context, Dim, Loc, Op, Resources, Semantics, Signature, Type, Value,
+};
+use ngc_numerics::{DType, Data, Format, Prim, Tensor};
 use rustc_hash::FxHashMap;
 
 use crate::store::{Leaf, Operand, Store, digest, within};
@@ -102,6 +105,28 @@ impl<'a> Reader<'a> {
         known.extend(body.results(op).zip(read));
     }
 
+    /// What an op makes of values that are read already, in a format that rounds nothing away: its definition on terms.
+    pub fn define(&mut self, name: &str, attrs: &AttrDict, operands: &[Reading]) -> Option<Reading> {
+        let mut body = Body::new();
+        let root = body.root();
+        let block = body.add_block(root);
+        let ty = |x: &Reading| {
+            let dims = x.extents.iter().map(|size| match size.number() {
+                Some(n) => Dim::Static(n as usize),
+                None => Dim::Dynamic,
+            });
+            Type::tensor(dims, DType::Float(Format::F64))
+        };
+        let arguments: Vec<Value> =
+            operands.iter().map(|x| body.add_argument(block, ty(x), Loc::Unknown)).collect();
+        let mut builder = Builder::at_end(self.context, &mut body, block, Loc::Unknown);
+        let op = builder.op(name, &arguments, attrs.clone()).ok()?;
+        let mut known: FxHashMap<Value, Reading> =
+            arguments.into_iter().zip(operands.iter().cloned()).collect();
+        self.op(&body, op, &mut known);
+        known.remove(&body.results(op).next()?)
+    }
+
     fn results(&mut self, s: &Signature<'_>, x: &[Reading], results: &[Type]) -> Option<Vec<Reading>> {
         let extents: Vec<Vec<Size>> = x.iter().map(|x| x.extents.clone()).collect();
         let declared = structures(s, &extents).and_then(|found| self.structured(found, x, results));
@@ -111,10 +136,15 @@ impl<'a> Reader<'a> {
         if let Some(read) = self.steps(s, x) {
             return Some(read);
         }
+        if let Some(picked) = gather::gathered(self.store, s, x) {
+            return Some(vec![picked]);
+        }
+        // What only picks elements does so in every format.
+        let picks = s.def.made_of.is_some();
         let operand = |(x, &ty): (&Reading, &Type)| Operand {
             element: x.element.clone(),
             extents: x.extents.clone(),
-            ty,
+            ty: if picks && ty.format().is_some() { ty.with_elem(DType::Float(Format::F64)) } else { ty },
         };
         let operands: Vec<Operand> = x.iter().zip(s.operands).map(operand).collect();
         let mut leaves = Vec::new();
@@ -241,11 +271,7 @@ impl<'a> Reader<'a> {
                 let inside = place.is_some_and(|(a, b)| a >= i128::from(least) && b <= i128::from(greatest));
                 match inside {
                     true => whole,
-                    false => store.apply(
-                        Function::Convert(DType::Float(ngc_numerics::Format::F64), *to),
-                        parts,
-                        space,
-                    ),
+                    false => store.apply(Function::Convert(DType::Float(Format::F64), *to), parts, space),
                 }
             }
             Pointwise::Convert(from, to) => store.apply(Function::Convert(*from, *to), parts, space),

@@ -12,6 +12,7 @@ use ngc_ir::structure::{Axis, Index, Size, Test};
 use rug::Rational;
 use smallvec::SmallVec;
 
+use crate::normal::choose::unsigned;
 use crate::store::{ANYWHERE, Store, digest, extent_of};
 use crate::term::{Map, Node, Use, at};
 
@@ -115,17 +116,23 @@ pub fn close(store: &Store, mut node: Node, space: &[Size]) -> Closed {
     for test in node.tests_mut() {
         *test = test.of(split(test.index(), &mut atoms));
     }
-    // A place is as far along as all that are read there reach. Behind a test nothing is read where it fails.
+    // A place is as far along as all that are read there reach. Behind a test nothing is read where it fails: there only
+    // what is read everywhere counts.
     let mut sizes: Vec<Option<Size>> = vec![None; atoms.places.len()];
-    for child in node.children().iter().filter(|_| !guarded) {
+    let mut beyond = vec![false; atoms.places.len()];
+    for child in node.children() {
         for (index, size) in child.map.iter().zip(store.sizes(child.id)) {
             let Some(Axis(slot)) = index.as_axis().filter(|axis| axis.0 < BOUND) else { continue };
-            let known = &mut sizes[slot as usize];
+            let (slot, known) = (slot as usize, &mut sizes[slot as usize]);
+            beyond[slot] |= guarded && !is_inside(&atoms.places[slot], size, space);
             let lesser = known.as_ref().is_none_or(|known| size.is_at_most(known));
             if lesser {
                 *known = Some(size.clone());
             }
         }
+    }
+    for (size, _) in sizes.iter_mut().zip(beyond).filter(|(_, beyond)| *beyond) {
+        *size = None;
     }
     let sizes: SmallVec<[Size; 4]> = sizes
         .into_iter()
@@ -151,13 +158,30 @@ impl Atoms {
             self.places.len() - 1
         })
     }
+
+    /// A digit by the slot of itself, or else by that of the nearest place that is the digit and a number.
+    fn shifted(&mut self, digit: &Index) -> Index {
+        let minus = digit.scaled(-1);
+        let apart = |(slot, place): (usize, &Index)| {
+            let number = place.plus(minus.as_ref()?)?.as_number()?;
+            Some((number, slot))
+        };
+        let nearest = self.places.iter().enumerate().filter_map(apart).min_by_key(|(n, _)| (*n != 0, *n));
+        let by = nearest.and_then(|(number, slot)| at(slot).plus(&Index::number(number.checked_neg()?)));
+        by.unwrap_or_else(|| at(self.slot(digit)))
+    }
 }
 
-/// A test's index over slots, one for each of its summands that is none yet.
+/// Whether every place is one of the first so many.
+fn is_inside(place: &Index, size: &Size, space: &[Size]) -> bool {
+    place.is_below(size, space) && place.range(space).is_some_and(|(low, _)| low >= 0)
+}
+
+/// A test's index over slots: those of the places that are read, and one for each of its summands that is none of them.
 fn split(index: &Index, atoms: &mut Atoms) -> Index {
     let mut sum = Index::ZERO;
     for (factor, size, digit) in index.summands() {
-        let part = digit.map_or(Index::number(1), |digit| at(atoms.slot(&digit)));
+        let part = digit.map_or(Index::number(1), |digit| atoms.shifted(&digit));
         let scaled = part.times(&size).and_then(|part| part.scaled(factor));
         let Some(total) = scaled.and_then(|part| sum.plus(&part)) else { return index.clone() };
         sum = total;
@@ -286,7 +310,7 @@ fn colours(store: &Store, node: &Node, extents: &[Size], free: usize) -> Vec<usi
                     }
                 }
                 for test in node.tests().iter().filter(|test| test.index().mentions(mine)) {
-                    uses.push(digest(&test.of(painted(test.index()))));
+                    uses.push(digest(&unsigned(test.of(painted(test.index())))));
                 }
                 uses.sort_unstable();
                 (colours[dimension], digest(&uses))
@@ -365,7 +389,7 @@ impl Written {
             children.sort();
         }
         let mut tests: Vec<Test> =
-            node.tests().iter().map(|test| test.of(test.index().renamed(&rename))).collect();
+            node.tests().iter().map(|test| unsigned(test.of(test.index().renamed(&rename)))).collect();
         tests.sort();
         tests.dedup();
         let bound = order[free..].iter().map(|&dimension| extents[dimension].clone()).collect();

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::slots::{self, Symmetry};
-use crate::term::{Function, Id, Map, Node, Number, Use, at};
+use crate::term::{Function, Id, Map, Node, Number, Use, at, is_even};
 
 /// What a leaf is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +51,7 @@ struct Entry {
     digest: u128,
     symmetries: Vec<Symmetry>,
     nonnegative: bool,
+    positive: bool,
     /// The slots of whose places something is asked, in the term or in its parts: a bit each.
     asked: u64,
 }
@@ -116,6 +117,11 @@ impl Store {
     /// Whether a term has no negative value, wherever it has one.
     pub fn is_nonnegative(&self, id: Id) -> bool {
         self.entries[id.0 as usize].nonnegative
+    }
+
+    /// Whether a term has positive values alone, wherever it has one.
+    pub fn is_positive(&self, id: Id) -> bool {
+        self.entries[id.0 as usize].positive
     }
 
     /// What a leaf is.
@@ -195,10 +201,10 @@ impl Store {
         }
         let (node, sizes) = key.clone();
         let digest = slots::digest_of(self, &node, &sizes);
-        let nonnegative = self.never_negative(&node);
+        let (nonnegative, positive) = (self.never_negative(&node), self.always_positive(&node));
         let asked = self.asked_of(&node, sizes.len());
         let id = Id(self.entries.len() as u32);
-        self.entries.push(Entry { node, sizes, digest, symmetries, nonnegative, asked });
+        self.entries.push(Entry { node, sizes, digest, symmetries, nonnegative, positive, asked });
         self.ids.insert(key, id);
         id
     }
@@ -232,14 +238,33 @@ impl Store {
                 *constant >= 0 && terms.iter().all(|(c, x)| *c > 0 && self.is_nonnegative(x.id))
             }
             Node::Product(factors) => factors.iter().all(|(x, exponent)| {
-                let even = *exponent.denom() == 1 && exponent.numer().is_even();
-                even || *exponent.denom() != 1 || self.is_nonnegative(x.id)
+                is_even(exponent) || *exponent.denom() != 1 || self.is_nonnegative(x.id)
             }),
             Node::Max(parts) => parts.iter().any(|x| self.is_nonnegative(x.id)),
             Node::Apply(Function::Prim(Prim::Exp | Prim::Abs | Prim::Cosh), _) => true,
             Node::Apply(Function::Choose, parts) => all(&[&parts[1], &parts[2]]),
             Node::Reduce(Reduce::Sum | Reduce::Prod | Reduce::Max, _, body) => self.is_nonnegative(body.id),
             Node::Where(_, yes, no) => all(&[yes, no]),
+            _ => false,
+        }
+    }
+
+    fn always_positive(&self, node: &Node) -> bool {
+        use ngc_numerics::{Prim, Reduce};
+        match node {
+            Node::Number(Number::Finite(x)) => *x > 0,
+            Node::Number(Number::Pi | Number::E) | Node::Size(_) => true,
+            Node::Linear(constant, terms) => {
+                let some = *constant > 0 || terms.iter().any(|(_, x)| self.is_positive(x.id));
+                some && self.never_negative(node)
+            }
+            Node::Product(factors) => factors.iter().all(|(x, _)| self.is_positive(x.id)),
+            Node::Max(parts) => parts.iter().any(|x| self.is_positive(x.id)),
+            Node::Apply(Function::Prim(Prim::Exp | Prim::Cosh), _) => true,
+            Node::Apply(Function::Choose, parts) => parts[1..].iter().all(|x| self.is_positive(x.id)),
+            // Unknown extents are positive.
+            Node::Reduce(Reduce::Sum | Reduce::Prod | Reduce::Max, _, body) => self.is_positive(body.id),
+            Node::Where(_, yes, no) => self.is_positive(yes.id) && self.is_positive(no.id),
             _ => false,
         }
     }

@@ -147,7 +147,7 @@ impl Node {
     /// Whether it is the same if its n-th child is replaced by the negative.
     pub(crate) fn is_even_in(&self, n: usize) -> bool {
         match self {
-            Node::Product(factors) => *factors[n].1.denom() == 1 && factors[n].1.numer().is_even(),
+            Node::Product(factors) => is_even(&factors[n].1),
             Node::Apply(Function::Prim(Prim::Abs | Prim::Cos | Prim::Cosh), _) => true,
             _ => false,
         }
@@ -163,6 +163,11 @@ impl Node {
                 | Node::Apply(Function::Logical(_) | Function::Compare(Cmp::Eq), _)
         )
     }
+}
+
+/// Whether a power with this exponent has no sign.
+pub(crate) fn is_even(exponent: &Rational) -> bool {
+    *exponent.denom() == 1 && exponent.numer().is_even()
 }
 
 /// The place along a dimension.

@@ -1,22 +1,44 @@
 //! Writes terms back as ops.
 //!
-//! A term over given extents becomes a tensor of these dimensions; along a dimension on which a part does not depend it
-//! has the extent 1, as broadcasting wants it. What is moved is moved by the plainest op that does it: a transpose where
-//! places are dimensions, a slice where they go by equal steps, a gather by constant places otherwise.
+//! Each term is written once, over slots of its own, by the form that was chosen for it; whoever reads it names its
+//! dimensions. A value keeps its dimensions as they lie, so nothing is moved that was not moved before ([`laid`]); what
+//! must move is moved by the plainest op that does it ([`movement`]): a transpose, a slice where places go by equal steps,
+//! a reshape where they are digits, a gather by constant places otherwise. Factors are carried outward and folded into one
+//! multiplication, or into a mean.
 
+mod contraction;
+mod laid;
 mod movement;
+mod number;
+mod op;
+mod product;
+mod sum;
 
 use ngc_dialects::ng::compare::direction_name;
-use ngc_dialects::ng::constant::tensor_to_attr;
-use ngc_ir::structure::{Index, Size, Test};
+use ngc_ir::structure::{Axis, Size};
 use ngc_ir::{Attr, AttrDict, Builder, Type, Value};
-use ngc_numerics::tensor::element_count;
-use ngc_numerics::{Class, DType, Format, Logical, Prim, Reduce, Tensor};
+use ngc_numerics::{Class, Cmp, DType, Format, Logical, Prim, Reduce};
 use rug::Rational;
 use rustc_hash::FxHashMap;
 
-use crate::store::{ANYWHERE, Leaf, Operand, Store, within};
-use crate::term::{Function, Id, Map, Node, Number, Use, at, unflattened};
+use crate::form::{Equal, Form};
+use crate::store::{ANYWHERE, Leaf, Operand, Store};
+use crate::term::{Function, Id, Map, Node, Use, at};
+use laid::{Frame, Held, Layout, Reduction, Scaled};
+
+/// A value that is a term already, but for a factor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// The value.
+    pub value: Value,
+    /// The axis of the value along which each slot of the term lies.
+    pub axes: Vec<usize>,
+    /// The term is the value times this.
+    pub factor: Rational,
+}
+
+/// Values that are terms already.
+pub type Values = FxHashMap<Id, Known>;
 
 /// Writes terms of a store at the place of a builder.
 pub struct Writer<'a, 'b> {
@@ -26,20 +48,40 @@ pub struct Writer<'a, 'b> {
     format: Format,
     /// The values that leaves are.
     leaves: &'a FxHashMap<u32, Value>,
-    /// Terms that were written, over their own slots.
-    written: FxHashMap<Id, Value>,
+    values: &'a Values,
+    forms: &'a dyn Fn(Id) -> Form,
+    /// Terms that were written, at places along dimensions of these extents: their own slots, or fewer.
+    written: FxHashMap<(Use, Vec<Size>), Scaled>,
+    /// Terms that are being written.
+    open: Vec<Id>,
+    reductions: Vec<Reduction>,
+    constants: FxHashMap<u64, Value>,
     rounded: bool,
 }
 
 impl<'a, 'b> Writer<'a, 'b> {
-    /// Writes numbers in one format. `leaves` are the values that are there already.
+    /// Writes numbers in one format. `leaves` and `values` are there already; `forms` says how a term is computed.
     pub fn new(
         store: &'a Store,
         builder: Builder<'b>,
         format: Format,
         leaves: &'a FxHashMap<u32, Value>,
+        forms: &'a dyn Fn(Id) -> Form,
+        values: &'a Values,
     ) -> Writer<'a, 'b> {
-        Writer { store, builder, format, leaves, written: FxHashMap::default(), rounded: false }
+        Writer {
+            store,
+            builder,
+            format,
+            leaves,
+            values,
+            forms,
+            written: FxHashMap::default(),
+            open: Vec::new(),
+            reductions: Vec::new(),
+            constants: FxHashMap::default(),
+            rounded: false,
+        }
     }
 
     /// Whether a number was written that no quotient of two numbers of f64 is, rounded to one.
@@ -53,8 +95,25 @@ impl<'a, 'b> Writer<'a, 'b> {
     /// A sentence that says what cannot be written: places along dimensions of unknown extent that are no dimension
     /// themselves, numbers that no format holds, functions without an op.
     pub fn value(&mut self, of: &Use, extents: &[Size]) -> Result<Value, String> {
-        let value = self.term(of, extents)?;
-        self.filled(value, extents)
+        let frame = Frame::plain(extents);
+        let term = self.term(of, &frame)?;
+        let (value, dims) = self.settled(&term, &frame.order)?;
+        self.filled(value, &dims, extents)
+    }
+
+    /// The value of a term, of these extents, without a factor that its user may take over.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub fn scaled(&mut self, of: &Use, extents: &[Size]) -> Result<(Value, Rational), String> {
+        let frame = Frame::plain(extents);
+        let mut term = self.term(of, &frame)?;
+        let factor = match term.of.held {
+            Held::One => Rational::from(1),
+            _ => std::mem::replace(&mut term.factor, Rational::from(1)),
+        };
+        let (value, dims) = self.settled(&term, &frame.order)?;
+        Ok((self.filled(value, &dims, extents)?, factor))
     }
 
     /// A written value in a type: its elements converted, and a scalar where the type is one.
@@ -70,204 +129,325 @@ impl<'a, 'b> Writer<'a, 'b> {
         }
     }
 
-    /// The value of a term, with the extent 1 where it does not depend on a dimension.
-    fn term(&mut self, of: &Use, extents: &[Size]) -> Result<Value, String> {
-        if let Node::Leaf(leaf) = self.store.node(of.id) {
-            let value = self.leaf(*leaf)?;
-            return self.moved(value, self.store.sizes(of.id), &of.map, extents);
-        }
+    /// A term that is read at places along dimensions.
+    fn term(&mut self, of: &Use, frame: &Frame) -> Result<Scaled, String> {
         let sizes = self.store.sizes(of.id);
-        let bounded = sizes.iter().all(|size| size.number() != Some(ANYWHERE));
-        if bounded && !sizes.is_empty() && !self.is_plain(of, extents) {
-            let value = self.over_slots(of.id)?;
-            return self.moved(value, sizes, &of.map, extents);
+        if sizes.iter().any(|size| size.number() == Some(ANYWHERE)) {
+            return self.node(of, frame, None);
         }
-        if sizes.is_empty() {
-            let value = self.over_slots(of.id)?;
-            return self.moved(value, &[], &of.map, extents);
+        if self.is_part(of, frame) {
+            // The dimensions that the places speak of, by themselves.
+            let (names, inner) = frame.restricted(&of.map);
+            let name =
+                |axis: Axis| Axis(names.iter().position(|d| *d == axis.0 as usize).unwrap_or(0) as u32);
+            let map = of.map.iter().map(|index| index.renamed(&name)).collect();
+            let mut term = self.shared(Use { id: of.id, map }, &inner)?;
+            term.of.dims.iter_mut().for_each(|d| *d = d.map(|d| names[d]));
+            return Ok(term);
         }
-        self.node(of, extents)
+        let own = Use { id: of.id, map: (0..sizes.len()).map(at).collect() };
+        let term = self.shared(own, &frame.inside(&of.map, sizes))?;
+        self.read(term, sizes, &of.map, frame)
     }
 
-    /// Whether places are all places along the dimensions in order, so that nothing would be moved.
-    fn is_plain(&self, of: &Use, extents: &[Size]) -> bool {
-        of.map.len() == extents.len() && of.map.iter().enumerate().all(|(n, index)| *index == at(n))
-    }
-
-    fn over_slots(&mut self, id: Id) -> Result<Value, String> {
-        if let Some(&value) = self.written.get(&id) {
-            return Ok(value);
+    /// Whether so little of a term is read that it is computed at these places alone: along fewer dimensions than it has,
+    /// or half of its elements.
+    fn is_part(&self, of: &Use, frame: &Frame) -> bool {
+        let sizes = self.store.sizes(of.id);
+        let node = self.store.node(of.id);
+        let own = Use { id: of.id, map: (0..sizes.len()).map(at).collect() };
+        let exists = self.values.contains_key(&of.id) || self.written.contains_key(&(own, sizes.to_vec()));
+        if exists || matches!(node, Node::Leaf(_)) {
+            return false;
         }
-        let sizes = self.store.sizes(id).to_vec();
-        let map: Map = (0..sizes.len()).map(at).collect();
-        let value = self.node(&Use { id, map }, &sizes)?;
-        let value = self.filled(value, &sizes)?;
-        self.written.insert(id, value);
-        Ok(value)
+        let mentioned = frame.restricted(&of.map).1.sizes;
+        if mentioned.len() < sizes.len() {
+            return true;
+        }
+        let count = |sizes: &[Size]| sizes.iter().try_fold(1u64, |n, size| n.checked_mul(size.number()?));
+        let pointwise = matches!(node, Node::Linear(..) | Node::Product(_) | Node::Max(_) | Node::Apply(..));
+        let half = || count(&mentioned).zip(count(sizes)).is_some_and(|(part, all)| part <= all / 2);
+        pointwise && half()
     }
 
-    fn node(&mut self, of: &Use, extents: &[Size]) -> Result<Value, String> {
-        let store = self.store;
+    /// A term along dimensions that it shares with whoever reads it so, by the form that was chosen for it.
+    fn shared(&mut self, of: Use, frame: &Frame) -> Result<Scaled, String> {
+        let key = (of, frame.sizes.clone());
+        if let Some(term) = self.written.get(&key) {
+            return Ok(term.clone());
+        }
+        let id = key.0.id;
+        if self.open.contains(&id) {
+            return Err("a form leads back to its own term".into());
+        }
+        self.open.push(id);
+        let term = self.formed(&key.0, frame);
+        self.open.pop();
+        let term = term?;
+        self.written.insert(key, term.clone());
+        Ok(term)
+    }
+
+    fn formed(&mut self, of: &Use, frame: &Frame) -> Result<Scaled, String> {
+        if let Some(Known { value, axes, factor }) = self.values.get(&of.id) {
+            let rank = self.builder.ty(*value).shape().unwrap_or_default().len();
+            let mut dims: Layout = (0..rank).map(|_| None).collect();
+            for (slot, &axis) in axes.iter().enumerate() {
+                *dims.get_mut(axis).ok_or("a slot lies along no axis of its value")? = Some(slot);
+            }
+            return Ok(Scaled::value((self.as_number(*value)?, dims)).times(factor));
+        }
+        if let Node::Leaf(leaf) = self.store.node(of.id) {
+            return self.leaf(*leaf);
+        }
+        let part = |x: &Use| self.placed(x, of, &frame.sizes, 0);
+        match (self.forms)(of.id) {
+            Form::Plain => self.node(of, frame, None),
+            Form::Ordered(order) => self.node(of, frame, Some(&order)),
+            Form::Sum(parts) => {
+                let parts = parts.iter().map(|(c, x)| Ok((c.clone(), part(x)?)));
+                self.sum_of(&parts.collect::<Result<Vec<_>, String>>()?, frame)
+            }
+            Form::Product(parts) => {
+                let parts = parts.iter().map(|(x, e)| Ok((part(x)?, e.clone())));
+                self.product_of(&parts.collect::<Result<Vec<_>, String>>()?, frame, false)
+            }
+            Form::Equal(Equal { term, .. }) => self.term(&part(&term)?, frame),
+            Form::Op(form) => self.by_op(&form, of, frame),
+        }
+    }
+
+    /// A part of a term at the places at which the term is read, with so many dimensions behind its slots.
+    fn placed(&self, part: &Use, of: &Use, sizes: &[Size], bound: usize) -> Result<Use, String> {
+        let map: Map = of.map.iter().cloned().chain((sizes.len() - bound..sizes.len()).map(at)).collect();
+        self.store.compose(part, &map, sizes).ok_or_else(|| "its places are too large".to_string())
+    }
+
+    fn node(&mut self, of: &Use, frame: &Frame, order: Option<&[usize]>) -> Result<Scaled, String> {
+        let (store, sizes) = (self.store, &frame.sizes);
         let part = |part: &Use| {
-            store.compose(part, &of.map, extents).ok_or_else(|| "its places are too large".to_string())
+            store.compose(part, &of.map, sizes).ok_or_else(|| "its places are too large".to_string())
         };
         let parts = |parts: &[Use]| parts.iter().map(part).collect::<Result<Vec<Use>, String>>();
         match store.node(of.id) {
             Node::Number(number) => self.number(number),
             Node::Size(_) => Err("the number of an unknown extent has no op".into()),
-            Node::Place => self.places(&of.map[0], extents),
-            Node::Leaf(_) => self.term(of, extents),
+            Node::Place => self.places(&of.map[0], frame),
+            Node::Leaf(leaf) => self.leaf(*leaf),
             Node::Linear(constant, terms) => {
-                let mut sum: Option<Value> = None;
-                for (factor, term) in terms {
-                    let term = self.term(&part(term)?, extents)?;
-                    sum = Some(self.added(sum, factor, term)?);
+                let uses: Vec<Use> = terms.iter().map(|(_, x)| part(x)).collect::<Result<_, _>>()?;
+                let (values, layout) = self.parts(&uses, frame)?;
+                let mut all: Vec<Scaled> =
+                    values.into_iter().zip(terms).map(|(x, (c, _))| x.times(c)).collect();
+                if let Some(order) = order {
+                    all = ordered(all, order)?;
                 }
-                match sum {
-                    Some(sum) if constant.is_zero() => Ok(sum),
-                    Some(sum) => {
-                        let constant = self.rational(constant)?;
-                        self.op("ng.add", &[sum, constant])
-                    }
-                    None => self.rational(constant),
-                }
+                self.sum(constant.clone(), all, &layout, order.is_none())
             }
             Node::Product(factors) => {
-                let mut product: Option<Value> = None;
-                for (base, exponent) in factors {
-                    let base = self.term(&part(base)?, extents)?;
-                    product = Some(self.multiplied(product, base, exponent)?);
+                let place = |(x, e): &(Use, Rational)| Ok((part(x)?, e.clone()));
+                let mut all: Vec<(Use, Rational)> =
+                    factors.iter().map(place).collect::<Result<_, String>>()?;
+                if let Some(order) = order {
+                    all = ordered(all, order)?;
                 }
-                product.ok_or_else(|| "an empty product".into())
+                self.product_of(&all, frame, order.is_none())
             }
             Node::Max(all) => {
-                let all = self.terms(&parts(all)?, extents)?;
-                self.chained("ng.max", &all)
+                let mut all = parts(all)?;
+                if let Some(order) = order {
+                    all = ordered(all, order)?;
+                }
+                self.greatest(&all, frame)
             }
-            Node::Apply(function, all) => {
-                let all = self.terms(&parts(all)?, extents)?;
-                self.function(*function, &all)
-            }
+            Node::Apply(function, all) => self.function(*function, &parts(all)?, frame),
             Node::Reduce(kind, over, body) => {
-                let inner = within(extents, over);
-                let behind = (0..over.len()).map(|n| at(extents.len() + n));
-                let map: Map = of.map.iter().cloned().chain(behind).collect();
-                let body = store.compose(body, &map, &inner).ok_or("its places are too large")?;
-                let value = self.term(&body, &inner)?;
-                // What does not depend on a bound dimension would be counted once.
-                let value = self.stretched(value, &inner, extents.len())?;
-                let axes = Attr::ints((extents.len()..inner.len()).map(|n| n as i64));
-                self.with(reduction(*kind), &[value], [("axes", axes)])
+                let inner = frame.within(over);
+                let body = self.placed(body, of, &inner.sizes, over.len())?;
+                self.reduction_of(*kind, over, &body, frame, &inner)
             }
-            Node::Holds(tests) => self.tests(tests, &of.map, extents),
+            Node::Holds(tests) => self.tests(tests, &of.map, frame),
             Node::Where(tests, yes, no) => {
-                let holds = self.tests(tests, &of.map, extents)?;
-                let (yes, no) = (self.term(&part(yes)?, extents)?, self.term(&part(no)?, extents)?);
-                self.op("ng.where", &[holds, yes, no])
+                let holds = self.tests(tests, &of.map, frame)?;
+                let (parts, layout) = self.parts(&[part(yes)?, part(no)?], frame)?;
+                self.chosen(&[&[holds], &parts[..]].concat(), &frame.like(&layout).order)
             }
         }
     }
 
-    fn terms(&mut self, parts: &[Use], extents: &[Size]) -> Result<Vec<Value>, String> {
-        parts.iter().map(|part| self.term(part, extents)).collect()
-    }
-
-    fn chained(&mut self, name: &str, values: &[Value]) -> Result<Value, String> {
-        let (&first, rest) = values.split_first().ok_or("no operands")?;
-        rest.iter().try_fold(first, |so_far, &next| self.op(name, &[so_far, next]))
-    }
-
-    fn added(&mut self, sum: Option<Value>, factor: &Rational, term: Value) -> Result<Value, String> {
-        let scaled = |w: &mut Self, factor: &Rational| match *factor == 1 {
-            true => Ok(term),
-            false => {
-                let factor = w.rational(factor)?;
-                w.op("ng.mul", &[factor, term])
+    /// Terms that are put together, and how they lie: as the first that has all dimensions, which is written first.
+    fn parts(&mut self, parts: &[Use], frame: &Frame) -> Result<(Vec<Scaled>, Layout), String> {
+        let mentions = |x: &Use, d: usize| x.map.iter().any(|index| index.mentions(Axis(d as u32)));
+        let all: Vec<usize> =
+            (0..frame.sizes.len()).filter(|&d| parts.iter().any(|x| mentions(x, d))).collect();
+        let lead = parts.iter().position(|x| all.iter().all(|&d| mentions(x, d)));
+        let own: Vec<Option<usize>> = all.iter().map(|&d| Some(d)).collect();
+        let mut layout = laid::pattern(&own, &frame.order);
+        let mut terms: Vec<Option<Scaled>> = vec![None; parts.len()];
+        let mut inner = frame.clone();
+        if let Some(lead) = lead {
+            let term = self.term(&parts[lead], frame)?;
+            let dims = match term.of.held {
+                Held::Reduced { .. } => laid::pattern(&term.of.dims, &frame.order),
+                _ => term.of.dims.clone(),
+            };
+            if all.iter().all(|&d| dims.contains(&Some(d))) {
+                layout = dims;
+                inner = frame.like(&layout);
             }
-        };
-        match sum {
-            None if *factor == -1 => self.op("ng.neg", &[term]),
-            None => scaled(self, factor),
-            Some(sum) if *factor < 0 => {
-                let term = scaled(self, &Rational::from(-factor))?;
-                self.op("ng.sub", &[sum, term])
-            }
-            Some(sum) => {
-                let term = scaled(self, factor)?;
-                self.op("ng.add", &[sum, term])
+            terms[lead] = Some(term);
+        }
+        for (term, part) in terms.iter_mut().zip(parts) {
+            if term.is_none() {
+                *term = Some(self.term(part, &inner)?);
             }
         }
+        Ok((terms.into_iter().flatten().collect(), layout))
     }
 
-    fn multiplied(
+    /// The greatest of several values; of negative ones the least.
+    fn greatest(&mut self, parts: &[Use], frame: &Frame) -> Result<Scaled, String> {
+        let (parts, layout) = self.parts(parts, frame)?;
+        let open: Vec<&Scaled> = parts.iter().filter(|x| !matches!(x.of.held, Held::One)).collect();
+        let sign = if !open.is_empty() && open.iter().all(|x| x.factor < 0) { -1 } else { 1 };
+        let mut common = Rational::from(sign);
+        if let Some(first) = open.first()
+            && open.iter().all(|x| x.factor == first.factor)
+        {
+            common = first.factor.clone();
+        }
+        let inverse = Rational::from(common.recip_ref());
+        let mut settled = Vec::new();
+        for x in parts {
+            settled.push(self.settled(&x.times(&inverse), &layout)?);
+        }
+        let name = if sign < 0 { "ng.min" } else { "ng.max" };
+        let greatest = self.chained(name, settled, &layout)?;
+        Ok(Scaled::value(greatest).times(&common))
+    }
+
+    /// Values put together by a function of two, the first two first.
+    fn chained(
         &mut self,
-        product: Option<Value>,
-        base: Value,
-        exponent: &Rational,
-    ) -> Result<Value, String> {
-        if let (Some(product), true) = (product, *exponent == -1) {
-            return self.op("ng.div", &[product, base]);
+        name: &str,
+        values: Vec<(Value, Layout)>,
+        order: &[Option<usize>],
+    ) -> Result<(Value, Layout), String> {
+        let mut values = values.into_iter();
+        let first = values.next().ok_or("no operands")?;
+        values.try_fold(first, |so_far, next| self.pointwise(name, AttrDict::EMPTY, &[so_far, next], order))
+    }
+
+    fn chosen(&mut self, parts: &[Scaled], order: &[Option<usize>]) -> Result<Scaled, String> {
+        let parts = parts.iter().map(|x| self.settled(x, order)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Scaled::value(self.pointwise("ng.where", AttrDict::EMPTY, &parts, order)?))
+    }
+
+    fn function(&mut self, function: Function, parts: &[Use], frame: &Frame) -> Result<Scaled, String> {
+        // What is not equal is asked by one op; other relations differ from their opposites where there is no order.
+        if let (Function::Not, [of]) = (function, parts)
+            && let Node::Apply(Function::Compare(Cmp::Eq), both) = self.store.node(of.id)
+        {
+            let place = |x: &Use| self.store.compose(x, &of.map, &frame.sizes);
+            let both: Vec<Use> =
+                both.iter().map(place).collect::<Option<_>>().ok_or("its places are too large")?;
+            return self.function(Function::Compare(Cmp::Ne), &both, frame);
         }
-        let half = Rational::from((1, 2));
-        let power = match exponent {
-            e if *e == 1 => base,
-            e if *e == 2 => self.op("ng.square", &[base])?,
-            e if *e == -1 => self.op("ng.reciprocal", &[base])?,
-            e if *e == half => self.op("ng.sqrt", &[base])?,
-            e if *e == -half => self.op("ng.rsqrt", &[base])?,
-            e => {
-                let e = self.rational(e)?;
-                self.op("ng.pow", &[base, e])?
+        let (parts, order) = self.parts(parts, frame)?;
+        if function == Function::Choose {
+            return self.chosen(&parts, &order);
+        }
+        let parts = parts.iter().map(|x| self.settled(x, &order)).collect::<Result<Vec<_>, _>>()?;
+        let value = match function {
+            Function::Prim(Prim::RoundEven) => self.pointwise("ng.round", AttrDict::EMPTY, &parts, &order)?,
+            Function::Prim(Prim::Trunc) => {
+                let (value, dims) = &parts[0];
+                let (sign, size) = (self.op("ng.sign", &[*value])?, self.op("ng.abs", &[*value])?);
+                let whole = self.op("ng.floor", &[size])?;
+                (self.op("ng.mul", &[sign, whole])?, dims.clone())
+            }
+            Function::Prim(prim) => {
+                self.pointwise(&format!("ng.{}", prim.name()), AttrDict::EMPTY, &parts, &order)?
+            }
+            Function::Compare(cmp) => {
+                let direction = [("direction", Attr::from(direction_name(cmp)))];
+                self.pointwise("ng.compare", direction, &parts, &order)?
+            }
+            Function::Logical(Logical::And) => self.pointwise("ng.and", AttrDict::EMPTY, &parts, &order)?,
+            Function::Logical(Logical::Or) => self.pointwise("ng.or", AttrDict::EMPTY, &parts, &order)?,
+            Function::Logical(Logical::Xor) => self.pointwise("ng.xor", AttrDict::EMPTY, &parts, &order)?,
+            Function::Not => self.pointwise("ng.not", AttrDict::EMPTY, &parts, &order)?,
+            Function::Choose => return Err("a choice has three operands".into()),
+            Function::Classify(class) => {
+                let name = match class {
+                    Class::Nan => "ng.is_nan",
+                    Class::Finite => "ng.is_finite",
+                    Class::Infinite => "ng.is_inf",
+                };
+                self.pointwise(name, AttrDict::EMPTY, &parts, &order)?
+            }
+            Function::Convert(_, to) => {
+                let (value, dims) = &parts[0];
+                let whole = self.converted(*value, to)?;
+                (self.as_number(whole)?, dims.clone())
             }
         };
-        match product {
-            Some(product) => self.op("ng.mul", &[product, power]),
-            None => Ok(power),
-        }
+        Ok(Scaled::value(value))
     }
 
-    fn function(&mut self, function: Function, x: &[Value]) -> Result<Value, String> {
-        match function {
-            Function::Prim(Prim::RoundEven) => self.op("ng.round", x),
-            Function::Prim(Prim::Trunc) => {
-                let (sign, size) = (self.op("ng.sign", x)?, self.op("ng.abs", x)?);
-                let whole = self.op("ng.floor", &[size])?;
-                self.op("ng.mul", &[sign, whole])
-            }
-            Function::Prim(prim) => self.op(&format!("ng.{}", prim.name()), x),
-            Function::Compare(cmp) => {
-                let direction = direction_name(cmp);
-                self.with("ng.compare", x, [("direction", Attr::from(direction))])
-            }
-            Function::Logical(Logical::And) => self.op("ng.and", x),
-            Function::Logical(Logical::Or) => self.op("ng.or", x),
-            Function::Logical(Logical::Xor) => self.op("ng.xor", x),
-            Function::Not => self.op("ng.not", x),
-            Function::Choose => self.op("ng.where", x),
-            Function::Classify(Class::Nan) => self.op("ng.is_nan", x),
-            Function::Classify(Class::Finite) => self.op("ng.is_finite", x),
-            Function::Classify(Class::Infinite) => self.op("ng.is_inf", x),
-            Function::Convert(_, to) => {
-                let whole = self.converted(x[0], to)?;
-                self.as_number(whole)
-            }
+    /// All values of a body over dimensions that follow those of a frame.
+    fn reduction_of(
+        &mut self,
+        kind: Reduce,
+        over: &[Size],
+        body: &Use,
+        frame: &Frame,
+        inner: &Frame,
+    ) -> Result<Scaled, String> {
+        if kind == Reduce::Sum
+            && let Some(product) = self.contraction(body, frame, inner)?
+        {
+            return Ok(product);
         }
+        let Scaled { mut factor, of } = self.term(body, inner)?;
+        let carried = match kind {
+            Reduce::Sum => true,
+            Reduce::Prod => false,
+            Reduce::Max | Reduce::Min => factor.cmp0().is_ne(),
+        };
+        let outer = std::mem::replace(&mut factor, Rational::from(1));
+        let body = match carried {
+            true => self.settled(&Scaled { factor, of }, &inner.order)?,
+            false => self.settled(&Scaled { factor: outer.clone(), of }, &inner.order)?,
+        };
+        let bound = frame.sizes.len()..inner.sizes.len();
+        // What does not depend on a bound dimension would be counted once.
+        let body = self.stretched(body, &inner.sizes, bound.clone())?;
+        let axes: Vec<usize> = bound.filter_map(|d| body.1.iter().position(|x| *x == Some(d))).collect();
+        let mut axes = axes;
+        axes.sort_unstable();
+        let least = matches!(kind, Reduce::Max) == (carried && outer < 0);
+        let name = match kind {
+            Reduce::Sum => "ng.reduce_sum",
+            Reduce::Prod => "ng.reduce_prod",
+            Reduce::Max | Reduce::Min if least => "ng.reduce_min",
+            Reduce::Max | Reduce::Min => "ng.reduce_max",
+        };
+        let count = over.iter().try_fold(Size::ONE, |n, size| n.times(size)).filter(|_| kind == Reduce::Sum);
+        let of = self.reduced(name, AttrDict::EMPTY, body, axes, count);
+        Ok(Scaled { factor: if carried { outer } else { 1.into() }, of })
     }
 
-    /// A leaf over its slots: the value that it is, without dimensions of extent 1.
-    fn leaf(&mut self, leaf: u32) -> Result<Value, String> {
+    /// A leaf over its slots: the dimensions of its value that are longer than 1.
+    fn leaf(&mut self, leaf: u32) -> Result<Scaled, String> {
         let value = match self.leaves.get(&leaf) {
             Some(&value) => value,
             None => self.opaque(leaf)?,
         };
         let shape = self.builder.ty(value).shape().unwrap_or_default().to_vec();
-        let short = shape.iter().enumerate().filter(|(_, d)| d.known() == Some(1)).map(|(n, _)| n as i64);
-        let short: Vec<i64> = short.collect();
-        let value = match short.is_empty() {
-            true => value,
-            false => self.with("ng.squeeze", &[value], [("axes", Attr::ints(short))])?,
-        };
-        self.as_number(value)
+        let mut slots = 0..;
+        let dims = shape.iter().map(|d| if d.known() == Some(1) { None } else { slots.next() }).collect();
+        Ok(Scaled::value((self.as_number(value)?, dims)))
     }
 
     /// An op that has no index form.
@@ -300,104 +480,6 @@ impl<'a, 'b> Writer<'a, 'b> {
         self.with("ng.convert", &[value], [("to", Attr::Type(Type::scalar(to)))])
     }
 
-    fn number(&mut self, number: &Number) -> Result<Value, String> {
-        let value = match number {
-            Number::Finite(x) => return self.rational(x),
-            Number::Infinite { negative: true } => f64::NEG_INFINITY,
-            Number::Infinite { negative: false } => f64::INFINITY,
-            Number::Nan => f64::NAN,
-            Number::E => {
-                let one = self.constant(1.0)?;
-                return self.op("ng.exp", &[one]);
-            }
-            // As 4 atan 1, of which high precision makes π.
-            Number::Pi => {
-                let (one, four) = (self.constant(1.0)?, self.constant(4.0)?);
-                let quarter = self.op("ng.atan", &[one])?;
-                return self.op("ng.mul", &[four, quarter]);
-            }
-        };
-        self.constant(value)
-    }
-
-    /// A rational number: as it is where the format holds it, else as a quotient of two numbers that it holds, else
-    /// rounded.
-    fn rational(&mut self, x: &Rational) -> Result<Value, String> {
-        let exact = |x: &Rational| {
-            Some(x.to_f64()).filter(|v| v.is_finite() && Rational::from_f64(*v).as_ref() == Some(x))
-        };
-        if let Some(value) = exact(x) {
-            return self.constant(value);
-        }
-        let (numer, denom) = (Rational::from(x.numer()), Rational::from(x.denom()));
-        match exact(&numer).zip(exact(&denom)) {
-            Some((numer, denom)) => {
-                let (numer, denom) = (self.constant(numer)?, self.constant(denom)?);
-                self.op("ng.div", &[numer, denom])
-            }
-            None => {
-                self.rounded = true;
-                self.constant(x.to_f64())
-            }
-        }
-    }
-
-    fn constant(&mut self, value: f64) -> Result<Value, String> {
-        if self.format.contains(value) || !value.is_finite() {
-            return self.builder.constant(Attr::Float(value, Type::float(self.format)));
-        }
-        let wide = self.builder.constant(Attr::Float(value, Type::float(Format::F64)))?;
-        self.converted(wide, DType::Float(self.format))
-    }
-
-    /// The numbers of places.
-    fn places(&mut self, index: &Index, extents: &[Size]) -> Result<Value, String> {
-        let (values, shape) = self.table(extents, &[index], |at| index.value(at, &|_| None))?;
-        let table = Tensor::ints(DType::Int(64), shape, values)?;
-        let table = self.builder.constant(tensor_to_attr(&table))?;
-        self.as_number(table)
-    }
-
-    /// Whether all tests hold, at every place.
-    fn tests(&mut self, tests: &[Test], map: &Map, extents: &[Size]) -> Result<Value, String> {
-        let by = |axis: ngc_ir::structure::Axis| map.get(axis.0 as usize).cloned().unwrap_or(Index::ZERO);
-        let placed = tests.iter().map(|test| Some(test.of(test.index().substituted(&by, extents)?)));
-        let placed: Vec<Test> = placed.collect::<Option<_>>().ok_or("its places are too large")?;
-        let indices: Vec<&Index> = placed.iter().map(Test::index).collect();
-        let holds = |at: &[i64]| {
-            placed.iter().try_fold(1, |all, test| {
-                let value = test.index().value(at, &|_| None)?;
-                let holds = match test {
-                    Test::AtLeastZero(_) => value >= 0,
-                    Test::Zero(_) => value == 0,
-                };
-                Some(all & i64::from(holds))
-            })
-        };
-        let (values, shape) = self.table(extents, &indices, holds)?;
-        let table = Tensor::ints(DType::BOOL, shape, values)?;
-        self.builder.constant(tensor_to_attr(&table))
-    }
-
-    /// A function of places, with the extent 1 along dimensions that none of the indices speaks of.
-    fn table(
-        &self,
-        extents: &[Size],
-        indices: &[&Index],
-        value: impl Fn(&[i64]) -> Option<i64>,
-    ) -> Result<(Vec<i64>, Vec<usize>), String> {
-        let speaks = |n: usize| indices.iter().any(|index| index.mentions(ngc_ir::structure::Axis(n as u32)));
-        let extent =
-            |(n, size): (usize, &Size)| if speaks(n) { size.number().map(|n| n as usize) } else { Some(1) };
-        let shape: Option<Vec<usize>> = extents.iter().enumerate().map(extent).collect();
-        let shape = shape.ok_or("places along a dimension of unknown extent are no constant")?;
-        let mut values = Vec::with_capacity(element_count(&shape)?);
-        for flat in 0..element_count(&shape)? {
-            values.push(value(&unflattened(flat, &shape)).ok_or("a place is unknown")?);
-        }
-        Ok((values, shape))
-    }
-
     fn op(&mut self, name: &str, operands: &[Value]) -> Result<Value, String> {
         self.with(name, operands, AttrDict::EMPTY)
     }
@@ -407,11 +489,10 @@ impl<'a, 'b> Writer<'a, 'b> {
     }
 }
 
-fn reduction(kind: Reduce) -> &'static str {
-    match kind {
-        Reduce::Sum => "ng.reduce_sum",
-        Reduce::Prod => "ng.reduce_prod",
-        Reduce::Max => "ng.reduce_max",
-        Reduce::Min => "ng.reduce_min",
-    }
+/// Parts in a given order.
+fn ordered<T: Clone>(parts: Vec<T>, order: &[usize]) -> Result<Vec<T>, String> {
+    let taken: Option<Vec<T>> = order.iter().map(|&n| parts.get(n).cloned()).collect();
+    taken
+        .filter(|taken| taken.len() == parts.len())
+        .ok_or_else(|| "an order that is none of its parts".into())
 }

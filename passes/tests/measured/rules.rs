@@ -10,8 +10,7 @@ use ngc_passes::rewrite::compile::RuleSet;
 use ngc_passes::rewrite::drive::Options;
 use rayon::prelude::*;
 
-use crate::networks::NETWORKS;
-use crate::support::networks::Net;
+use crate::support::networks::{NETWORKS, Net};
 use crate::support::page::figure;
 use crate::support::{corpus, default_rules, functions, search};
 use crate::{COMMAND, PAGE};

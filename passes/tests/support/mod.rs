@@ -5,6 +5,7 @@ pub mod corpus;
 pub mod naive;
 pub mod networks;
 pub mod page;
+pub mod patterns;
 pub mod values;
 
 use ngc_interp::Interpreter;

@@ -239,9 +239,11 @@ fn adaptive_places(s: &Signature<'_>, x: &[Size]) -> Option<Places> {
     let lead = x.len() - sizes.len();
     let mut extents = x[..lead].to_vec();
     extents.extend(sizes.iter().map(|&m| Size::from(m)));
+    // Starts have all remainders modulo m / gcd(n, m), and the greatest makes the longest window.
     let long = |(&m, n): (&usize, &Size)| {
         let n = n.number()? as usize;
-        Some(Size::from(if n.is_multiple_of(m) { n / m } else { n.div_ceil(m) + 1 }))
+        let (n, m) = (n / gcd(n, m), m / gcd(n, m));
+        Some(Size::from((n + m - 1).div_ceil(m)))
     };
     let over: Vec<Size> = sizes.iter().zip(&x[lead..]).map(long).collect::<Option<_>>()?;
     let space = [extents.clone(), over.clone()].concat();
@@ -260,6 +262,10 @@ fn adaptive_places(s: &Signature<'_>, x: &[Size]) -> Option<Places> {
         at[lead + n] = position;
     }
     Some(Places { extents, over, at, counts: reads.clone(), reads })
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The greatest element of windows, or their mean.

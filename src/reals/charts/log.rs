@@ -19,6 +19,12 @@ pub(super) struct Log {
     pub opens: bool,
 }
 
+impl Log {
+    fn open(term: Use) -> Log {
+        Log { term, opens: true }
+    }
+}
+
 impl Charts<'_> {
     /// What the log chart gives for a term: a logarithm pushed inside, and the exponential of a logarithm.
     pub(super) fn logarithms(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
@@ -70,10 +76,7 @@ impl Charts<'_> {
         let inside = if self.depth <= DEEPEST { self.log_inside(id, &space) } else { None };
         self.depth -= 1;
         let log = match inside {
-            Some(term) => {
-                let plain = self.plain_log(&itself, &space);
-                Log { opens: term != plain.term, term }
-            }
+            Some(log) => log,
             None => self.plain_log(&itself, &space),
         };
         self.logs.insert(id, log.clone());
@@ -81,45 +84,46 @@ impl Charts<'_> {
     }
 
     /// The logarithm as a law for this kind of node gives it.
-    fn log_inside(&mut self, id: Id, space: &[Size]) -> Option<Use> {
+    fn log_inside(&mut self, id: Id, space: &[Size]) -> Option<Log> {
         match self.node(id) {
-            Node::Apply(Function::Prim(Prim::Exp), x) => Some(x[0].clone()),
-            Node::Apply(Function::Prim(Prim::Abs), x) => Some(self.log_of(&x[0], space).term),
+            Node::Apply(Function::Prim(Prim::Exp), x) => Some(Log::open(x[0].clone())),
+            Node::Apply(Function::Prim(Prim::Abs), x) => Some(self.log_of(&x[0], space)),
             Node::Apply(Function::Prim(Prim::Pow), x) if self.facts.is_positive(self.store, x[0].id) => {
                 let log = self.log_of(&x[0], space).term;
-                Some(self.times(x[1].clone(), log, space))
+                Some(Log::open(self.times(x[1].clone(), log, space)))
             }
             Node::Apply(Function::Choose, x) => {
                 let (yes, no) = (self.log_of(&x[1], space), self.log_of(&x[2], space));
                 let parts = vec![x[0].clone(), yes.term, no.term];
-                (yes.opens || no.opens).then(|| self.store.apply(Function::Choose, parts, space))
+                (yes.opens || no.opens).then(|| Log::open(self.store.apply(Function::Choose, parts, space)))
             }
             Node::Where(tests, yes, no) => {
                 let (yes, no) = (self.log_of(&yes, space), self.log_of(&no, space));
-                Some(self.store.choose_by_place(tests, yes.term, no.term, space))
+                let opens = yes.opens || no.opens;
+                Some(Log { term: self.store.choose_by_place(tests, yes.term, no.term, space), opens })
             }
             Node::Product(factors) => {
                 let logs = factors.into_iter().map(|(x, e)| (e, self.log_of(&x, space).term)).collect();
-                Some(self.sum(logs, space))
+                Some(Log::open(self.sum(logs, space)))
             }
             Node::Max(parts) if parts.iter().all(|x| self.nonnegative(x)) => {
                 let logs: Vec<_> = parts.iter().map(|x| self.log_of(x, space)).collect();
                 let opens = logs.iter().any(|log| log.opens);
                 let logs = logs.into_iter().map(|log| log.term).collect();
-                opens.then(|| self.store.greatest(logs, space))
+                opens.then(|| Log::open(self.store.greatest(logs, space)))
             }
             Node::Reduce(kind, over, body) => {
                 let inner = within(space, &over);
                 let log = self.log_of(&body, &inner);
                 match kind {
-                    Reduce::Prod => Some(self.store.reduce(Reduce::Sum, over, log.term, space)),
+                    Reduce::Prod => Some(Log::open(self.store.reduce(Reduce::Sum, over, log.term, space))),
                     Reduce::Max if log.opens && self.nonnegative(&body) => {
-                        Some(self.store.reduce(Reduce::Max, over, log.term, space))
+                        Some(Log::open(self.store.reduce(Reduce::Max, over, log.term, space)))
                     }
                     Reduce::Sum if log.opens && self.nonnegative(&body) => {
                         let body = self.exp(log.term, &inner);
                         let sum = self.store.reduce(Reduce::Sum, over, body, space);
-                        Some(self.store.apply(Function::Prim(Prim::Log), vec![sum], space))
+                        Some(Log::open(self.store.apply(Function::Prim(Prim::Log), vec![sum], space)))
                     }
                     _ => None,
                 }
@@ -128,7 +132,7 @@ impl Charts<'_> {
                 true => self.log_of_sum(&constant, &terms, space),
                 false => {
                     let other = self.without_cancellation(id)?;
-                    Some(self.log_of(&other, space).term)
+                    Some(self.log_of(&other, space))
                 }
             },
             _ => None,
@@ -149,7 +153,7 @@ impl Charts<'_> {
     }
 
     /// `log Σ c t = m + log Σ exp(log c + log t - m)`, m the greatest of the logarithms.
-    fn log_of_sum(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Use> {
+    fn log_of_sum(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Log> {
         let mut logs = Vec::new();
         let mut opens = false;
         for (c, x) in terms {
@@ -162,11 +166,11 @@ impl Charts<'_> {
             logs.push(self.log_of_number(constant, space));
         }
         match logs.len() {
-            1 => return logs.pop(),
+            1 => return logs.pop().map(|term| Log { term, opens }),
             _ if !opens => return None,
             _ => {}
         }
-        Some(self.log_sum_exp(logs, space))
+        Some(Log::open(self.log_sum_exp(logs, space)))
     }
 
     fn log_of_number(&mut self, number: &Rational, space: &[Size]) -> Use {
@@ -176,16 +180,14 @@ impl Charts<'_> {
 
     /// `log Σ exp(l) = m + log Σ exp(l - m)`, m the greatest.
     pub(super) fn log_sum_exp(&mut self, logs: Vec<Use>, space: &[Size]) -> Use {
-        let log =
-            |charts: &mut Self, sum: Use| charts.store.apply(Function::Prim(Prim::Log), vec![sum], space);
         if let [a, b] = &logs[..] {
             // Of two, one exponential is 1, and the other that of the distance.
             let distance = self.difference(a.clone(), b.clone(), space);
             let distance = self.store.apply(Function::Prim(Prim::Abs), vec![distance], space);
             let below = self.store.scaled(-1, distance, space);
             let small = self.exp(below, space);
-            let sum = self.store.linear(1.into(), vec![(1.into(), small)], space);
-            let rest = log(self, sum);
+            // The normal form of this would be the logarithm of the sum again.
+            let rest = self.log1p(small, space);
             let greatest = self.greatest(logs, space);
             return self.sum(vec![(1.into(), greatest), (1.into(), rest)], space);
         }
@@ -196,7 +198,7 @@ impl Charts<'_> {
             parts.push((Rational::from(1), self.exp(below, space)));
         }
         let sum = self.sum(parts, space);
-        let rest = log(self, sum);
+        let rest = self.store.apply(Function::Prim(Prim::Log), vec![sum], space);
         self.sum(vec![(1.into(), greatest), (1.into(), rest)], space)
     }
 }

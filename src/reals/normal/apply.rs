@@ -1,12 +1,11 @@
 //! Functions of corresponding values.
 
-use std::cmp::Ordering;
-
 use ngc_ir::structure::{Index, Size, Test};
 use ngc_numerics::expr::{Constant, Expr, Node as Formula};
-use ngc_numerics::{Cmp, Logical, Prim, Reduce};
+use ngc_numerics::{Logical, Prim, Reduce};
 use rug::Rational;
 
+use crate::normal::runs::Weighted;
 use crate::store::Store;
 use crate::term::{Function, Node, Number, Use};
 
@@ -93,10 +92,20 @@ impl Store {
             }
             Prim::Pow => {
                 let (base, exponent) = (next(), next());
-                match self.as_rational(&exponent).cloned() {
-                    Some(exponent) => self.power(base, exponent, space),
-                    None => self.apply(Function::Prim(Prim::Pow), vec![base, exponent], space),
+                if let Some(exponent) = self.as_rational(&exponent).cloned() {
+                    return self.power(base, exponent, space);
                 }
+                // A power of a positive number, or of an exponential, is an exponential.
+                let log = match self.as_rational(&base) {
+                    Some(number) => *number > 0,
+                    None => self.exponential(&base, space).is_some(),
+                };
+                if !log {
+                    return self.apply(Function::Prim(Prim::Pow), vec![base, exponent], space);
+                }
+                let log = self.apply(Function::Prim(Prim::Log), vec![base], space);
+                let exponent = self.product(one(), vec![(exponent, one()), (log, one())], space);
+                self.apply(Function::Prim(Prim::Exp), vec![exponent], space)
             }
             _ => self.apply(Function::Prim(prim), x.collect(), space),
         }
@@ -125,11 +134,16 @@ impl Store {
                 _ => all.push(part),
             }
         }
-        if let Some(run) = self.neighbours(Reduce::Max, &all, space) {
-            let body = self.settle(run.body);
-            let greatest = self.reduce(Reduce::Max, run.over, body, space);
-            let rest = all.iter().enumerate().filter(|(n, _)| !run.numbers.contains(n));
-            let mut parts: Vec<Use> = rest.map(|(_, x)| x.clone()).chain([greatest]).collect();
+        if let Some((n, m)) = self.opposites(&all, space) {
+            let magnitude = self.apply(Function::Prim(Prim::Abs), vec![all[n].clone()], space);
+            let rest = all.into_iter().enumerate().filter(|(k, _)| *k != n && *k != m).map(|(_, x)| x);
+            let mut parts: Vec<Use> = rest.chain([magnitude]).collect();
+            parts.extend(number.map(|number| self.rational(number)));
+            return self.greatest(parts, space);
+        }
+        let weighted: Vec<Weighted> = all.iter().map(|x| (1.into(), x.clone())).collect();
+        if let Some(joined) = self.joined(Reduce::Max, &weighted, space) {
+            let mut parts: Vec<Use> = joined.into_iter().map(|(_, x)| x).collect();
             parts.extend(number.map(|number| self.rational(number)));
             return self.greatest(parts, space);
         }
@@ -143,43 +157,21 @@ impl Store {
         }
     }
 
-    /// A relation: `a > b` is `b < a`, and `a ≠ b` is not `a = b`.
-    pub fn compare(&mut self, cmp: Cmp, a: Use, b: Use, space: &[Size]) -> Use {
-        let (cmp, a, b) = match cmp {
-            Cmp::Gt => (Cmp::Lt, b, a),
-            Cmp::Ge => (Cmp::Le, b, a),
-            Cmp::Ne => {
-                let equal = self.compare(Cmp::Eq, a, b, space);
-                return self.apply(Function::Not, vec![equal], space);
+    /// Two values of which one is the negative of the other.
+    fn opposites(&mut self, all: &[Use], space: &[Size]) -> Option<(usize, usize)> {
+        for n in 1..all.len() {
+            let negative = self.scaled(-1, all[n].clone(), space);
+            if let Some(m) = all[..n].iter().position(|x| *x == negative) {
+                return Some((m, n));
             }
-            other => (other, a, b),
-        };
-        if let Some(tests) = self.relation_of_places(cmp, &a, &b, space) {
-            return self.holds(tests, space);
         }
-        if let (Some(x), Some(y)) = (self.as_rational(&a), self.as_rational(&b)) {
-            let holds = cmp.holds(x.partial_cmp(y).or(Some(Ordering::Equal)));
-            return self.truth(holds);
-        }
-        self.apply(Function::Compare(cmp), vec![a, b], space)
+        None
     }
 
     /// A truth value.
     pub fn truth(&mut self, holds: bool) -> Use {
         let tests = if holds { Vec::new() } else { vec![Test::Zero(Index::number(1))] };
         self.holds(tests, &[])
-    }
-
-    /// Sums of places are compared by place.
-    fn relation_of_places(&mut self, cmp: Cmp, a: &Use, b: &Use, space: &[Size]) -> Option<Vec<Test>> {
-        let (one, minus) = (Rational::from(1), Rational::from(-1));
-        let difference = self.linear(Rational::new(), vec![(one, b.clone()), (minus, a.clone())], space);
-        let index = self.as_place(&difference, space)?;
-        Some(match cmp {
-            Cmp::Eq => vec![Test::Zero(index)],
-            Cmp::Lt => vec![Test::AtLeastZero(index.plus(&Index::number(-1))?)],
-            _ => vec![Test::AtLeastZero(index)],
-        })
     }
 
     /// The index of which a term is the number.
@@ -233,22 +225,8 @@ impl Store {
         match function {
             Function::Choose => return self.choose(x, space),
             Function::Not => {
-                if let Some(tests) = self.tested(&x[0], space) {
-                    match &tests[..] {
-                        [] => return self.truth(false),
-                        [Test::AtLeastZero(index)] => {
-                            let below = index.scaled(-1).and_then(|i| i.plus(&Index::number(-1)));
-                            if let Some(below) = below {
-                                return self.holds(vec![Test::AtLeastZero(below)], space);
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-                if let Node::Apply(Function::Not, inner) = self.node(x[0].id)
-                    && let Some(inner) = self.compose(&inner[0].clone(), &x[0].map, space)
-                {
-                    return inner;
+                if let Some(denied) = self.denied(&x[0], space) {
+                    return denied;
                 }
             }
             Function::Logical(Logical::And | Logical::Or) if x[0] == x[1] => return x.remove(0),
@@ -256,6 +234,16 @@ impl Store {
                 if let (Some(mut a), Some(b)) = (self.tested(&x[0], space), self.tested(&x[1], space)) {
                     a.extend(b);
                     return self.holds(a, space);
+                }
+            }
+            Function::Prim(Prim::Log) => {
+                if let Some(log) = self.log(&x[0], space) {
+                    return log;
+                }
+            }
+            Function::Prim(Prim::Exp) => {
+                if let Some(power) = self.power_of_log(&x[0], space) {
+                    return power;
                 }
             }
             Function::Prim(prim) if parity(prim).is_some() => {
@@ -271,14 +259,11 @@ impl Store {
             return x.remove(0);
         }
         if let ([of], Function::Prim(_)) = (&x[..], function)
-            && let Some((tests, yes, no)) = self.parted(of, space)
+            && let Some((_, yes, no)) = self.parted(of, space)
+            && [yes, no].into_iter().any(|x| self.known_value(function, &[x]).is_some())
         {
-            let known = |x: &Use| self.known_value(function, std::slice::from_ref(x)).is_some();
-            if known(&yes) || known(&no) {
-                let (yes, no) =
-                    (self.apply(function, vec![yes], space), self.apply(function, vec![no], space));
-                return self.choose_by_place(tests, yes, no, space);
-            }
+            let value = self.over_choice(of, space, |store, x| store.apply(function, vec![x], space));
+            return value.unwrap_or_else(|| unreachable!("it is a choice by place"));
         }
         self.close(Node::Apply(function, x), space)
     }
@@ -332,37 +317,12 @@ impl Store {
         let value = self.apply(Function::Prim(prim), vec![inner], space);
         Some(self.scaled(factor, value, space))
     }
-
-    fn choose(&mut self, mut x: Vec<Use>, space: &[Size]) -> Use {
-        // What was chosen by the same condition before is known.
-        for side in [1, 2] {
-            while let Node::Apply(Function::Choose, inner) = self.node(x[side].id)
-                && self.compose(&inner[0], &x[side].map, space).as_ref() == Some(&x[0])
-                && let Some(chosen) = self.compose(&inner[side], &x[side].map, space)
-            {
-                x[side] = chosen;
-            }
-        }
-        let [condition, yes, no] = &x[..] else { unreachable!("a choice has three operands") };
-        if yes == no {
-            return yes.clone();
-        }
-        if let Some(tests) = self.tested(condition, space) {
-            return self.choose_by_place(tests, yes.clone(), no.clone(), space);
-        }
-        if let Node::Apply(Function::Not, inner) = self.node(condition.id)
-            && let Some(inner) = self.compose(&inner[0].clone(), &condition.map, space)
-        {
-            return self.choose(vec![inner, no.clone(), yes.clone()], space);
-        }
-        self.close(Node::Apply(Function::Choose, x), space)
-    }
 }
 
 /// Whether a primitive of one operand is odd (true) or even (false).
-fn parity(prim: Prim) -> Option<bool> {
+pub(crate) fn parity(prim: Prim) -> Option<bool> {
     match prim {
-        Prim::Abs | Prim::Cos | Prim::Cosh | Prim::Sinc => Some(false),
+        Prim::Abs | Prim::Cos | Prim::Cosh | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => Some(false),
         Prim::Sin
         | Prim::Tan
         | Prim::Asin

@@ -8,14 +8,13 @@ use crate::term::{Function, Map, Node, Number, Use};
 impl Store {
     /// `yes` where all tests of the place hold, else `no`.
     pub fn choose_by_place(&mut self, tests: Vec<Test>, yes: Use, no: Use, space: &[Size]) -> Use {
-        let mut open = Vec::new();
-        for test in tests {
-            match test.known(space) {
-                Some(true) => {}
-                Some(false) => return no,
-                None => open.push(test),
-            }
-        }
+        let Some(mut open) = asked(tests, space) else { return no };
+        let yes = self.given(&open, yes, space);
+        let fails = match &open[..] {
+            [test] => opposite(test),
+            _ => None,
+        };
+        let no = fails.map_or(no.clone(), |fails| self.given(&[fails], no, space));
         if open.is_empty() || yes == no {
             return yes;
         }
@@ -28,11 +27,11 @@ impl Store {
             _ => {}
         }
         // One test of two that are opposite: numbers stand where it fails.
-        if let [Test::AtLeastZero(index)] = &open[..]
+        if let [test] = &open[..]
             && self.rank(&yes) < self.rank(&no)
-            && let Some(below) = index.scaled(-1).and_then(|index| index.plus(&Index::number(-1)))
+            && let Some(opposite) = opposite(test)
         {
-            return self.choose_by_place(vec![Test::AtLeastZero(below)], no, yes, space);
+            return self.choose_by_place(vec![opposite], no, yes, space);
         }
         // What fails the outer test and what fails the inner one are the same.
         if let Some((inner, first, second)) = self.parted(&yes, space)
@@ -49,16 +48,53 @@ impl Store {
         self.close(Node::Where(open, yes, no), space)
     }
 
+    /// A value where tests are known to hold.
+    fn given(&self, tests: &[Test], mut of: Use, space: &[Size]) -> Use {
+        while let Some((asked, yes, no)) = self.parted(&of, space) {
+            let denied = asked.iter().any(|test| opposite(test).is_some_and(|test| tests.contains(&test)));
+            of = match (denied, asked.iter().all(|test| tests.contains(test))) {
+                (true, _) => no,
+                (false, true) => yes,
+                _ => break,
+            };
+        }
+        of
+    }
+
+    /// A function of a choice by place is a choice of its values.
+    pub(super) fn over_choice(
+        &mut self,
+        of: &Use,
+        space: &[Size],
+        mut f: impl FnMut(&mut Store, Use) -> Use,
+    ) -> Option<Use> {
+        let (tests, yes, no) = self.parted(of, space)?;
+        let (yes, no) = (f(self, yes), f(self, no));
+        Some(self.choose_by_place(tests, yes, no, space))
+    }
+
+    /// Two choices by the same tests, or by opposite ones: the tests, and both values on either side.
+    pub(super) fn common_choice(
+        &self,
+        a: &Use,
+        b: &Use,
+        space: &[Size],
+    ) -> Option<(Vec<Test>, [Use; 2], [Use; 2])> {
+        let ((tests, yes, no), (other, first, second)) = (self.parted(a, space)?, self.parted(b, space)?);
+        if tests == other {
+            return Some((tests, [yes, first], [no, second]));
+        }
+        match (&tests[..], &other[..]) {
+            ([test], [other]) if opposite(test).as_ref() == Some(other) => {
+                Some((tests, [yes, second], [no, first]))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether all tests of the place hold, as a truth value.
     pub fn holds(&mut self, tests: Vec<Test>, space: &[Size]) -> Use {
-        let mut open = Vec::new();
-        for test in tests {
-            match test.known(space) {
-                Some(true) => {}
-                Some(false) => return self.close(Node::Holds(vec![Test::Zero(Index::number(1))]), &[]),
-                None => open.push(test),
-            }
-        }
+        let Some(open) = asked(tests, space) else { return self.close(Node::Holds(vec![never()]), &[]) };
         self.close(Node::Holds(open), space)
     }
 
@@ -71,7 +107,7 @@ impl Store {
     fn as_truth(&self, of: &Use) -> Option<bool> {
         match self.node(of.id) {
             Node::Holds(tests) if tests.is_empty() => Some(true),
-            Node::Holds(tests) if *tests == [Test::Zero(Index::number(1))] => Some(false),
+            Node::Holds(tests) if *tests == [never()] => Some(false),
             _ => None,
         }
     }
@@ -99,6 +135,12 @@ impl Store {
         infinite(yes) || infinite(no)
     }
 
+    /// Whether a choice by place is one of two numbers.
+    pub(crate) fn of_numbers(&self, of: &Use) -> bool {
+        let Node::Where(_, yes, no) = self.node(of.id) else { return false };
+        [yes, no].iter().all(|x| self.as_rational(x).is_some())
+    }
+
     /// Whether a choice by place is 0 on one side.
     pub(crate) fn zero_branch(&self, of: &Use) -> bool {
         let Node::Where(_, yes, no) = self.node(of.id) else { return false };
@@ -107,8 +149,69 @@ impl Store {
     }
 }
 
+/// What is to be asked so that all tests hold; nothing where one fails everywhere. Of two tests of which one follows from
+/// the other one is asked, and of a number that is neither above nor below 0 whether it is 0.
+fn asked(tests: Vec<Test>, space: &[Size]) -> Option<Vec<Test>> {
+    let mut open: Vec<Test> = Vec::new();
+    for test in tests {
+        match test.known(space) {
+            Some(true) => continue,
+            Some(false) => return None,
+            None => {}
+        }
+        let mut test = unsigned(test);
+        let mut n = 0;
+        while n < open.len() {
+            match both(&open[n], &test) {
+                Some(joined) => {
+                    open.remove(n);
+                    (test, n) = (joined, 0);
+                }
+                None => n += 1,
+            }
+        }
+        open.push(test);
+    }
+    Some(open)
+}
+
+/// The test that holds where both do.
+fn both(a: &Test, b: &Test) -> Option<Test> {
+    if a == b {
+        return Some(a.clone());
+    }
+    let (Test::AtLeastZero(x), Test::AtLeastZero(y)) = (a, b) else { return None };
+    let turned = x.scaled(-1)?;
+    if turned == *y {
+        return Some(unsigned(Test::Zero(x.clone())));
+    }
+    let apart = y.plus(&turned)?.as_number()?;
+    Some(if apart >= 0 { a.clone() } else { b.clone() })
+}
+
+/// The test that fails everywhere.
+fn never() -> Test {
+    unsigned(Test::Zero(Index::number(1)))
+}
+
+/// A test with one of the two signs that a place has which is 0.
+pub(crate) fn unsigned(test: Test) -> Test {
+    match &test {
+        Test::Zero(index) => index.scaled(-1).map_or(test.clone(), |turned| Test::Zero(turned).min(test)),
+        Test::AtLeastZero(_) => test,
+    }
+}
+
+/// The test that holds where another one fails.
+pub(super) fn opposite(test: &Test) -> Option<Test> {
+    match test {
+        Test::AtLeastZero(index) => Some(Test::AtLeastZero(index.scaled(-1)?.plus(&Index::number(-1))?)),
+        Test::Zero(_) => None,
+    }
+}
+
 /// Tests over the slots of a term, over the dimensions of its user.
 fn placed(tests: &[Test], map: &Map, space: &[Size]) -> Option<Vec<Test>> {
     let by = |Axis(n)| map.get(n as usize).cloned().unwrap_or(Index::ZERO);
-    tests.iter().map(|test| Some(test.of(test.index().substituted(&by, space)?))).collect()
+    tests.iter().map(|test| Some(unsigned(test.of(test.index().substituted(&by, space)?)))).collect()
 }

@@ -26,8 +26,12 @@ impl Store {
             return infinite;
         }
         terms.retain(|(factor, _)| !factor.is_zero());
-        if let Some(joined) = self.joined(&constant, &terms, space) {
-            return joined;
+        if let Some(terms) = self.unshifted(&terms, space) {
+            return self.linear(constant, terms, space);
+        }
+        // A sum of one term at neighbouring places is a sum over a dimension.
+        if let Some(joined) = self.joined(Reduce::Sum, &terms, space) {
+            return self.linear(constant, joined, space);
         }
         match &terms[..] {
             [] => self.rational(constant),
@@ -79,7 +83,7 @@ impl Store {
     }
 
     /// The terms of a sum, over the dimensions of its user.
-    pub(super) fn placed_terms(
+    pub(crate) fn placed_terms(
         &self,
         terms: &[(Rational, Use)],
         sum: &Use,
@@ -88,35 +92,43 @@ impl Store {
         terms.iter().map(|(c, x)| Some((c.clone(), self.compose(x, &sum.map, space)?))).collect()
     }
 
-    /// What is added where a mask is open; where it is closed an infinity stays.
+    /// A sum with a choice by place, as a choice of sums: what is added to an infinity vanishes, a multiple of a mask is a
+    /// mask, and choices by the same tests are one.
     fn masked_sum(&mut self, sum: &Sum, space: &[Size]) -> Option<Use> {
-        let place = sum.terms.iter().position(|(_, term)| self.infinite_branch(term))?;
-        let (factor, mask) = sum.terms[place].clone();
-        let (tests, yes, no) = self.parted(&mask, space)?;
-        let arm = |store: &mut Store, value: Use| {
-            let mut terms = sum.terms.clone();
-            terms[place] = (factor.clone(), value);
-            terms.extend(sum.infinite.iter().map(|x| (Rational::from(1), x.clone())));
-            store.linear(sum.constant.clone(), terms, space)
+        let infinite = sum.terms.iter().position(|(_, term)| self.infinite_branch(term));
+        let mask = || match &sum.terms[..] {
+            [(factor, term)] if self.of_numbers(term) => {
+                (*factor != 1 || !sum.constant.is_zero()).then_some(0)
+            }
+            [(factor, term)] if self.zero_branch(term) => {
+                (*factor != 1 && sum.constant.is_zero()).then_some(0)
+            }
+            _ => None,
         };
-        let (yes, no) = (arm(self, yes), arm(self, no));
-        Some(self.choose_by_place(tests, yes, no, space))
-    }
-
-    /// A sum of one term at neighbouring places is a sum over a dimension.
-    fn joined(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Use> {
-        let mut factors: Vec<&Rational> = terms.iter().map(|(c, _)| c).collect();
-        factors.sort();
-        factors.dedup();
-        for factor in factors {
-            let own: Vec<Use> = terms.iter().filter(|(c, _)| c == factor).map(|(_, x)| x.clone()).collect();
-            let Some(run) = self.neighbours(Reduce::Sum, &own, space) else { continue };
-            let body = self.settle(run.body);
-            let sum = self.reduce(Reduce::Sum, run.over, body, space);
-            let used: Vec<&Use> = run.numbers.iter().map(|&n| &own[n]).collect();
-            let rest = terms.iter().filter(|(c, x)| c != factor || !used.contains(&x)).cloned();
-            let all = rest.chain([(factor.clone(), sum)]).collect();
-            return Some(self.linear(constant.clone(), all, space));
+        if let Some(place) = infinite.or_else(mask) {
+            let of = sum.terms[place].1.clone();
+            return self.over_choice(&of, space, |store, value| {
+                let mut terms = sum.terms.clone();
+                terms[place].1 = value;
+                terms.extend(sum.infinite.iter().map(|x| (Rational::from(1), x.clone())));
+                store.linear(sum.constant.clone(), terms, space)
+            });
+        }
+        for n in 0..sum.terms.len() {
+            for m in 0..n {
+                let ((c, a), (d, b)) = (&sum.terms[m], &sum.terms[n]);
+                let Some((tests, yes, no)) = self.common_choice(a, b, space) else { continue };
+                let added = |store: &mut Store, [a, b]: [Use; 2]| {
+                    store.linear(Rational::new(), vec![(c.clone(), a), (d.clone(), b)], space)
+                };
+                let (yes, no) = (added(self, yes), added(self, no));
+                let both = self.choose_by_place(tests, yes, no, space);
+                let mut terms = sum.terms.clone();
+                terms.remove(n);
+                terms[m] = (1.into(), both);
+                terms.extend(sum.infinite.iter().map(|x| (Rational::from(1), x.clone())));
+                return Some(self.linear(sum.constant.clone(), terms, space));
+            }
         }
         None
     }

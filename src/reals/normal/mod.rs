@@ -2,9 +2,14 @@
 //! given extents, and returns how the term is read there.
 
 mod apply;
-mod choose;
+pub(crate) mod choose;
+mod exponential;
 mod linear;
 mod pieces;
-mod product;
+pub(crate) mod product;
 mod reduce;
+mod relation;
 mod runs;
+mod softplus;
+
+pub(crate) use apply::parity;

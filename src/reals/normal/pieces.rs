@@ -207,8 +207,8 @@ impl Store {
             let behind = (0..over.len()).map(|n| at(space.len() + n));
             let map: Map = of.map.iter().cloned().chain(behind).collect();
             let body = self.compose(&body, &map, &inner)?;
-            let body = self.made_again(&body, &inner, known);
-            return Some(self.reduce(kind, over, body, space));
+            let made = self.made_again(&body, &inner, known);
+            return (made != body).then(|| self.reduce(kind, over, made, space));
         }
         let parts: Vec<Use> =
             node.children().iter().map(|x| self.compose(x, &of.map, space)).collect::<Option<_>>()?;
@@ -223,11 +223,15 @@ impl Store {
                 return Some(yes);
             }
             let no = self.made_again(&parts[1], space, known);
-            return Some(self.choose_by_place(tests, yes, no, space));
+            let answered = known_here.iter().any(Option::is_some) || yes != parts[0] || no != parts[1];
+            return answered.then(|| self.choose_by_place(tests, yes, no, space));
         }
         let mut made: Vec<Use> = Vec::new();
         for part in &parts {
             made.push(self.made_again(part, space, known));
+        }
+        if made == parts && !matches!(node, Node::Holds(_)) {
+            return None;
         }
         Some(match node {
             Node::Linear(constant, terms) => {
@@ -245,7 +249,8 @@ impl Store {
             Node::Apply(function, _) => self.apply(function, made, space),
             Node::Holds(_) => {
                 let tests = self.tested(of, space)?;
-                self.holds(tests, space)
+                let answered = tests.iter().any(|test| test.known(space).is_some());
+                answered.then(|| self.holds(tests, space))?
             }
             _ => return None,
         })

@@ -6,9 +6,10 @@ use ngc_ir::structure::Size;
 use ngc_numerics::{Prim, Reduce};
 use rug::{Integer, Rational};
 
+use crate::normal::runs::Weighted;
 use crate::slots;
 use crate::store::Store;
-use crate::term::{Function, Id, Node, Number, Use};
+use crate::term::{Function, Id, Node, Number, Use, is_even};
 
 impl Store {
     /// `factor · Π base^exponent`.
@@ -18,6 +19,7 @@ impl Store {
             self.multiply(&mut product, base, exponent, space);
         }
         product.factors.retain(|(_, exponent)| !exponent.is_zero());
+        self.join_exponentials(&mut product, space);
         if let Some(masked) = self.masked_product(&product, space) {
             return masked;
         }
@@ -25,8 +27,10 @@ impl Store {
         if factor.is_zero() {
             return self.rational(0);
         }
-        if let Some(joined) = self.joined_factors(&factor, &factors, space) {
-            return joined;
+        // A product of one term at neighbouring places is a product over a dimension.
+        let weighted: Vec<Weighted> = factors.iter().map(|(x, e)| (e.clone(), x.clone())).collect();
+        if let Some(joined) = self.joined(Reduce::Prod, &weighted, space) {
+            return self.product(factor, joined.into_iter().map(|(e, x)| (x, e)).collect(), space);
         }
         let body = match &factors[..] {
             [] => return self.rational(factor),
@@ -73,29 +77,36 @@ impl Store {
                 }
             }
             Node::Product(parts) => {
-                for (part, inner) in &parts {
-                    let even = *inner.denom() == 1 && inner.numer().is_even();
-                    // (x^2)^(1/2) is |x|; an odd root of an odd power only extends where it is defined.
-                    let splits = whole || even || parts.len() == 1 || self.is_nonnegative(part.id);
-                    if !splits {
-                        return product.join(base, exponent);
+                let Some(parts) = self.placed_factors(&parts, &base, space) else {
+                    return product.join(base, exponent);
+                };
+                // A root is taken of each factor where none is negative, else of the positive ones by themselves and of
+                // all others together. (x^2)^(1/2) is |x|; an odd root of an odd power only extends where it is defined.
+                let alone = |(part, inner): &(Use, Rational)| {
+                    whole || is_even(inner) || *inner.denom() != 1 || self.is_nonnegative(part.id)
+                };
+                let all = parts.len() == 1 || parts.iter().all(alone);
+                let (mut parts, rest): (Vec<_>, Vec<_>) =
+                    parts.into_iter().partition(|(part, _)| all || self.is_positive(part.id));
+                match rest.len() {
+                    0 => {}
+                    1 => parts.extend(rest),
+                    _ if parts.is_empty() => return product.join(base, exponent),
+                    _ => {
+                        let rest = self.product(1.into(), rest, space);
+                        self.multiply(product, rest, exponent.clone(), space);
                     }
                 }
                 for (part, inner) in parts {
-                    let Some(part) = self.compose(&part, &base.map, space) else {
-                        return product.join(base, exponent);
-                    };
-                    let even = *inner.denom() == 1 && inner.numer().is_even();
                     let outer = Rational::from(&inner * &exponent);
-                    let stays_even = *outer.denom() == 1 && outer.numer().is_even();
-                    let part = match even && !stays_even {
+                    let part = match is_even(&inner) && !is_even(&outer) {
                         true => self.apply(Function::Prim(Prim::Abs), vec![part], space),
                         false => part,
                     };
                     self.multiply(product, part, outer, space);
                 }
             }
-            Node::Apply(Function::Prim(Prim::Abs), of) if whole && exponent.numer().is_even() => {
+            Node::Apply(Function::Prim(Prim::Abs), of) if is_even(&exponent) => {
                 match self.compose(&of[0], &base.map, space) {
                     Some(inner) => self.multiply(product, inner, exponent, space),
                     None => product.join(base, exponent),
@@ -103,6 +114,36 @@ impl Store {
             }
             _ => product.join(base, exponent),
         }
+    }
+
+    /// What a value is the exponential of.
+    pub(super) fn exponential(&self, of: &Use, space: &[Size]) -> Option<Use> {
+        let Node::Apply(Function::Prim(Prim::Exp), x) = self.node(of.id) else { return None };
+        self.compose(&x[0], &of.map, space)
+    }
+
+    /// A product of exponentials is the exponential of a sum.
+    fn join_exponentials(&mut self, product: &mut Product, space: &[Size]) {
+        let of = |(x, e): &(Use, Rational)| self.exponential(x, space).map(|x| (e.clone(), x));
+        let exponents: Vec<(Rational, Use)> = product.factors.iter().filter_map(of).collect();
+        if matches!(&exponents[..], [] | [(_, _)]) && exponents.iter().all(|(e, _)| *e == 1) {
+            return;
+        }
+        product.factors.retain(|(x, _)| self.exponential(x, space).is_none());
+        let sum = self.linear(Rational::new(), exponents, space);
+        let joined = self.primitive(Prim::Exp, vec![sum], space);
+        self.multiply(product, joined, Rational::from(1), space);
+        product.factors.retain(|(_, exponent)| !exponent.is_zero());
+    }
+
+    /// The factors of a product, over the dimensions of its user.
+    pub(super) fn placed_factors(
+        &self,
+        factors: &[(Use, Rational)],
+        product: &Use,
+        space: &[Size],
+    ) -> Option<Vec<(Use, Rational)>> {
+        factors.iter().map(|(x, e)| Some((self.compose(x, &product.map, space)?, e.clone()))).collect()
     }
 
     /// Of two opposite values, which exchanging slots makes of each other, the power of the lesser.
@@ -120,7 +161,7 @@ impl Store {
     }
 
     /// A factor of all terms of a sum: positive where a root is taken of it, else with the sign of the sum.
-    pub(super) fn content(
+    pub(crate) fn content(
         &self,
         sum: Id,
         constant: &Rational,
@@ -159,42 +200,16 @@ impl Store {
         }
     }
 
-    /// A product of one term at neighbouring places is a product over a dimension.
-    fn joined_factors(
-        &mut self,
-        factor: &Rational,
-        factors: &[(Use, Rational)],
-        space: &[Size],
-    ) -> Option<Use> {
-        let mut exponents: Vec<&Rational> = factors.iter().map(|(_, e)| e).collect();
-        exponents.sort();
-        exponents.dedup();
-        for exponent in exponents {
-            let own: Vec<Use> =
-                factors.iter().filter(|(_, e)| e == exponent).map(|(x, _)| x.clone()).collect();
-            let Some(run) = self.neighbours(Reduce::Prod, &own, space) else { continue };
-            let body = self.settle(run.body);
-            let product = self.reduce(Reduce::Prod, run.over, body, space);
-            let used: Vec<&Use> = run.numbers.iter().map(|&n| &own[n]).collect();
-            let rest = factors.iter().filter(|(x, e)| e != exponent || !used.contains(&x)).cloned();
-            let all = rest.chain([(product, exponent.clone())]).collect();
-            return Some(self.product(factor.clone(), all, space));
-        }
-        None
-    }
-
     /// Where a mask closes a factor of 0, the product is 0.
     fn masked_product(&mut self, product: &Product, space: &[Size]) -> Option<Use> {
-        let place = product.factors.iter().position(|(x, exponent)| *exponent > 0 && self.zero_branch(x))?;
-        let (mask, exponent) = product.factors[place].clone();
-        let (tests, yes, no) = self.parted(&mask, space)?;
-        let arm = |store: &mut Store, value: Use| {
+        let closes = |(x, exponent): &(Use, Rational)| *exponent > 0 && self.zero_branch(x);
+        let place = product.factors.iter().position(closes)?;
+        let mask = product.factors[place].0.clone();
+        self.over_choice(&mask, space, |store, value| {
             let mut factors = product.factors.clone();
-            factors[place] = (value, exponent.clone());
+            factors[place].0 = value;
             store.product(product.factor.clone(), factors, space)
-        };
-        let (yes, no) = (arm(self, yes), arm(self, no));
-        Some(self.choose_by_place(tests, yes, no, space))
+        })
     }
 }
 
@@ -214,7 +229,7 @@ impl Product {
 }
 
 /// A power of a rational number, if it is one.
-fn power_of(number: &Rational, exponent: &Rational) -> Option<Rational> {
+pub(crate) fn power_of(number: &Rational, exponent: &Rational) -> Option<Rational> {
     if *number == 1 {
         return Some(Rational::from(1));
     }

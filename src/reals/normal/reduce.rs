@@ -1,12 +1,12 @@
 //! Reductions over bound dimensions.
 
 use ngc_ir::structure::{Axis, Index, Size, Test, Whole};
-use ngc_numerics::Reduce;
+use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 
 use crate::normal::pieces::Cut;
 use crate::store::{Store, within};
-use crate::term::{Map, Node, Number, Use, at};
+use crate::term::{Function, Map, Node, Number, Use, at};
 
 impl Store {
     /// All values of `body` over dimensions of extents `over`, which follow those of `space`, as one.
@@ -62,87 +62,173 @@ impl Store {
         if over.is_empty() {
             return body;
         }
-        let inner = within(space, &over);
-        let free = space.len();
-        let bound = |x: &Use| x.map.iter().any(|index| speaks_of(index, free));
-        match (kind, self.node(body.id).clone()) {
-            (Reduce::Sum, Node::Linear(constant, terms)) => {
-                if let Some(parts) = self.placed_terms(&terms, &body, &inner) {
-                    let mut all = Vec::new();
-                    for (c, part) in parts {
-                        all.push((c, self.reduce(Reduce::Sum, over.clone(), part, space)));
-                    }
-                    if !constant.is_zero() {
-                        let one = self.rational(1);
-                        all.push((constant, self.reduce(Reduce::Sum, over, one, space)));
-                    }
-                    return self.linear(Rational::new(), all, space);
-                }
-            }
-            (Reduce::Sum, Node::Product(factors)) => {
-                let parts: Option<Vec<_>> = factors
-                    .iter()
-                    .map(|(x, e)| Some((self.compose(x, &body.map, &inner)?, e.clone())))
-                    .collect();
-                let (within_sum, mut outside): (Vec<_>, Vec<_>) =
-                    parts.unwrap_or_default().into_iter().partition(|(x, _)| bound(x));
-                if !outside.is_empty() {
-                    let rest = self.product(1.into(), within_sum, &inner);
-                    outside.push((self.reduce(Reduce::Sum, over, rest, space), 1.into()));
-                    return self.product(1.into(), outside, space);
-                }
-            }
-            (Reduce::Max, Node::Linear(constant, terms)) => {
-                let parts = self.placed_terms(&terms, &body, &inner);
-                let (varying, mut fixed): (Vec<_>, Vec<_>) =
-                    parts.unwrap_or_default().into_iter().partition(|(_, x)| bound(x));
-                if let [(factor, term)] = &varying[..]
-                    && *factor > 0
-                {
-                    fixed.push((factor.clone(), self.reduce(Reduce::Max, over, term.clone(), space)));
-                    return self.linear(constant, fixed, space);
-                }
-            }
-            (_, Node::Reduce(other, further, part)) if other == kind => {
-                // The dimensions that are bound further in follow.
-                let all = within(&over, &further);
-                let outer = within(space, &all);
-                let behind = (0..further.len()).map(|n| at(inner.len() + n));
-                let map: Map = body.map.iter().cloned().chain(behind).collect();
-                if let Some(part) = self.compose(&part, &map, &outer) {
-                    return self.reduce(kind, all, part, space);
-                }
-            }
-            (_, Node::Where(..)) => {
-                let masked = self.reduce_masked(kind, &over, &body, space);
-                if let Some(value) = masked.or_else(|| self.reduce_cut(kind, &over, &body, space)) {
-                    return value;
-                }
-            }
-            _ => {}
+        if let Some(value) = self
+            .reduce_nested(kind, &over, &body, space)
+            .or_else(|| self.reduce_terms(kind, &over, &body, space))
+            .or_else(|| self.reduce_masked(kind, &over, &body, space))
+            .or_else(|| self.reduce_cut(kind, &over, &body, space))
+        {
+            return value;
         }
         let (body, over) = self.chosen_bounds(body, over, space);
         self.close(Node::Reduce(kind, over, body), space)
     }
 
-    /// Tests that speak of no bound dimension choose the whole, where what they leave adds nothing.
-    fn reduce_masked(&mut self, kind: Reduce, over: &[Size], body: &Use, space: &[Size]) -> Option<Use> {
+    /// A reduction of a reduction is one over the dimensions of both, behind a mask as without.
+    fn reduce_nested(&mut self, kind: Reduce, over: &[Size], body: &Use, space: &[Size]) -> Option<Use> {
         let inner = within(space, over);
-        let (tests, yes, no) = self.parted(body, &inner)?;
-        let neutral = match (kind, self.node(no.id)) {
+        let (mask, own) = self.unmasked(kind, body, &inner);
+        let Node::Reduce(other, further, part) = self.node(own.id).clone() else { return None };
+        (other == kind).then_some(())?;
+        // The dimensions that are bound further in follow.
+        let all = within(over, &further);
+        let outer = within(space, &all);
+        let behind = (0..further.len()).map(|n| at(inner.len() + n));
+        let map: Map = own.map.iter().cloned().chain(behind).collect();
+        let mut part = self.compose(&part, &map, &outer)?;
+        if let Some((tests, neutral)) = mask {
+            part = self.choose_by_place(tests, part, neutral, &outer);
+        }
+        Some(self.reduce(kind, all, part, space))
+    }
+
+    /// A value without the mask that leaves out of a reduction what is behind it, and the mask.
+    fn unmasked(&self, kind: Reduce, body: &Use, inner: &[Size]) -> (Option<(Vec<Test>, Use)>, Use) {
+        match self.parted(body, inner).filter(|(.., no)| self.is_neutral(kind, no)) {
+            Some((tests, own, neutral)) => (Some((tests, neutral)), own),
+            None => (None, body.clone()),
+        }
+    }
+
+    /// What a reduction is by the terms and the factors of its body, behind a mask as without: a sum of a sum is a sum of
+    /// sums, and what the bound dimensions do not reach stands outside.
+    fn reduce_terms(&mut self, kind: Reduce, over: &[Size], body: &Use, space: &[Size]) -> Option<Use> {
+        let inner = within(space, over);
+        let (mask, own) = self.unmasked(kind, body, &inner);
+        let reduced = |store: &mut Store, mut part: Use| {
+            if let Some((tests, neutral)) = &mask {
+                part = store.choose_by_place(tests.clone(), part, neutral.clone(), &inner);
+            }
+            store.reduce(kind, over.to_vec(), part, space)
+        };
+        match (kind, self.node(own.id).clone()) {
+            (Reduce::Sum, Node::Linear(constant, terms)) => {
+                let mut all = Vec::new();
+                for (c, part) in self.placed_terms(&terms, &own, &inner)? {
+                    all.push((c, reduced(self, part)));
+                }
+                if !constant.is_zero() {
+                    let one = self.rational(1);
+                    all.push((constant, reduced(self, one)));
+                }
+                Some(self.linear(Rational::new(), all, space))
+            }
+            (Reduce::Sum, Node::Number(Number::Finite(number))) if mask.is_some() && number != 1 => {
+                let one = self.rational(1);
+                let count = reduced(self, one);
+                Some(self.scaled(number, count, space))
+            }
+            (Reduce::Sum, _) => {
+                let (mut outside, rest) = self.hoisted(&own, space, &inner)?;
+                outside.push((reduced(self, rest), 1.into()));
+                Some(self.product(1.into(), outside, space))
+            }
+            (Reduce::Prod, Node::Apply(Function::Prim(Prim::Exp), of)) if mask.is_none() => {
+                let exponent = self.compose(&of[0], &own.map, &inner)?;
+                let sum = self.reduce(Reduce::Sum, over.to_vec(), exponent, space);
+                Some(self.primitive(Prim::Exp, vec![sum], space))
+            }
+            (Reduce::Max, Node::Linear(constant, terms)) => {
+                let parts = self.placed_terms(&terms, &own, &inner)?;
+                let (mut varying, mut fixed): (Vec<_>, Vec<_>) =
+                    parts.into_iter().partition(|(_, x)| is_bound(x, space.len()));
+                let factor = match &varying[..] {
+                    [(factor, _)] if *factor > 0 => factor.clone(),
+                    _ => 1.into(),
+                };
+                if fixed.is_empty() && constant.is_zero() && factor == 1 {
+                    return None;
+                }
+                varying.iter_mut().for_each(|(c, _)| *c /= &factor);
+                let rest = self.linear(Rational::new(), varying, &inner);
+                fixed.push((factor, reduced(self, rest)));
+                Some(self.linear(constant, fixed, space))
+            }
+            _ => None,
+        }
+    }
+
+    /// The factors of a value that bound dimensions do not reach, if there are any, and the rest.
+    fn hoisted(&mut self, of: &Use, space: &[Size], inner: &[Size]) -> Option<(Vec<(Use, Rational)>, Use)> {
+        let factors = match self.node(of.id).clone() {
+            Node::Number(_) => return None,
+            Node::Product(factors) => self.placed_factors(&factors, of, inner)?,
+            _ => vec![(of.clone(), 1.into())],
+        };
+        let (rest, outside): (Vec<_>, Vec<_>) =
+            factors.into_iter().partition(|(x, _)| is_bound(x, space.len()));
+        (!outside.is_empty()).then(|| (outside, self.product(1.into(), rest, inner)))
+    }
+
+    /// Whether a value adds nothing to a reduction.
+    fn is_neutral(&self, kind: Reduce, of: &Use) -> bool {
+        match (kind, self.node(of.id)) {
             (Reduce::Sum, Node::Number(Number::Finite(x))) => x.is_zero(),
             (Reduce::Prod, Node::Number(Number::Finite(x))) => *x == 1,
             (Reduce::Max, Node::Number(Number::Infinite { negative })) => *negative,
             _ => false,
-        };
+        }
+    }
+
+    /// Where what a mask leaves adds nothing, a test that holds at one bound place gives that place, and tests that speak
+    /// of no bound dimension choose the whole.
+    fn reduce_masked(&mut self, kind: Reduce, over: &[Size], body: &Use, space: &[Size]) -> Option<Use> {
+        let inner = within(space, over);
+        let (tests, yes, no) = self.parted(body, &inner).filter(|(.., no)| self.is_neutral(kind, no))?;
+        for (n, test) in tests.iter().enumerate() {
+            let Some((axis, place)) = only_place(test, space.len(), &inner) else { continue };
+            let mut tests = tests.clone();
+            tests.remove(n);
+            return self.reduce_at(kind, over, (axis, place), (tests, yes, no), space);
+        }
         let (own, outer): (Vec<Test>, Vec<Test>) =
             tests.into_iter().partition(|test| speaks_of(test.index(), space.len()));
-        if !neutral || outer.is_empty() {
+        if outer.is_empty() {
             return None;
         }
         let rest = self.choose_by_place(own, yes, no.clone(), &inner);
         let value = self.reduce(kind, over.to_vec(), rest, space);
         Some(self.choose_by_place(outer, value, no, space))
+    }
+
+    /// A reduction of a choice by place that is neutral but at one place along a bound dimension.
+    fn reduce_at(
+        &mut self,
+        kind: Reduce,
+        over: &[Size],
+        (axis, place): (Axis, Index),
+        (tests, yes, no): (Vec<Test>, Use, Use),
+        space: &[Size],
+    ) -> Option<Use> {
+        let inner = within(space, over);
+        let n = axis.0 as usize - space.len();
+        let last = Index::size(&over[n]).plus(&Index::number(-1))?.plus(&place.scaled(-1)?)?;
+        // The place may lie beyond the dimension.
+        let there = [Test::AtLeastZero(place.clone()), Test::AtLeastZero(last)];
+        let by = |other: Axis| if other == axis { place.clone() } else { Index::axis(other) };
+        let behind = |Axis(m)| Axis(if m > axis.0 { m - 1 } else { m });
+        let moved = |index: &Index| Some(index.substituted(&by, &inner)?.renamed(&behind));
+        let all: Vec<Test> = tests
+            .iter()
+            .map(|test| Some(test.of(moved(test.index())?)))
+            .chain(there.iter().map(|test| Some(test.of(test.index().renamed(&behind)))))
+            .collect::<Option<_>>()?;
+        let map = yes.map.iter().map(moved).collect::<Option<Map>>()?;
+        let over = [&over[..n], &over[n + 1..]].concat();
+        let inner = within(space, &over);
+        let yes = self.narrowed(Use { id: yes.id, map }, &inner);
+        let rest = self.choose_by_place(all, yes, no, &inner);
+        Some(self.reduce(kind, over, rest, space))
     }
 
     /// A bound dimension that a test cuts in two is bound in two pieces, each without the test.
@@ -291,6 +377,23 @@ impl Store {
         let map = body.map.iter().map(|index| index.substituted(by, space)).collect::<Option<Map>>()?;
         Some(self.settle(Use { id: body.id, map }))
     }
+}
+
+/// The bound dimension that has one place where a test holds, and the place.
+fn only_place(test: &Test, free: usize, space: &[Size]) -> Option<(Axis, Index)> {
+    let Test::Zero(index) = test else { return None };
+    let bound = (free..space.len()).map(|n| Axis(n as u32)).filter(|&axis| index.mentions(axis));
+    bound.into_iter().find_map(|axis| {
+        let (own, rest) = index.partition(|part| part.mentions(axis));
+        [1, -1].into_iter().find(|&sign| own.scaled(sign).and_then(|own| own.as_axis()) == Some(axis)).and_then(
+            |sign| Some((axis, rest.scaled(-sign)?)).filter(|(_, place)| !place.mentions(axis)),
+        )
+    })
+}
+
+/// Whether a value depends on a dimension behind the free ones.
+fn is_bound(of: &Use, free: usize) -> bool {
+    of.map.iter().any(|index| speaks_of(index, free))
 }
 
 /// Whether an index speaks of a dimension behind the free ones.

@@ -11,7 +11,7 @@ use ngc_ir::{Body, Builder, Module, Resources, Value};
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::write::Writer;
-use ngc_reals::{Node, Store};
+use ngc_reals::{Form, Node, Store};
 use random_graphs::values::{BITS, reals};
 use random_graphs::{Graph, ops};
 use rug::Float;
@@ -45,6 +45,7 @@ fn rewritten(graph: &Graph) -> Result<(Module, Vec<bool>), String> {
     let mut body = graph.body.clone();
     let readings = Reader::new(&mut store, &context, &resources).body(&body, &[]);
     let leaves = leaves(&store, &body, &readings);
+    let values = Default::default();
     let block = body.entry().expect("a block");
     let end = body.ops(block).last().expect("a terminator");
     let results = body.operands(end).to_vec();
@@ -52,7 +53,8 @@ fn rewritten(graph: &Graph) -> Result<(Module, Vec<bool>), String> {
     let types: Vec<_> = results.iter().map(|&v| body.ty(v)).collect();
     for (&value, ty) in results.iter().zip(&types) {
         let reading = &readings[&value];
-        let mut writer = Writer::new(&store, Builder::before(&context, &mut body, end), Format::F64, &leaves);
+        let builder = Builder::before(&context, &mut body, end);
+        let mut writer = Writer::new(&store, builder, Format::F64, &leaves, &|_| Form::Plain, &values);
         let new = writer.value(&reading.element, &reading.extents)?;
         written.push(writer.typed(new, *ty)?);
         exact.push(!writer.has_rounded());

@@ -2,6 +2,7 @@
 //! places. Every spelling is held against the original at 300 bits; then the two must be the same term.
 
 mod changes;
+mod original;
 mod programs;
 mod site;
 
@@ -9,19 +10,21 @@ use std::collections::BTreeMap;
 
 use changes::{Change, changes};
 use ngc_ir::{Body, Context, Resources};
-use ngc_numerics::{Random, Tensor};
+use ngc_numerics::Random;
 use ngc_reals::Store;
 use ngc_reals::read::{Reader, Reading};
-use programs::{Program, agree, programs, returned};
+use original::{Original, respelled};
+use programs::returned;
 use site::changed;
 
 /// Spellings of each program at each number of changes.
 const SPELLINGS: usize = 20;
 /// Numbers of changes.
 const LEVELS: [usize; 4] = [1, 2, 4, 8];
-/// The least share in percent at each number of changes. The goal is 95 at each; with other seeds 94.5 of 100 are reached
-/// with 8 changes.
-const LEAST: [f64; LEVELS.len()] = [99.0, 98.0, 96.0, 94.0];
+/// Programs of textbooks, and programs that the laws of normal forms were not made for: their folder, and the least share
+/// in percent at each number of changes.
+const PROGRAMS: [(&str, [f64; LEVELS.len()]); 2] =
+    [("spellings", [99.0, 98.0, 96.0, 94.0]), ("spellings/modules", [0.0, 0.0, 0.0, 0.0])];
 
 /// What a body returns, as a term.
 fn read(store: &mut Store, context: &Context, body: &Body) -> Reading {
@@ -34,68 +37,15 @@ fn same(a: &Reading, b: &Reading) -> bool {
     a.element == b.element && a.extents == b.extents
 }
 
-/// A program with its exact result on inputs.
-struct Original {
-    program: Program,
-    inputs: Vec<Tensor>,
-    exact: Tensor,
-}
-
-impl Original {
-    fn all(context: &Context) -> Vec<Original> {
-        let evaluated = |program: Program| {
-            let inputs = program.inputs(&mut Random::seeded(&program.name));
-            let exact = program.evaluate(context, &program.body, &inputs).expect("a value");
-            assert!(agree(&exact, &exact), "@{} is not a number", program.name);
-            Original { program, inputs, exact }
-        };
-        programs(context).into_iter().map(evaluated).collect()
-    }
-
-    /// Whether a change leaves what is computed as it is. It must, but where it multiplies a mask by 0.
-    fn keeps(&self, context: &Context, body: &Body, by: &Change) -> bool {
-        let value = self.program.evaluate(context, body, &self.inputs);
-        let right = value.as_ref().is_ok_and(|value| agree(value, &self.exact));
-        let lost = || value.as_ref().is_ok_and(|value| value.to_f64s().iter().any(|x| x.is_nan()));
-        assert!(
-            right || (self.program.masks() && lost()),
-            "'{}' changes @{}:\n{}\n{value:?}",
-            by.name,
-            self.program.name,
-            self.program.text(body)
-        );
-        right
-    }
-}
-
-/// A spelling with so many random changes.
-fn respelled(
-    context: &Context,
-    original: &Original,
-    among: &[&Change],
-    count: usize,
-    r: &mut Random,
-) -> (Body, Vec<&'static str>) {
-    let (mut body, mut made) = (original.program.body.clone(), Vec::new());
-    while made.len() < count {
-        let change = r.pick(among);
-        let ops = body.entry().map_or(0, |block| body.ops(block).count());
-        let place = r.below(ops);
-        if let Some(next) = changed(context, &body, change, place, r)
-            && original.keeps(context, &next, change)
-        {
-            body = next;
-            made.push(change.name);
-        }
-    }
-    (body, made)
-}
-
 #[test]
 fn spellings_of_a_function_are_one_term() {
+    PROGRAMS.iter().for_each(|(folder, least)| hold(folder, least));
+}
+
+fn hold(folder: &str, least: &[f64; LEVELS.len()]) {
     let context = ngc_dialects::context();
     let among: Vec<&Change> = changes().filter(|change| change.wants.is_none()).collect();
-    let originals = Original::all(&context);
+    let originals = Original::all(&context, folder);
     assert!(originals.len() >= 40, "{} programs", originals.len());
     let mut table: BTreeMap<&str, [usize; LEVELS.len()]> = BTreeMap::new();
     let mut by_change: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -129,9 +79,9 @@ fn spellings_of_a_function_are_one_term() {
     for (name, (equal, all)) in by_change.iter().filter(|(_, (equal, all))| equal < all) {
         println!("{name:50} {equal:5} of {all:5}");
     }
-    println!("{} programs: {shares:.2?} percent", originals.len());
-    for ((count, share), least) in shares.into_iter().zip(LEAST) {
-        assert!(share >= least, "{share:.2} % of the spellings with {count} changes are the same term");
+    println!("{} programs of {folder}: {shares:.2?} percent", originals.len());
+    for ((count, share), least) in shares.into_iter().zip(least) {
+        assert!(share >= *least, "{share:.2} % of the spellings with {count} changes are the same term");
     }
 }
 
@@ -139,7 +89,8 @@ fn spellings_of_a_function_are_one_term() {
 #[test]
 fn each_change_alone() {
     let context = ngc_dialects::context();
-    let originals = Original::all(&context);
+    let originals: Vec<Original> =
+        PROGRAMS.iter().flat_map(|(folder, _)| Original::all(&context, folder)).collect();
     let mut table: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut failures: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let shown = std::env::var("NGC_SHOW").ok();
@@ -166,7 +117,9 @@ fn each_change_alone() {
                         continue;
                     }
                     failures.entry(change.name).or_default().push(program.name.clone());
-                    if shown.as_ref().is_some_and(|s| *s == change.name || *s == program.name) {
+                    let asked = |s: &String| s.split('|').any(|s| s == change.name || s == program.name);
+                    if shown.as_ref().is_some_and(asked) {
+                        println!("@{} by '{}'", program.name, change.name);
                         let (a, b) = (store.show(&plain.element), store.show(&reading.element));
                         println!("{}{a}\n{b}\n", program.text(&body));
                     }

@@ -1,6 +1,6 @@
-//! Programs as people write them, from testdata/spellings: functions of one result, whose arguments have ranges.
+//! Programs as people write them, from folders of testdata: functions of one result, whose arguments have ranges.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ngc_interp::Interpreter;
 use ngc_ir::text::{ParseOptions, PrintOptions, parse_module, print_module};
@@ -16,16 +16,18 @@ pub struct Program {
     pub name: String,
     pub body: Body,
     /// Types of the arguments, and the ranges of their elements.
-    arguments: Vec<(Type, (f64, f64))>,
+    pub arguments: Vec<(Type, (f64, f64))>,
     /// A module with the function alone, as `@f`.
     module: Module,
 }
 
-/// All programs, in the order of files and text.
-pub fn programs(context: &Context) -> Vec<Program> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/spellings");
+/// All programs of a folder of testdata, in the order of files and text.
+pub fn programs(context: &Context, folder: &str) -> Vec<Program> {
+    // Tests of other crates read them too.
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let folder = above.map(|p| p.join("testdata").join(folder)).find(|p| p.is_dir()).expect("the folder");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .expect("testdata/spellings")
+        .expect("a folder of programs")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "ngir"))
         .collect();
@@ -33,7 +35,7 @@ pub fn programs(context: &Context) -> Vec<Program> {
     files.iter().flat_map(|path| parsed(context, path)).collect()
 }
 
-fn parsed(context: &Context, path: &std::path::Path) -> Vec<Program> {
+fn parsed(context: &Context, path: &Path) -> Vec<Program> {
     let text = std::fs::read_to_string(path).expect("a program");
     let mut sources = Sources::new();
     let file = sources.add(path.display().to_string(), text, 1);
@@ -66,7 +68,7 @@ fn parsed(context: &Context, path: &std::path::Path) -> Vec<Program> {
 
 impl Program {
     /// The function with another body.
-    fn with(&self, body: &Body) -> Module {
+    pub fn with(&self, body: &Body) -> Module {
         let mut module = self.module.clone();
         let op = module.ops().next().expect("the function");
         module.body.set_body(op, body.clone());

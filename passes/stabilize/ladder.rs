@@ -1,0 +1,158 @@
+//! Points on a ladder of magnitudes: what the leaves of a window are where forms of its value are compared.
+//!
+//! A rung is a magnitude, from the least to the greatest numbers of the format. On each rung leaves take both signs, are all
+//! positive, and are nearly equal; beside the ladder every leaf stands on a rung of its own, and near the numbers that the
+//! window itself speaks of. A leaf whose range is stated stays within it, at its ends as well as inside. What an element is
+//! follows from the point, the leaf and the place alone, so no tensor is ever made, and every run draws the same.
+
+use ngc_numerics::{Format, Interval};
+
+/// How the values of a point lie to each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// About one magnitude, of both signs.
+    Spread,
+    /// About one magnitude, positive.
+    Positive,
+    /// Nearly one number.
+    Near,
+    /// Every leaf has a magnitude of its own.
+    Mixed,
+    /// Near a number.
+    About,
+}
+
+/// A point.
+#[derive(Clone, Copy, Debug)]
+pub struct Point {
+    kind: Kind,
+    /// The binary exponent of the magnitude, or the number of the neighbour.
+    exponent: i32,
+    about: f64,
+    seed: u64,
+    /// Points of one rung are judged together.
+    pub rung: usize,
+}
+
+/// The points of a window.
+pub struct Ladder {
+    /// The points.
+    pub points: Vec<Point>,
+}
+
+/// Numbers that conditions, poles and zeros often stand at.
+const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
+
+impl Ladder {
+    /// About `count` points for leaves of a format; `near` are numbers that the window speaks of.
+    pub fn new(format: Format, near: &[f64], count: usize) -> Ladder {
+        let (low, high) = (format.min_normal().log2() as i32, format.max_finite().log2() as i32);
+        let mut rungs: Vec<i32> = vec![0, 1, 3, -1, -4, 5, 7, -10, -20, 10, high / 2, high * 9 / 10, low * 9 / 10];
+        rungs.extend([low / 2, 15, -30, high / 3, low / 3]);
+        rungs.retain(|&r| r > low && r < high);
+        let mut seen = Vec::new();
+        rungs.retain(|r| !seen.contains(r) && (seen.push(*r), true).1);
+        let kinds = [Kind::Spread, Kind::Positive, Kind::Near];
+        let mut points = Vec::new();
+        let mut draw = |kind, exponent, about, rung| {
+            let seed = mix((points.len() as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            points.push(Point { kind, exponent, about, seed, rung });
+        };
+        let each = (count / (2 * kinds.len() * rungs.len())).max(1);
+        for (rung, &exponent) in rungs.iter().enumerate() {
+            for kind in (0..each).flat_map(|_| kinds) {
+                draw(kind, exponent, 0.0, rung);
+            }
+        }
+        let beside = rungs.len();
+        let mut numbers: Vec<f64> = near.iter().copied().filter(|x| x.is_finite() && *x != 0.0).collect();
+        numbers.extend(NUMBERS);
+        numbers.dedup();
+        for &about in numbers.iter().take(8) {
+            for depth in [-3, -7, -12, -20] {
+                draw(Kind::About, depth, about, beside);
+            }
+        }
+        for n in 0..(count / 5).max(12) {
+            draw(Kind::Mixed, rungs[(5 * n) % rungs.len()], 0.0, beside + 1);
+        }
+        if points.len() > count {
+            // Evenly from all of them, the first of each stretch.
+            let step = points.len() as f64 / count.max(1) as f64;
+            points = (0..count).map(|n| points[(n as f64 * step) as usize]).collect();
+        }
+        Ladder { points }
+    }
+
+    /// The element of a leaf at a place, at every point, in a format.
+    pub fn column(&self, leaf: usize, range: &Interval, format: Format, place: &[i64]) -> Vec<f64> {
+        let at = place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
+        self.points.iter().map(|point| point.value(leaf, at, range, format)).collect()
+    }
+
+    /// The integer element of a leaf at a place.
+    pub fn integers(&self, leaf: usize, range: &Interval, place: &[i64]) -> Vec<f64> {
+        let at = place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
+        let (low, high) = (range.lo.max(-8.0).ceil(), range.hi.min(8.0).floor());
+        let (low, high) = if low <= high { (low, high) } else { (range.lo.ceil(), range.lo.ceil()) };
+        let one = |p: &Point| low + (unit(mix(p.seed ^ at)) * (high - low + 1.0)).floor().min(high - low);
+        self.points.iter().map(one).collect()
+    }
+}
+
+impl Point {
+    fn value(&self, leaf: usize, at: u64, range: &Interval, format: Format) -> f64 {
+        let (a, b, c) = (mix(self.seed ^ at), mix(self.seed ^ at ^ 0xABCD), mix(self.seed ^ leaf as u64 ^ 0x77));
+        let sign = |bits: u64| if bits & 1 == 0 { 1.0 } else { -1.0 };
+        let power = |e: f64| e.exp2();
+        // How far apart nearly equal numbers are: from a few bits to the last one.
+        let apart = || {
+            let bits = 2.0 + (f64::from(format.precision()) - 2.0) * unit(mix(self.seed ^ 0x33));
+            (2.0 * unit(a) - 1.0) * power(-bits)
+        };
+        let x = match self.kind {
+            Kind::Spread => sign(b) * power(f64::from(self.exponent) + 2.0 * unit(a) - 1.0),
+            Kind::Positive => power(f64::from(self.exponent) + 2.0 * unit(a) - 1.0),
+            Kind::Near => sign(self.seed) * power(f64::from(self.exponent) + unit(self.seed)) * (1.0 + apart()),
+            Kind::About => self.about + sign(b) * power(f64::from(self.exponent) - 4.0 * unit(a)),
+            Kind::Mixed => {
+                let reach = format.max_finite().log2() * 0.9;
+                sign(b) * power((2.0 * unit(c) - 1.0) * reach * unit(mix(c)) + unit(a))
+            }
+        };
+        let x = within(x, range, a);
+        let x = format.round(x);
+        // Rounding must not leave a range that ends at a number of the format.
+        x.clamp(range.lo.max(-format.max_finite()), range.hi.min(format.max_finite()))
+    }
+}
+
+/// A number of a stated range for one that lies outside of it: as far from the one end or from the other, or anywhere.
+fn within(x: f64, range: &Interval, bits: u64) -> f64 {
+    if range.contains(&x) {
+        return x;
+    }
+    let (low, high, size) = (range.lo, range.hi, x.abs());
+    let inside = low + (high - low) * unit(mix(bits));
+    let found = match bits % 8 {
+        0 | 1 => low,
+        2 | 3 => high,
+        4 => low + size,
+        5 => high - size,
+        _ => inside,
+    };
+    if range.contains(&found) { found } else { inside }
+}
+
+/// A number in [0, 1) of bits.
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// The bits of a number, spread (the finalizer of splitmix64).
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}

@@ -1,0 +1,184 @@
+//! `stabilize{search=reals}`: every value is computed in the best way that its real function allows.
+//!
+//! A value with the ops that it is made of ([`window`]) is read as a term over the reals (src/reals), so that its spelling
+//! leaves no trace. The best way to compute each term is found bottom-up ([`search`]): forms are written as ops, evaluated at
+//! points on a ladder of magnitudes ([`ladder`]) in their formats, and held against the exact values ([`judge`]). One order
+//! ([`order`]) says which form is better; the given one stays unless another betters it, and trades nothing for it. What
+//! wins is written into the function ([`plan`]). Windows that are alike are searched once.
+
+mod judge;
+mod ladder;
+mod order;
+mod plan;
+mod search;
+mod window;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ngc_dialects::facts;
+use ngc_ir::pass::Function;
+use ngc_ir::{Body, Context, Op, Rewriter, Value};
+use ngc_reals::Store;
+use ngc_reals::read::Reader;
+use ngc_reals::recognise::Definitions;
+use rayon::prelude::*;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+
+use self::plan::Plan;
+use self::window::{Cutter, Likeness, Window};
+use crate::analysis::range::Ranges;
+use crate::rewrite::measure::{self, Snapshot};
+use crate::rewrite::region;
+use crate::rewrite::report::{Effect, Replaced, Report, Step, overflows};
+use crate::transform::{erase_dead, simplify_body};
+
+/// Rounds after which the search ends.
+const MOST_ROUNDS: usize = 16;
+
+/// What was found for windows, by what they look like.
+type Solved = HashMap<Likeness, Option<Arc<Plan>>, FxBuildHasher>;
+
+/// Replaces the values of a function by better forms until there are none; with figures of each if they are wanted.
+pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> Report {
+    let mut report = Report { erased: erase_dead(&mut function.body), ..Report::default() };
+    let mut ranges = Ranges::default();
+    ranges.renew(function);
+    let start = figures.then(|| Arc::new(Snapshot::of(function)));
+    let mut state = start.clone();
+    let mut solved = Solved::default();
+    let mut seen = FxHashSet::from_iter([region::likeness(&function.body)]);
+    for _ in 0..MOST_ROUNDS {
+        let replaced = round(context, function, &ranges, &mut solved, &mut report);
+        if replaced.is_empty() {
+            break;
+        }
+        if let Some(before) = state.as_mut() {
+            let after = Arc::new(Snapshot::of(function));
+            measure::explain(before, &after, &replaced, &mut report.applied);
+            *before = after;
+        }
+        if simplify_body(context, &mut function.body) {
+            state = state.map(|_| Arc::new(Snapshot::of(function)));
+        }
+        ranges.renew(function);
+        if !seen.insert(region::likeness(&function.body)) {
+            break;
+        }
+    }
+    report.missed.extend(overflows(&function.body, &ranges));
+    let ends = start.zip(state).filter(|_| !report.applied.is_empty());
+    report.totals = ends.map(|(start, end)| measure::totals(context, &start, &end));
+    report
+}
+
+/// A value that is looked at, with its window.
+struct Task {
+    op: Op,
+    value: Value,
+    window: Window,
+    likeness: Likeness,
+}
+
+/// Replaces the values that are bettered; of two of which one is made of the other the inner one.
+fn round(
+    context: &Context,
+    function: &mut Function,
+    ranges: &Ranges,
+    solved: &mut Solved,
+    report: &mut Report,
+) -> Vec<Replaced> {
+    let stays = region::observed(&function.body, ranges);
+    let names = names(context, function);
+    let tasks: Vec<Task> = {
+        let body = &function.body;
+        let open = |v: Value| names.get(&v).cloned().unwrap_or_default();
+        let cutter = Cutter::new(context, body, ranges, &open);
+        let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
+        let task = |op: Op| {
+            let value = body.result(op, 0);
+            let (window, likeness) = cutter.window(value)?;
+            Some(Task { op, value, window, likeness })
+        };
+        ops.into_iter().filter(|&op| is_computed(body, op) && !stays.contains(&op)).filter_map(task).collect()
+    };
+    let mut open: HashMap<&Likeness, &Window, FxBuildHasher> = HashMap::default();
+    for task in tasks.iter().filter(|task| !solved.contains_key(&task.likeness)) {
+        open.entry(&task.likeness).or_insert(&task.window);
+    }
+    let (resources, definitions) = (&function.resources, Definitions::new(context));
+    let found: Vec<(Likeness, Option<Arc<Plan>>)> = open
+        .into_iter()
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|(likeness, window)| (likeness.clone(), Plan::find(context, resources, &definitions, window).map(Arc::new)))
+        .collect();
+    solved.extend(found);
+    let mut rewriter = Rewriter::new(context, &mut function.body);
+    let (mut replaced, mut dead, mut bettered) = (Vec::new(), Vec::new(), FxHashSet::<Value>::default());
+    for task in &tasks {
+        let Some(Some(plan)) = solved.get(&task.likeness) else { continue };
+        let inner = task.window.origin.values().any(|v| *v != task.value && bettered.contains(v));
+        bettered.insert(task.value);
+        if inner {
+            continue;
+        }
+        let Ok(new) = rewriter.build_before(task.op, |b| plan.emit(b, &task.window)) else { continue };
+        if new == task.value {
+            continue;
+        }
+        let loc = rewriter.body().op(task.op).loc.clone();
+        rewriter.replace_value(task.value, new);
+        dead.push(task.op);
+        let first = report.applied.len();
+        let message = plan.message();
+        report.applied.push(Step { rule: plan.rule(), loc, message, effect: Effect::Unknown });
+        let steps = first..report.applied.len();
+        replaced.push(Replaced { old: task.value, new, steps, nominal: None, sampled: None });
+    }
+    for &op in dead.iter().rev() {
+        report.erased += rewriter.erase_if_dead(op);
+    }
+    replaced
+}
+
+/// Whether an op computes a number, and does not only move some.
+fn is_computed(body: &Body, op: Op) -> bool {
+    if body.num_results(op) != 1 || body.op(op).def.is_none_or(|def| def.traits.constant || !def.traits.pure) {
+        return false;
+    }
+    let ty = body.ty(body.result(op, 0));
+    let moves = body.with_signature(op, |s| facts::moved(s, 0, ty).is_some()) == Some(true);
+    ty.format().is_some() && !moves
+}
+
+/// Names of the extents that types leave open.
+fn names(context: &Context, function: &Function) -> FxHashMap<Value, Vec<Option<Arc<str>>>> {
+    let body = &function.body;
+    let all = (0..body.num_values()).map(Value::from_index);
+    if all.clone().all(|v| body.ty(v).shape().is_none_or(|_| body.ty(v).static_shape().is_some())) {
+        return FxHashMap::default();
+    }
+    let mut store = Store::new();
+    let readings = Reader::new(&mut store, context, &function.resources).body(body, &argument_names(function));
+    let name = |size: &ngc_ir::structure::Size| size.number().is_none().then(|| Arc::from(size.to_string()));
+    readings.into_iter().map(|(v, reading)| (v, reading.extents.iter().map(name).collect())).collect()
+}
+
+/// The names that a function gives the open extents of its arguments.
+fn argument_names(function: &Function) -> Vec<Vec<Option<Arc<str>>>> {
+    let Some(ty) = function.ty() else { return Vec::new() };
+    let of = |n: usize| {
+        let given = function.argument_attr(n, "ng.dims").and_then(ngc_ir::Attr::as_array).unwrap_or(&[]);
+        let shape = ty.inputs[n].shape().unwrap_or_default();
+        let mut open = given.iter().map(|name| name.as_str().map(Arc::from));
+        let whole = given.len() == shape.len();
+        let one = |dim: &ngc_ir::Dim| match (whole, dim.known()) {
+            (true, _) => open.next().flatten(),
+            (false, None) => open.next().flatten(),
+            (false, Some(_)) => None,
+        };
+        shape.iter().map(one).collect()
+    };
+    (0..ty.inputs.len()).map(of).collect()
+}

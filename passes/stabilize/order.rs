@@ -1,0 +1,143 @@
+//! The order in which forms of one value are compared.
+//!
+//! A form is judged by its errors at points, rung by rung of a ladder of magnitudes. It takes the place of the given form
+//! only if it is better by a step somewhere and nowhere trades what works for what does not: on every rung its largest
+//! error is at most twice that of the given form plus four units in the last place, and it is finite wherever the given
+//! form is.
+
+use std::cmp::Ordering;
+
+use ngc_numerics::Format;
+
+/// Errors of a form, by rung.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Errors {
+    rungs: Vec<Rung>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Rung {
+    /// The largest error, in units in the last place of the exact result.
+    worst: f64,
+    /// The same in units that grow with the logarithm of the exact result.
+    charted: f64,
+    /// Points at which the form is not finite although the exact result is.
+    failures: usize,
+    /// Bits of error, summed over the points.
+    bits: f64,
+    points: usize,
+}
+
+/// An error that counts as none.
+pub const SLACK: f64 = 4.0;
+/// By what an error may grow where another falls.
+const FACTOR: f64 = 2.0;
+/// By what an error must fall on some rung.
+const STEP: f64 = 8.0;
+
+impl Errors {
+    /// Errors at points that lie on these rungs. Where there is no exact value, or none that the format holds, nothing is
+    /// judged. `held` is the format that holds the values between, which may reach further than `format`, whose last places
+    /// are counted.
+    pub fn of(
+        (format, held): (Format, Format),
+        exact: &[Option<f64>],
+        computed: &[f64],
+        rungs: impl Iterator<Item = usize>,
+    ) -> Errors {
+        let mut errors = Errors::default();
+        for ((exact, &computed), rung) in exact.iter().zip(computed).zip(rungs) {
+            errors.note((format, held), *exact, computed, rung);
+        }
+        errors
+    }
+
+    fn note(&mut self, (format, held): (Format, Format), exact: Option<f64>, computed: f64, rung: usize) {
+        let Some(exact) = exact.filter(|x| x.is_finite() && x.abs() <= held.max_finite()) else { return };
+        if self.rungs.len() <= rung {
+            self.rungs.resize(rung + 1, Rung::default());
+        }
+        let known = &mut self.rungs[rung];
+        known.points += 1;
+        if !computed.is_finite() {
+            known.failures += 1;
+            known.bits += f64::from(format.width());
+            return;
+        }
+        let error = (computed - exact).abs() / last_place(format, held, exact);
+        known.worst = known.worst.max(error);
+        known.charted = known.charted.max(error / (SLACK + exact.abs().max(format.min_subnormal()).ln().abs()));
+        known.bits += (1.0 + error).log2().min(f64::from(format.width()));
+    }
+
+    /// Both together: errors at further points.
+    pub fn with(mut self, other: &Errors) -> Errors {
+        self.rungs.resize(self.rungs.len().max(other.rungs.len()), Rung::default());
+        for (own, other) in self.rungs.iter_mut().zip(&other.rungs) {
+            own.worst = own.worst.max(other.worst);
+            own.charted = own.charted.max(other.charted);
+            own.failures += other.failures;
+            own.bits += other.bits;
+            own.points += other.points;
+        }
+        self
+    }
+
+    /// Points that were judged.
+    pub fn points(&self) -> usize {
+        self.rungs.iter().map(|r| r.points).sum()
+    }
+
+    /// Points at which the form is not finite.
+    pub fn failures(&self) -> usize {
+        self.rungs.iter().map(|r| r.failures).sum()
+    }
+
+    /// Mean bits of error.
+    pub fn bits(&self) -> f64 {
+        self.rungs.iter().map(|r| r.bits).sum::<f64>() / self.points().max(1) as f64
+    }
+
+    /// Whether there is nothing to cure.
+    pub fn is_fine(&self) -> bool {
+        self.rungs.iter().all(|r| r.failures == 0 && r.worst <= SLACK)
+    }
+
+    /// Whether a form is never wrong by more than its logarithm is when it is rounded.
+    pub fn is_good(&self) -> bool {
+        self.rungs.iter().all(|r| r.failures == 0 && r.charted <= 1.0)
+    }
+
+    /// Which of two forms is tried further: the one with fewer failures, then with fewer bits of error.
+    pub fn compare(&self, other: &Errors) -> Ordering {
+        let bits = |errors: &Errors| (errors.bits() * 4.0).round();
+        self.failures().cmp(&other.failures()).then_with(|| bits(self).total_cmp(&bits(other)))
+    }
+
+    /// Whether a form nowhere trades what works for what does not. A form that is finite where the given one is not may,
+    /// elsewhere, be as wrong as its logarithm rounded: a softmax without its shift is exact to the last place as long as
+    /// it does not overflow, and no form that never overflows is.
+    pub fn keeps(&self, given: &Errors) -> bool {
+        let cures = self.failures() < given.failures();
+        self.rungs.iter().enumerate().all(|(n, own)| {
+            let given = given.rungs.get(n).copied().unwrap_or_default();
+            let cured = own.failures < given.failures;
+            let close = own.worst <= FACTOR * given.worst + SLACK || (cures && own.charted <= 1.0);
+            own.failures <= given.failures && (cured || close)
+        })
+    }
+
+    /// Whether a form takes the place of the given one.
+    pub fn betters(&self, given: &Errors) -> bool {
+        let gains = self.rungs.iter().zip(&given.rungs).any(|(own, given)| {
+            own.failures < given.failures || given.worst > STEP * (own.worst + SLACK)
+        });
+        gains && self.bits() < given.bits() && self.keeps(given)
+    }
+}
+
+/// A unit in the last place of a format, for numbers that a wider one holds.
+fn last_place(format: Format, held: Format, x: f64) -> f64 {
+    let wider = f64::from(held.precision() - format.precision()).exp2();
+    (held.ulp(x) * wider).min(if x.abs() <= format.max_finite() { format.ulp(x) } else { f64::INFINITY })
+}

@@ -1,0 +1,520 @@
+//! The best way to compute a term, by dynamic programming over the terms that it is made of.
+//!
+//! A term is first computed as it was written and as its normal form says, its parts in their own best ways. Where that is
+//! accurate at all points nothing else is tried. Else come the ops whose definition the term is, other orders, and the
+//! terms that laws and charts prove equal, which are computed in their own best ways in turn. Forms are written into the
+//! window's body and evaluated there; those that win are written into the function ([`super::emit`]).
+
+use std::collections::VecDeque;
+
+use ngc_dialects::facts::Fact;
+use ngc_ir::structure::{Axis, Index, Size};
+use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Type, Value};
+use ngc_numerics::{DType, Format, Interval};
+use ngc_reals::charts;
+use ngc_reals::facts::Facts;
+use ngc_reals::laws::Laws;
+use ngc_reals::read::{Reader, Reading};
+use ngc_reals::recognise::Definitions;
+use ngc_reals::store::ANYWHERE;
+use ngc_reals::write::{Known, Values, Writer};
+use ngc_reals::{Form, Function, Id, Node, Store, Use};
+use rug::Rational;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::judge::{Judge, OPEN};
+use super::order::Errors;
+use super::window::Window;
+use crate::analysis::range::Ranges;
+
+/// Laws that may be used one within the other's result.
+const DEEPEST: usize = 3;
+
+/// Forms that are evaluated for one window, at most, by how many laws may be used within each other.
+const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
+
+/// So many elements are few.
+const SMALL: usize = 16;
+
+/// Terms that are looked for one for the other, at most.
+const NESTED: usize = 40;
+
+/// How a term is computed.
+#[derive(Clone, Debug)]
+pub enum Choice {
+    /// By a value of the window, whose axes its slots are.
+    Source(Known),
+    /// In this way.
+    Form(Form),
+}
+
+/// What was chosen for a term.
+#[derive(Clone, Debug)]
+pub struct Best {
+    /// How it is computed.
+    pub choice: Choice,
+    /// The value in the window's body, and the axes of it that the slots are; nothing where the term is written anew
+    /// wherever it is read.
+    value: Option<Known>,
+    errors: Errors,
+    /// How many laws were allowed within each other to find it.
+    effort: usize,
+}
+
+/// A search in one window.
+pub struct Search<'a> {
+    context: &'a Context,
+    resources: &'a Resources,
+    /// The window; forms are written at the end of its body.
+    pub window: &'a mut Window,
+    judge: Judge<'a>,
+    /// The terms.
+    pub store: Store,
+    facts: Facts,
+    definitions: &'a Definitions<'a>,
+    /// The format in which forms are written.
+    pub format: Format,
+    /// The values that leaves are.
+    pub leaves: FxHashMap<u32, Value>,
+    /// Values of the window that are a term, by the term.
+    sources: Values,
+    known: FxHashMap<Id, Best>,
+    /// Elements that a value of a form may have.
+    largest: usize,
+    /// The first value that was written for a term: over the reals all are the same.
+    first: Values,
+    open: FxHashSet<Id>,
+    /// Laws whose results are being looked at: none is used within its own.
+    laws: Vec<Ident>,
+    /// How many laws may be used within each other.
+    ceiling: usize,
+    /// Forms that may still be evaluated.
+    left: usize,
+    /// Laws of which an evaluation says that they are false.
+    pub refuted: Vec<String>,
+}
+
+impl<'a> Search<'a> {
+    /// Reads a window; nothing where its value cannot be judged.
+    pub fn new(
+        context: &'a Context,
+        resources: &'a Resources,
+        definitions: &'a Definitions<'a>,
+        window: &'a mut Window,
+    ) -> Option<(Search<'a>, Reading)> {
+        let format = window.body.ty(window.root).format()?;
+        let mut store = Store::new();
+        let dims: Vec<_> = window.leaves.iter().map(|leaf| leaf.dims.clone()).collect();
+        let readings = Reader::new(&mut store, context, resources).body(&window.body, &dims);
+        let root = readings.get(&window.root)?.clone();
+        let (mut leaves, mut sources) = (FxHashMap::default(), FxHashMap::default());
+        let block = window.body.entry()?;
+        let results = window.body.ops(block).map(|op| window.body.result(op, 0));
+        for value in window.body.arguments(block).iter().copied().chain(results) {
+            let Some(reading) = readings.get(&value) else { continue };
+            let Some(axes) = plain_axes(reading) else { continue };
+            match store.node(reading.element.id) {
+                Node::Leaf(leaf) => drop(leaves.entry(*leaf).or_insert(value)),
+                Node::Number(_) | Node::Size(_) | Node::Place | Node::Holds(_) => {}
+                _ => drop(sources.entry(reading.element.id).or_insert(Known { value, axes, factor: 1.into() })),
+            }
+        }
+        let facts: FxHashMap<u32, Fact> = leaves
+            .iter()
+            .filter_map(|(&leaf, &value)| Some((leaf, window.leaves.iter().find(|l| l.value == value)?.fact)))
+            .collect();
+        let facts = Facts::new(Box::new(move |leaf| facts.get(&leaf).copied().unwrap_or(Fact::UNKNOWN)));
+        // Below f32 the widest format is f32: what does not fit is held in it.
+        let held = if format.width() < 32 { Format::F32 } else { format };
+        let judge = Judge::new(context, resources, window, format)?;
+        let body = &window.body;
+        let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
+        let largest = 2 * largest.max(SMALL);
+        let search = Search {
+            context,
+            resources,
+            window,
+            judge,
+            store,
+            facts,
+            definitions,
+            format: held,
+            leaves,
+            sources,
+            known: FxHashMap::default(),
+            largest,
+            first: FxHashMap::default(),
+            open: FxHashSet::default(),
+            laws: Vec::new(),
+            ceiling: 0,
+            left: 0,
+            refuted: Vec::new(),
+        };
+        Some((search, root))
+    }
+
+    /// Finds the best way to compute a term, with more laws within each other while it is not accurate.
+    pub fn solve(&mut self, id: Id) -> Option<Best> {
+        let mut best = None;
+        for (ceiling, most) in MOST.into_iter().enumerate() {
+            (self.ceiling, self.left) = (ceiling, most);
+            best = self.best(id);
+            if best.as_ref().is_none_or(|best| best.errors.is_good()) {
+                break;
+            }
+        }
+        best
+    }
+
+    /// How many more laws may be used within each other.
+    fn effort(&self) -> usize {
+        self.ceiling.saturating_sub(self.laws.len())
+    }
+
+    /// The best way to compute a term; nothing while it is being looked for, or where it cannot be written.
+    fn best(&mut self, id: Id) -> Option<Best> {
+        // What was looked for within the results of laws may be found better outside of them.
+        if self.open.contains(&id) || self.open.len() > NESTED {
+            return None;
+        }
+        if let Some(known) = self.known.get(&id)
+            && (known.errors.is_fine() || known.effort >= self.effort())
+        {
+            return Some(known.clone());
+        }
+        self.open.insert(id);
+        let found = self.look(id);
+        self.open.remove(&id);
+        if let Some(found) = &found {
+            self.known.insert(id, found.clone());
+        }
+        found
+    }
+
+    fn look(&mut self, id: Id) -> Option<Best> {
+        let (mut best, effort): (Option<Best>, usize) = (None, self.effort());
+        if self.is_plain(id) {
+            let errors = Errors::default();
+            return Some(Best { choice: Choice::Form(Form::Plain), value: None, errors, effort });
+        }
+        if let Some(source) = self.sources.get(&id).cloned() {
+            let errors = self.errors(id, &source).unwrap_or_default();
+            best = Some(Best { choice: Choice::Source(source.clone()), value: Some(source), errors, effort });
+        }
+        let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
+        if done(&best) {
+            return best;
+        }
+        self.consider(id, Form::Plain, &mut best);
+        if done(&best) || matches!(self.store.node(id), Node::Apply(function, _) if is_truth(function)) {
+            return best;
+        }
+        for form in self.definitions.forms(&mut self.store, id, &|_| true) {
+            self.consider(id, form, &mut best);
+        }
+        for order in self.orders(id) {
+            self.consider(id, Form::Ordered(order), &mut best);
+        }
+        if done(&best) || effort == 0 {
+            return best;
+        }
+        let mut equal = Laws::bundled().alternatives(&mut self.store, &mut self.facts, id);
+        equal.extend(charts::alternatives(&mut self.store, &mut self.facts, id));
+        equal.retain(|form| !self.laws.contains(&form.law));
+        // First what the laws give as it is, then with laws used within it.
+        let deepest = self.ceiling;
+        for ceiling in [self.laws.len() + 1, deepest] {
+            if trace() { for f in &equal { eprintln!("  alt of {}: {} {}", self.shown(id), f.law, self.store.show(&f.term)); } }
+            for (n, form) in equal.iter().enumerate() {
+                let deeper = ceiling > self.laws.len() + 1;
+                if done(&best) || deeper && best.as_ref().is_some_and(|best| best.errors.is_good()) {
+                    break;
+                }
+                let share = self.left / (equal.len() - n);
+                let others = self.left - share;
+                (self.ceiling, self.left) = (ceiling, share);
+                self.laws.push(form.law);
+                self.consider(id, Form::Equal(form.clone()), &mut best);
+                self.laws.pop();
+                self.left += others;
+            }
+        }
+        self.ceiling = deepest;
+        best
+    }
+
+    /// Whether a term is written anew wherever it is read: a leaf, a number, or one that depends on a bare place.
+    fn is_plain(&self, id: Id) -> bool {
+        let bare = self.store.sizes(id).iter().any(|size| size.number() == Some(ANYWHERE));
+        let simple = |node: &Node| {
+            matches!(node, Node::Number(_) | Node::Size(_) | Node::Place | Node::Leaf(_) | Node::Holds(_))
+        };
+        bare || simple(self.store.node(id))
+    }
+
+    /// The values that are written for terms, but for one term.
+    fn values(&self, but: Option<Id>) -> Values {
+        let others = self.known.iter().filter(|(id, _)| Some(**id) != but);
+        others.filter_map(|(&id, best)| Some((id, best.value.clone()?))).collect()
+    }
+
+    /// Orders of the parts of a short sum or product: each pair first.
+    fn orders(&self, id: Id) -> Vec<Vec<usize>> {
+        let count = match self.store.node(id) {
+            Node::Linear(_, terms) => terms.len(),
+            Node::Product(factors) => factors.len(),
+            _ => 0,
+        };
+        if !(3..=5).contains(&count) {
+            return Vec::new();
+        }
+        let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b]));
+        pairs.map(|first| first.into_iter().chain((0..count).filter(|n| !first.contains(n))).collect()).collect()
+    }
+
+    /// Whether a term is computed by way of another one.
+    fn leads_to(&self, id: Id, other: Id) -> bool {
+        let (mut seen, mut stack) = (FxHashSet::default(), vec![id]);
+        while let Some(id) = stack.pop() {
+            if id == other {
+                return true;
+            }
+            if let Some(Best { choice: Choice::Form(form), .. }) = self.known.get(&id).filter(|_| seen.insert(id)) {
+                stack.extend(self.parts(id, form));
+            }
+        }
+        false
+    }
+
+    /// Writes a form and keeps it if it is better than what is known.
+    fn consider(&mut self, id: Id, form: Form, best: &mut Option<Best>) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        if let Form::Equal(equal) = &form
+            && let Some(first) = self.first.get(&id).cloned()
+            && let Some(axes) = equal.term.map.iter().map(|index| Some(first.axes[index.as_axis()?.0 as usize])).collect()
+        {
+            // Over the reals both are the same, so one need not be evaluated.
+            self.first.entry(equal.term.id).or_insert(Known { axes, ..first });
+        }
+        let parts = self.parts(id, &form);
+        for part in parts {
+            if self.best(part).is_none() || self.leads_to(part, id) {
+                return;
+            }
+        }
+        let value = match self.write(id, &form) { Ok(v) => v, Err(e) => { if trace() { eprintln!("  unwritable {id:?} {form:?}: {e}"); } return } };
+        let effort = self.effort();
+        let Some(errors) = self.errors(id, &value) else {
+            // What cannot be judged is computed as it says.
+            best.get_or_insert(Best { choice: Choice::Form(form), value: Some(value), errors: Errors::default(), effort });
+            return;
+        };
+        let better = best.as_ref().is_none_or(|best| errors.compare(&best.errors).is_lt());
+        if trace() { eprintln!("  {} {} <- {}: failures {} bits {:.2} {}", self.laws.len(), self.shown(id), match &form { Form::Equal(e) => format!("{} {}", e.law, self.store.show(&e.term)), Form::Op(op) => format!("{} {:?}", op.name, op.operands.iter().map(|x| self.store.show(x)).collect::<Vec<_>>()), other => format!("{other:?}") }, errors.failures(), errors.bits(), if better { "BETTER" } else { "" }); }
+        if !better {
+            return;
+        }
+        if let Form::Equal(equal) = &form
+            && !self.agrees(id, &value)
+        {
+            self.refuted.push(format!("{}: {}", equal.law, self.shown(id)));
+            return;
+        }
+        *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, effort });
+    }
+
+    /// A term in a form, over its slots, at the end of the window's body.
+    fn write(&mut self, id: Id, form: &Form) -> Result<Known, String> {
+        let sizes: Vec<Size> = self.store.sizes(id).to_vec();
+        let block = self.window.body.entry().ok_or("an empty body")?;
+        let (values, before) = (self.values(Some(id)), self.window.body.num_ops());
+        let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
+        let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
+        let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
+        let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
+        let (value, factor) = writer.scaled(&whole, &sizes)?;
+        if self.window.body.walk().into_iter().skip(before).any(|op| self.is_larger(op)) {
+            return Err("larger than all that was given".into());
+        }
+        Ok(Known { value, axes: (0..sizes.len()).collect(), factor })
+    }
+
+    /// Whether an op's result has far more elements than any value that was given: accuracy is not bought by an order of
+    /// growth.
+    fn is_larger(&self, op: Op) -> bool {
+        let body = &self.window.body;
+        body.results(op).any(|v| elements(body, v) > self.largest)
+    }
+
+    /// The errors of a value that is a term, at a few places; nothing where they cannot be known.
+    fn errors(&mut self, id: Id, known: &Known) -> Option<Errors> {
+        let held = self.format;
+        let first = self.first.entry(id).or_insert(known.clone()).clone();
+        let by = Rational::from(&first.factor / &known.factor).to_f64();
+        let mut all = Errors::default();
+        for place in places(self.store.sizes(id))? {
+            let body = &self.window.body;
+            let exact = self.judge.exact(body, first.value, &along(body, &first, &place))?;
+            let computed = self.judge.computed(body, known.value, &along(body, known, &place))?;
+            all = all.with(&match by == 1.0 {
+                true => self.judge.errors(held, &exact, &computed),
+                false => {
+                    let exact: Vec<Option<f64>> = exact.iter().map(|x| x.map(|x| x * by)).collect();
+                    self.judge.errors(held, &exact, &computed)
+                }
+            });
+        }
+        Some(all)
+    }
+
+    /// Whether a value is the term over the reals, wherever both are known.
+    fn agrees(&mut self, id: Id, known: &Known) -> bool {
+        let (Some(places), Some(first)) = (places(self.store.sizes(id)), self.first.get(&id)) else { return true };
+        let (body, by) = (&self.window.body, Rational::from(&first.factor / &known.factor));
+        places.into_iter().all(|place| {
+            let (a, b) = (along(body, first, &place), along(body, known, &place));
+            self.judge.same(body, (first.value, &a, &by), (known.value, &b))
+        })
+    }
+
+    /// The errors of the window's value, or of another one that stands for it; nothing where they cannot be known.
+    pub fn of_root(&mut self, root: &Reading, other: Option<Value>) -> Option<Errors> {
+        let value = other.unwrap_or(self.window.root);
+        let held = self.window.body.ty(self.window.root).format()?;
+        let mut all = Errors::default();
+        for place in places(&root.extents)? {
+            let exact = self.judge.exact(&self.window.body, self.window.root, &place)?;
+            let computed = self.judge.computed(&self.window.body, value, &place)?;
+            all = all.with(&self.judge.errors(held, &exact, &computed));
+        }
+        (all.points() > 0).then_some(all)
+    }
+
+    /// Whether a value that stands for the window's is the same over the reals, and proven finite where that is; what gains
+    /// bits on points need not be, for bounds do not see all that keeps a quotient finite.
+    pub fn holds(&mut self, root: &Reading, other: Value, gains: bool) -> bool {
+        let Some(places) = places(&root.extents) else { return false };
+        let (body, given) = (&self.window.body, self.window.root);
+        if !places.into_iter().all(|place| self.judge.same(body, (given, &place, &Rational::from(1)), (other, &place))) {
+            self.refuted.push(self.store.show(&root.element));
+            return false;
+        }
+        let arguments: Vec<Interval> = self.window.leaves.iter().map(|leaf| leaf.range).collect();
+        let ranges = Ranges::of_body(body, &arguments);
+        let fails = |value: Value| body.ty(value).format().is_some_and(|f| ranges.of(value).may_overflow(f));
+        gains || fails(given) || !fails(other)
+    }
+
+    /// The window's value in the forms that were chosen.
+    ///
+    /// # Errors
+    /// A sentence that says what cannot be written.
+    pub fn write_root(&mut self, root: &Reading, ty: Type) -> Result<Value, String> {
+        let block = self.window.body.entry().ok_or("an empty body")?;
+        let values = self.values(None);
+        let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
+        let forms = |_| Form::Plain;
+        let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
+        let value = writer.value(&root.element, &root.extents)?;
+        writer.typed(value, ty)
+    }
+
+    /// The choices for a term and all that it is computed from.
+    pub fn chosen(&self, id: Id) -> FxHashMap<Id, Choice> {
+        let (mut found, mut stack) = (FxHashMap::default(), vec![id]);
+        while let Some(id) = stack.pop() {
+            let Some(best) = self.known.get(&id).filter(|_| !found.contains_key(&id)) else { continue };
+            match &best.choice {
+                Choice::Source(_) => {}
+                Choice::Form(form) => stack.extend(self.parts(id, form)),
+            }
+            found.insert(id, best.choice.clone());
+        }
+        found
+    }
+
+    /// What choices are owed to, from a term inwards.
+    pub fn laws(&self, id: Id, choices: &FxHashMap<Id, Choice>) -> Vec<String> {
+        let (mut laws, mut seen, mut queue) = (Vec::<String>::new(), FxHashSet::default(), VecDeque::from([id]));
+        while let Some(id) = queue.pop_front() {
+            let Some(Choice::Form(form)) = choices.get(&id).filter(|_| seen.insert(id)) else { continue };
+            let name = match form {
+                Form::Equal(equal) => Some(equal.law.as_str().to_string()),
+                Form::Op(op) => Some(op.name.as_str().trim_start_matches("ng.").to_string()),
+                _ => None,
+            };
+            laws.extend(name.filter(|name| !laws.contains(name)));
+            queue.extend(self.parts(id, form));
+        }
+        laws
+    }
+
+    /// The terms that a form of a term is computed from.
+    fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
+        match form {
+            Form::Plain | Form::Ordered(_) => self.store.node(id).children().iter().map(|part| part.id).collect(),
+            Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
+            Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
+            Form::Equal(equal) => vec![equal.term.id],
+            Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
+        }
+    }
+
+    fn shown(&self, id: Id) -> String {
+        let map = (0..self.store.sizes(id).len()).map(slot).collect();
+        self.store.show(&Use { id, map })
+    }
+}
+
+/// The axes of a value that the slots of its element are; nothing where places are no dimensions, or one is left out.
+fn plain_axes(reading: &Reading) -> Option<Vec<usize>> {
+    let axes: Vec<usize> =
+        reading.element.map.iter().map(|index| Some(index.as_axis()?.0 as usize)).collect::<Option<_>>()?;
+    let long = (0..reading.extents.len()).filter(|&n| !reading.extents[n].is_one());
+    let complete = long.clone().all(|n| axes.contains(&n)) && axes.len() == long.count();
+    complete.then_some(axes)
+}
+
+/// The elements of a value; an open extent counts once.
+fn elements(body: &Body, value: Value) -> usize {
+    body.ty(value).shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1)).product()
+}
+
+/// The place of a value that lies at a place along the slots of its term.
+fn along(body: &Body, known: &Known, place: &[i64]) -> Vec<i64> {
+    let mut full = vec![0; body.ty(known.value).shape().map_or(0, <[_]>::len)];
+    for (&axis, &at) in known.axes.iter().zip(place) {
+        full[axis] = at;
+    }
+    full
+}
+
+/// The middle and the last of all places.
+fn places(sizes: &[Size]) -> Option<Vec<Vec<i64>>> {
+    let extents: Vec<u64> = sizes.iter().map(|size| size.number().unwrap_or(OPEN as u64)).collect();
+    if extents.iter().any(|&n| n == 0 || n == ANYWHERE) {
+        return None;
+    }
+    let middle: Vec<i64> = extents.iter().map(|&n| (n / 2) as i64).collect();
+    let last: Vec<i64> = extents.iter().map(|&n| n as i64 - 1).collect();
+    Some(if middle == last { vec![last] } else { vec![middle, last] })
+}
+
+/// The place along the n-th slot.
+fn slot(n: usize) -> Index {
+    Index::axis(Axis(n as u32))
+}
+
+/// Whether a function gives a truth value or an integer, which has no error to be judged.
+fn is_truth(function: &Function) -> bool {
+    match function {
+        Function::Compare(_) | Function::Logical(_) | Function::Not | Function::Classify(_) => true,
+        Function::Convert(_, to) => !matches!(to, DType::Float(_)),
+        Function::Prim(_) | Function::Choose => false,
+    }
+}
+
+fn trace() -> bool { std::env::var_os("NGC_TRACE").is_some() }

@@ -1,0 +1,258 @@
+//! Laws: identities over the reals whose right side keeps digits that the left side loses.
+//!
+//! A law is text ([`text`]), such as `sqrt(a) - sqrt(b) = (a - b) / (sqrt(a) + sqrt(b)) if a != b`. Its left side is a
+//! pattern over normal forms ([`matching`]), so one law covers every order, sign and grouping, what stands beside it in a
+//! sum, and what multiplies it. A condition that is proven is dropped; one that is not is asked when the program runs
+//! ([`build`]). No law is believed: [`verify`] evaluates both of its sides.
+
+pub mod build;
+mod matching;
+pub mod text;
+pub mod verify;
+
+use std::sync::LazyLock;
+
+use ngc_ir::structure::{Size, Unknown};
+use ngc_ir::{Diagnostic, Ident, Loc};
+use ngc_numerics::Prim;
+use rug::Rational;
+
+use self::build::{Bindings, Build, Truth};
+use self::matching::{Context, Found, Matcher, Parts};
+use self::text::{Expr, Relation, Text};
+use crate::facts::Facts;
+use crate::form::Equal;
+use crate::store::{Leaf, Store};
+use crate::term::{Function, Id, Node, Use, at};
+
+/// No more equal terms are made of one.
+const MOST_ALTERNATIVES: usize = 64;
+
+/// A law whose left side is a pattern.
+#[derive(Debug)]
+pub struct Law {
+    /// As it is written.
+    pub text: Text,
+    /// The left side but for a factor, in the store of patterns.
+    left: Use,
+    /// This factor.
+    factor: Rational,
+    /// The functions of the left side, a bit each.
+    functions: u128,
+}
+
+/// Laws, and the store in which their left sides are terms.
+pub struct Laws {
+    laws: Vec<Law>,
+    patterns: Store,
+}
+
+/// The laws that come with the library, by family.
+pub const BUNDLED: &[(&str, &str)] = &[
+    ("roots", include_str!("../rules/roots.ngr")),
+    ("powers", include_str!("../rules/powers.ngr")),
+    ("exponentials", include_str!("../rules/exponentials.ngr")),
+    ("trigonometry", include_str!("../rules/trigonometry.ngr")),
+    ("hyperbolic", include_str!("../rules/hyperbolic.ngr")),
+    ("quotients", include_str!("../rules/quotients.ngr")),
+    ("reductions", include_str!("../rules/reductions.ngr")),
+];
+
+static LAWS: LazyLock<Laws> = LazyLock::new(|| {
+    let mut laws = Laws::default();
+    for (file, (family, text)) in BUNDLED.iter().enumerate() {
+        laws.add(text, file as u16, true).unwrap_or_else(|e| panic!("{family}.ngr: {e:?}"));
+    }
+    laws
+});
+
+impl Default for Laws {
+    fn default() -> Laws {
+        Laws { laws: Vec::new(), patterns: Store::new() }
+    }
+}
+
+impl Laws {
+    /// The laws that come with the library.
+    pub fn bundled() -> &'static Laws {
+        &LAWS
+    }
+
+    /// The laws of a text, which is number `file` in the table of sources.
+    ///
+    /// # Errors
+    /// The first violation of the grammar, an unknown function, or a law that says nothing, located.
+    pub fn parse(text: &str, file: u16) -> Result<Laws, Diagnostic> {
+        let mut laws = Laws::default();
+        laws.add(text, file, false)?;
+        Ok(laws)
+    }
+
+    /// Adds the laws of a text; those that the tests have read need not be asked whether they say anything.
+    fn add(&mut self, text: &str, file: u16, believed: bool) -> Result<(), Diagnostic> {
+        for text in text::parse(text, file)? {
+            let (store, loc) = (&mut self.patterns, text.loc.clone());
+            let name = text.name;
+            if self.laws.iter().any(|law| law.text.name == name) {
+                return Err(Diagnostic::error(loc.clone(), format!("there is another law '{name}'")));
+            }
+            let refused =
+                |why: &str| Err(Diagnostic::error(loc.clone(), format!("'{name}' is no law: {why}")));
+            let Some(left) = side(store, &text, &text.left) else {
+                return refused("its left side has no index form");
+            };
+            if !believed && side(store, &text, &text.right).is_none_or(|right| right == left) {
+                return refused("both sides have the same normal form");
+            }
+            // A factor is no part of a pattern: it may be anything.
+            let (left, factor) = match store.node(left.id) {
+                Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
+                    (terms[0].1.clone(), terms[0].0.clone())
+                }
+                _ => (left, Rational::from(1)),
+            };
+            let pattern = matches!(
+                store.node(left.id),
+                Node::Linear(..)
+                    | Node::Product(_)
+                    | Node::Max(_)
+                    | Node::Reduce(..)
+                    | Node::Apply(Function::Prim(_), _)
+            );
+            if !pattern {
+                return refused("its left side is no sum, product, function or reduction");
+            }
+            let functions = functions(store, left.id, DEPTH);
+            self.laws.push(Law { text, left, factor, functions });
+        }
+        Ok(())
+    }
+
+    /// The laws, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Law> {
+        self.laws.iter()
+    }
+
+    /// Terms over the same slots that a law proves equal to a term, wherever that has a value.
+    pub fn alternatives(&self, store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
+        let mut equal: Vec<Equal> = Vec::new();
+        let own = functions(store, id, DEPTH + 2);
+        let kind = std::mem::discriminant(store.node(id));
+        let itself = Use { id, map: (0..store.sizes(id).len()).map(at).collect() };
+        for law in &self.laws {
+            let pattern = law.left.id;
+            let powers = matches!(
+                (self.patterns.node(pattern), store.node(id)),
+                (Node::Apply(Function::Prim(Prim::Pow), _), Node::Product(_))
+            );
+            let alike = powers || std::mem::discriminant(self.patterns.node(pattern)) == kind;
+            if law.functions & !own != 0 || !alike {
+                continue;
+            }
+            let space = store.sizes(id).to_vec();
+            let mut matcher = Matcher { pattern: &self.patterns, store, space };
+            for found in matcher.found(pattern, law.text.variables.len(), id) {
+                let Some(term) = law.replaced(store, facts, &found, id) else { continue };
+                if term != itself && !equal.iter().any(|known| known.term == term) {
+                    equal.push(Equal { term, law: law.text.name });
+                }
+                if equal.len() == MOST_ALTERNATIVES {
+                    return equal;
+                }
+            }
+        }
+        equal
+    }
+}
+
+impl Law {
+    /// What a term is if the part that was found is replaced.
+    fn replaced(&self, store: &mut Store, facts: &mut Facts, found: &Found, id: Id) -> Option<Use> {
+        let space = store.sizes(id).to_vec();
+        let bindings = &found.bindings;
+        let mut build = Build { store, facts, bindings, space: space.clone() };
+        let asked = match build.all(&self.text.conditions, &|relation| self.is_indexed(relation))? {
+            Truth::Known(true) => None,
+            Truth::Known(false) => return None,
+            Truth::Asked(condition) => Some(condition),
+        };
+        let mut value = build.expr(&self.text.right)?;
+        if let Some(condition) = asked {
+            let otherwise = build.expr(&self.text.left)?;
+            value = store.apply(Function::Choose, vec![condition, value, otherwise], &space);
+        }
+        value = store.scaled(Rational::from(self.factor.recip_ref()), value, &space);
+        Some(match &found.context {
+            Context::Whole => value,
+            Context::Sum(factor, Parts { number, rest }) => {
+                let terms = rest.iter().cloned().chain([(factor.clone(), value)]).collect();
+                store.linear(number.clone(), terms, &space)
+            }
+            Context::Product(exponent, Parts { number, rest }) => {
+                let others = rest.iter().map(|(e, x)| (x.clone(), e.clone()));
+                let factors = others.chain([(value, exponent.clone())]).collect();
+                store.product(number.clone(), factors, &space)
+            }
+        })
+    }
+
+    /// Whether a relation speaks of places of the index.
+    fn is_indexed(&self, relation: &Relation) -> bool {
+        let mut indexed = false;
+        relation.difference.each_variable(&mut |n| indexed |= self.text.variables[n].indexed);
+        indexed
+    }
+
+    /// Where it is written.
+    pub fn loc(&self) -> Loc {
+        self.text.loc.clone()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Ident {
+        self.text.name
+    }
+}
+
+/// The variables of a law as leaves of a store, and the extent of its index.
+fn leaves(store: &mut Store, text: &Text) -> Bindings {
+    let over = vec![Size::unknown(Unknown(0))];
+    let values = text.variables.iter().enumerate();
+    let values = values
+        .map(|(n, variable)| {
+            let extents: &[Size] = if variable.indexed { &over } else { &[] };
+            Some(store.leaf_use(Leaf::Value(n as u32), extents))
+        })
+        .collect();
+    Bindings { values, over: Some(over) }
+}
+
+/// A side of a law as a term about leaves.
+fn side(store: &mut Store, text: &Text, side: &Expr) -> Option<Use> {
+    let bindings = leaves(store, text);
+    let facts = &mut Facts::default();
+    Build { store, facts, bindings: &bindings, space: Vec::new() }.expr(side)
+}
+
+/// How deep functions are collected from a pattern.
+const DEPTH: u32 = 2;
+
+/// The functions of a term and its parts down to a depth, a bit each; a power may be written with a product.
+fn functions(store: &Store, id: Id, depth: u32) -> u128 {
+    const ROOT: u128 = 1 << 120;
+    let node = store.node(id);
+    let mut all = match node {
+        Node::Apply(Function::Prim(Prim::Pow), _) => 0,
+        Node::Apply(Function::Prim(prim), _) => 1 << (*prim as u32),
+        Node::Product(factors) if factors.iter().any(|(_, e)| *e.denom() != 1) => ROOT,
+        Node::Reduce(..) => 1 << 121,
+        Node::Max(_) => 1 << 122,
+        _ => 0,
+    };
+    if depth > 0 {
+        for child in node.children() {
+            all |= functions(store, child.id, depth - 1);
+        }
+    }
+    all
+}

@@ -1,0 +1,342 @@
+//! Holds the two sides of a law against each other.
+//!
+//! Both sides are evaluated at points, at so many bits that what cancels is seen: the more bits, the smaller the difference
+//! must become, or the sides differ. Points are drawn over all magnitudes of f64, near the numbers of the law and near
+//! each other. Where the left side has a value and the conditions hold, the right side must have the same.
+
+use std::fmt;
+
+use ngc_ir::Context;
+use ngc_ir::structure::Unknown;
+use ngc_numerics::{Cmp, DType, Data, Format, Prim, Tensor};
+use rug::Float;
+
+use super::build::{Bindings, Build};
+use super::text::{Expr, Relation, Text};
+use super::{Law, leaves, side};
+use crate::evaluate::Evaluation;
+use crate::facts::Facts;
+use crate::store::{Leaf, Store};
+use crate::term::{Number, Use};
+
+/// The precisions at which sides are evaluated, one after the other until they decide.
+const BITS: [u32; 4] = [400, 2500, 6000, 250_000];
+
+/// Exponentials of larger numbers take more bits than there are: what is seen there says nothing.
+const LARGEST: f64 = 5e4;
+
+/// Two numbers that agree in so many bits are equal.
+const AGREEMENT: u32 = 200;
+
+/// What a number of points say of a law.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// The sides agree at so many points; elsewhere the left side has no value or a condition does not hold.
+    Holds {
+        /// How many.
+        points: usize,
+    },
+    /// The sides differ at a point.
+    Differs(Point),
+    /// The left side has no value, or a condition does not hold, at any point: nothing was seen.
+    NeverMet,
+    /// A side cannot be evaluated.
+    NoValue,
+}
+
+/// A point at which the sides of a law differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The elements of each variable, by name.
+    pub values: Vec<(String, Vec<f64>)>,
+    /// The value of the left side.
+    pub left: f64,
+    /// The value of the right side.
+    pub right: f64,
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "left {:e}, right {:e}", self.left, self.right)?;
+        self.values.iter().try_for_each(|(name, values)| write!(f, ", {name} = {values:?}"))
+    }
+}
+
+/// The sides and the conditions of a law as terms about leaves.
+struct Terms {
+    store: Store,
+    left: Use,
+    right: Use,
+    conditions: Vec<Vec<(Cmp, Use, bool)>>,
+}
+
+/// Evaluates both sides of a law at so many points.
+pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
+    let Some(terms) = terms(&law.text) else { return Verdict::NoValue };
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let numbers = numbers(&law.text);
+    let exponential = is_exponential(&law.text);
+    let mut met = 0;
+    for n in 0..points {
+        let extent = 1 + n % 5;
+        let values = match numbers.get(n) {
+            // All variables alike.
+            Some(x) => {
+                let count = |indexed| if indexed { extent } else { 1 };
+                law.text.variables.iter().map(|variable| vec![*x; count(variable.indexed)]).collect()
+            }
+            None => random.point(&law.text, &numbers, extent, n),
+        };
+        let leaf = |bits: u32, leaf: &Leaf| {
+            let Leaf::Value(n) = leaf else { return None };
+            let own: Vec<Float> =
+                values.get(*n as usize)?.iter().map(|x| Float::with_val(bits, *x)).collect();
+            let shape = if own.len() == 1 { Vec::new() } else { vec![own.len()] };
+            Some(Tensor { dtype: DType::Float(Format::F64), shape, data: Data::Real(own) })
+        };
+        let Terms { store, left, right, conditions } = &terms;
+        let sides = Sides { store, left, right, conditions, at: &[] };
+        match compared(&sides, context, &leaf, extent) {
+            Compared::Agree => met += 1,
+            Compared::Beside => {}
+            Compared::Differ(..) if exponential && size(&values) > LARGEST => {}
+            Compared::Differ(left, right) => {
+                let names = law.text.variables.iter().map(|variable| variable.name.clone());
+                return Verdict::Differs(Point { values: names.zip(values).collect(), left, right });
+            }
+            Compared::None => return Verdict::NoValue,
+        }
+    }
+    if met == 0 { Verdict::NeverMet } else { Verdict::Holds { points: met } }
+}
+
+/// The largest product that numbers may make.
+fn size(values: &[Vec<f64>]) -> f64 {
+    values.iter().flatten().map(|x| x.abs().max(1.0)).product()
+}
+
+/// Whether two terms are the same number wherever the first one has a value, at a place and at a point that gives the elements of
+/// each leaf; nothing where the first one has no value.
+pub fn agree(
+    store: &Store,
+    context: &Context,
+    sides: [&Use; 2],
+    at: &[i64],
+    leaves: &[Tensor],
+) -> Option<bool> {
+    let leaf = |bits: u32, leaf: &Leaf| {
+        let Leaf::Value(n) = leaf else { return None };
+        let tensor = leaves.get(*n as usize)?;
+        let values = tensor.to_f64s().iter().map(|x| Float::with_val(bits, *x)).collect();
+        Some(Tensor { data: Data::Real(values), ..tensor.clone() })
+    };
+    let sides = Sides { store, left: sides[0], right: sides[1], conditions: &[], at };
+    match compared(&sides, context, &leaf, 1) {
+        Compared::Agree => Some(true),
+        Compared::Differ(..) => Some(false),
+        Compared::Beside | Compared::None => None,
+    }
+}
+
+fn terms(text: &Text) -> Option<Terms> {
+    let mut store = Store::new();
+    let (left, right) = (side(&mut store, text, &text.left)?, side(&mut store, text, &text.right)?);
+    let bindings: Bindings = leaves(&mut store, text);
+    let over = bindings.over.clone()?;
+    let mut conditions = Vec::new();
+    for relations in &text.conditions {
+        let mut any = Vec::new();
+        for Relation { cmp, difference } in relations {
+            let mut indexed = false;
+            difference.each_variable(&mut |n| indexed |= text.variables[n].indexed);
+            let space = if indexed { over.clone() } else { Vec::new() };
+            let mut build =
+                Build { store: &mut store, facts: &mut Facts::default(), bindings: &bindings, space };
+            any.push((*cmp, build.expr(difference)?, indexed));
+        }
+        conditions.push(any);
+    }
+    Some(Terms { store, left, right, conditions })
+}
+
+enum Compared {
+    Agree,
+    /// The left side has no value, or a condition does not hold.
+    Beside,
+    Differ(f64, f64),
+    None,
+}
+
+/// Two terms that are compared.
+struct Sides<'a> {
+    store: &'a Store,
+    left: &'a Use,
+    right: &'a Use,
+    conditions: &'a [Vec<(Cmp, Use, bool)>],
+    at: &'a [i64],
+}
+
+/// Gives the elements of a leaf, at so many bits.
+type Elements<'a> = dyn Fn(u32, &Leaf) -> Option<Tensor> + 'a;
+
+fn compared(sides: &Sides<'_>, context: &Context, leaf: &Elements<'_>, extent: usize) -> Compared {
+    let Sides { store, conditions, at, .. } = *sides;
+    let unknown = |_: Unknown| Some(extent as i64);
+    let (mut last, mut shrinks, mut values): (Option<Float>, _, _) = (None, false, (0.0, 0.0));
+    let mut difference = Float::new(53);
+    for (n, bits) in BITS.into_iter().enumerate() {
+        let leaf = |of: &Leaf| leaf(bits, of);
+        let mut evaluation = Evaluation::new(store, context, bits, &unknown, &leaf);
+        let mut value = |of: &Use, at: &[i64]| match evaluation.value(of, at)?.data {
+            Data::Real(mut values) => values.pop(),
+            _ => None,
+        };
+        for any in conditions {
+            let mut holds = false;
+            for (cmp, difference, indexed) in any {
+                let mut all = true;
+                for place in 0..if *indexed { extent } else { 1 } {
+                    let Some(x) = value(difference, &[place as i64]) else { return Compared::None };
+                    all &= cmp.holds(x.cmp0());
+                }
+                holds |= all;
+            }
+            if !holds {
+                return Compared::Beside;
+            }
+        }
+        let (Some(left), Some(right)) = (value(sides.left, at), value(sides.right, at)) else {
+            return Compared::None;
+        };
+        if !left.is_finite() {
+            return Compared::Beside;
+        }
+        difference = Float::with_val(bits, &left - &right).abs();
+        if difference.is_zero() || difference <= left.clone().abs() >> AGREEMENT {
+            return Compared::Agree;
+        }
+        // Rounding goes away with more bits; a difference of the sides stays.
+        let more = bits - if n > 0 { BITS[n - 1] } else { 0 };
+        shrinks = last.is_some_and(|last| difference <= last >> (more / 2));
+        last = Some(difference.clone());
+        values = (left.to_f64(), right.to_f64());
+    }
+    match shrinks && difference.is_finite() {
+        true => Compared::Agree,
+        false => Compared::Differ(values.0, values.1),
+    }
+}
+
+/// The numbers that a law speaks of.
+fn numbers(text: &Text) -> Vec<f64> {
+    let mut all = vec![0.0, 1.0, -1.0, 2.0, 0.5, std::f64::consts::PI, std::f64::consts::FRAC_PI_2];
+    let mut note = |part: &Expr| match part {
+        Expr::Number(Number::Finite(x)) => all.extend([x.to_f64(), -x.to_f64()]),
+        _ => {}
+    };
+    text.left.each(&mut |part| note(part));
+    text.right.each(&mut |part| note(part));
+    for relation in text.conditions.iter().flatten() {
+        relation.difference.each(&mut |part| note(part));
+    }
+    all
+}
+
+/// Whether a law speaks of exponentials.
+fn is_exponential(text: &Text) -> bool {
+    let mut found = false;
+    let mut note = |part: &Expr| {
+        found |= match part {
+            Expr::Call(prim, _) => {
+                matches!(
+                    prim,
+                    Prim::Exp
+                        | Prim::Expm1
+                        | Prim::Exp2
+                        | Prim::Exprel
+                        | Prim::Sinh
+                        | Prim::Cosh
+                        | Prim::Tanh
+                )
+            }
+            Expr::Power(parts) => !matches!(parts.1, Expr::Number(_)),
+            _ => false,
+        };
+    };
+    text.left.each(&mut |part| note(part));
+    text.right.each(&mut |part| note(part));
+    found
+}
+
+/// A small generator of numbers, the same in every run (xorshift64*).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() >> 33) as usize % n
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn sign(&mut self) -> f64 {
+        if self.below(2) == 0 { 1.0 } else { -1.0 }
+    }
+
+    /// The elements of each variable.
+    fn point(&mut self, text: &Text, numbers: &[f64], extent: usize, n: usize) -> Vec<Vec<f64>> {
+        let mut all: Vec<Vec<f64>> = Vec::new();
+        for variable in &text.variables {
+            let count = if variable.indexed { extent } else { 1 };
+            let mut values: Vec<f64> = Vec::new();
+            for _ in 0..count {
+                let known: Vec<f64> = all.iter().flatten().chain(&values).copied().collect();
+                values.push(self.value(numbers, &known, n));
+            }
+            all.push(values);
+        }
+        all
+    }
+
+    /// Moderate numbers at half of the points, and at the others all that has been seen to slip through.
+    fn value(&mut self, numbers: &[f64], known: &[f64], n: usize) -> f64 {
+        let near = |random: &mut Random, x: f64| match random.below(6) {
+            0 => x,
+            1 => x.next_up(),
+            2 => x.next_down(),
+            3 => -x,
+            4 => x * (1.0 + random.sign() * 2f64.powi(-(random.below(50) as i32))),
+            _ => x + random.sign() * 2f64.powi(-(random.below(1070) as i32)),
+        };
+        let finite = |x: f64| if x.is_finite() { x } else { f64::MAX.copysign(x) };
+        match self.below(if n.is_multiple_of(2) { 4 } else { 10 }) {
+            0 => self.sign() * self.unit(),
+            1 => self.sign() * 8.0 * self.unit(),
+            2 => 4.0 * self.unit(),
+            3 | 4 if !known.is_empty() => {
+                let x = known[self.below(known.len())];
+                finite(near(self, x))
+            }
+            5 | 6 => {
+                let x = numbers[self.below(numbers.len())];
+                finite(near(self, x))
+            }
+            7 => self.sign() * 1000.0 * self.unit(),
+            8 => self.sign() * 10f64.powf(3.0 + 1.6 * self.unit()),
+            _ => {
+                let exponent = self.unit() * 2090.0 - 1070.0;
+                finite(
+                    self.sign() * (1.0 + self.unit()) * 2f64.powf(exponent / 2.0) * 2f64.powf(exponent / 2.0),
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The places where a formula speaks of its operands, and what they propose.
+
+use ngc_ir::structure::Size;
+use ngc_numerics::Reduce;
+use ngc_numerics::expr::Expr;
+use rug::Rational;
+
+use crate::store::{Leaf, Store};
+use crate::term::{Function, Node, Use};
+
+/// Terms that are looked at, from a term down.
+const MOST_PARTS: usize = 64;
+
+/// What kind of term it is, at the top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Head {
+    Linear,
+    Product,
+    Max,
+    Apply(Function),
+    Reduce(Reduce),
+}
+
+impl Head {
+    pub fn of(node: &Node) -> Option<Head> {
+        match node {
+            Node::Linear(..) => Some(Head::Linear),
+            Node::Product(_) => Some(Head::Product),
+            Node::Max(_) => Some(Head::Max),
+            Node::Apply(function, _) => Some(Head::Apply(*function)),
+            Node::Reduce(kind, ..) => Some(Head::Reduce(*kind)),
+            _ => None,
+        }
+    }
+
+    /// What kinds of terms one is, and what it is a multiple of. Behind a mask it is what is masked.
+    pub fn all(store: &Store, of: &Use) -> Vec<Head> {
+        let node = unmasked(store, of);
+        let inner = match node {
+            Node::Linear(shift, terms) if shift.is_zero() && terms.len() == 1 => {
+                Head::of(store.node(terms[0].1.id))
+            }
+            _ => None,
+        };
+        Head::of(node).into_iter().chain(inner).collect()
+    }
+}
+
+/// What stands where a mask is open.
+pub(super) fn unmasked<'a>(store: &'a Store, of: &Use) -> &'a Node {
+    let mut node = store.node(of.id);
+    while let Node::Where(_, yes, no) = node {
+        let closed = matches!(store.node(yes.id), Node::Number(_));
+        node = store.node(if closed { no.id } else { yes.id });
+    }
+    node
+}
+
+/// Where a term stands in another one.
+#[derive(Clone, Debug, PartialEq)]
+enum Role {
+    Argument(Function, usize),
+    Power(Rational),
+    Term,
+    Greatest,
+    Branch,
+}
+
+/// An operand in a formula: `factor · x · by + shift` stands there.
+struct Anchor {
+    role: Role,
+    factor: Rational,
+    shift: Rational,
+    /// Numbers beside it, with their exponents.
+    by: Vec<(Expr, Rational)>,
+}
+
+/// A formula as it proposes its operands.
+pub(super) struct Pattern {
+    /// What kinds of terms it may be, or may be a multiple of.
+    pub heads: Vec<Head>,
+    /// Of each operand.
+    anchors: Vec<Vec<Anchor>>,
+}
+
+/// A term with its place in the one above it.
+pub(super) struct Part {
+    role: Role,
+    factor: Rational,
+    of: Use,
+}
+
+/// A term and its parts, down to reductions.
+pub(super) fn parts(store: &Store, whole: &Use, space: &[Size]) -> Vec<Part> {
+    let mut found: Vec<Part> = Vec::new();
+    let mut open = vec![whole.clone()];
+    let mut next = 0;
+    while next < open.len() && found.len() < MOST_PARTS {
+        let of = open[next].clone();
+        next += 1;
+        for (role, factor, part) in below(store, &of) {
+            let Some(part) = store.compose(part, &of.map, space) else { continue };
+            if !open.contains(&part) {
+                open.push(part.clone());
+            }
+            found.push(Part { role, factor, of: part });
+        }
+    }
+    found
+}
+
+/// A term and what it is made of, down to reductions, along its dimensions.
+pub(super) fn used(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
+    let mut found = vec![whole.clone()];
+    for part in parts(store, whole, space) {
+        if !found.contains(&part.of) {
+            found.push(part.of);
+        }
+    }
+    found
+}
+
+/// The reductions in a term that are in no other one.
+pub(super) fn reductions(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
+    let mut all = used(store, whole, space);
+    all.retain(|x| matches!(store.node(x.id), Node::Reduce(..)));
+    all
+}
+
+/// The parts of a node, with their roles and factors.
+fn below<'a>(store: &'a Store, of: &Use) -> Vec<(Role, Rational, &'a Use)> {
+    let one = || Rational::from(1);
+    match store.node(of.id) {
+        Node::Linear(_, terms) => terms.iter().map(|(c, x)| (Role::Term, c.clone(), x)).collect(),
+        Node::Product(factors) => factors.iter().map(|(x, e)| (Role::Power(e.clone()), one(), x)).collect(),
+        Node::Max(parts) => parts.iter().map(|x| (Role::Greatest, one(), x)).collect(),
+        Node::Apply(function, parts) => {
+            let part = |(n, x)| (Role::Argument(*function, n), one(), x);
+            parts.iter().enumerate().map(part).collect()
+        }
+        Node::Where(_, yes, no) => [yes, no].map(|x| (Role::Branch, one(), x)).into(),
+        _ => Vec::new(),
+    }
+}
+
+impl Pattern {
+    /// The pattern of a formula that is more than one step; nothing of others.
+    pub fn of(formula: &Expr, params: &[f64], arity: usize) -> Option<Pattern> {
+        let mut store = Store::new();
+        let x: Vec<Use> = (0..arity).map(|n| store.leaf_use(Leaf::Value(n as u32), &[])).collect();
+        let whole = store.formula(formula, params, &x, &[]);
+        let heads = Head::all(&store, &whole);
+        (!heads.is_empty()).then_some(())?;
+        let mut anchors: Vec<Vec<Anchor>> = (0..arity).map(|_| Vec::new()).collect();
+        let (mut deep, mut curved) = (false, false);
+        for Part { role, factor, of } in parts(&store, &whole, &[]) {
+            let linear = |terms: &[(Rational, Use)]| terms.iter().all(|(_, x)| is_leaf(&store, x));
+            deep |= match store.node(of.id) {
+                Node::Leaf(_) | Node::Number(_) => false,
+                Node::Linear(shift, terms) => !(shift.is_zero() && terms.len() == 1 && linear(terms)),
+                _ => true,
+            };
+            curved |= match &role {
+                Role::Argument(..) | Role::Greatest => true,
+                Role::Power(e) => *e.denom() != 1,
+                _ => false,
+            };
+            if let Some((n, mut anchor)) = affine(&store, role, &of, &x) {
+                if anchor.role == Role::Term {
+                    anchor.factor *= factor;
+                }
+                anchors[n].push(anchor);
+            }
+        }
+        let complete = anchors.iter().all(|all| !all.is_empty());
+        (curved && deep && complete).then_some(Pattern { heads, anchors })
+    }
+
+    /// Operands that the parts of a term propose.
+    pub fn proposals(&self, store: &mut Store, parts: &[Part], space: &[Size], most: usize) -> Vec<Vec<Use>> {
+        let mut all: Vec<Vec<Use>> = vec![Vec::new()];
+        for anchors in &self.anchors {
+            let mut own: Vec<Use> = Vec::new();
+            // The plainest place tells most: a function of the operand before a term of a sum.
+            for anchor in anchors {
+                for part in parts.iter().filter(|part| part.role == anchor.role) {
+                    if let Some(x) = anchor.solved(store, part, space)
+                        && !own.contains(&x)
+                    {
+                        own.push(x);
+                    }
+                }
+            }
+            // A function of one value twice is simpler than that.
+            let longer = |known: &Vec<Use>| {
+                let new = own.iter().filter(|x| !known.contains(x));
+                new.map(|x| [&known[..], std::slice::from_ref(x)].concat()).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(longer).take(most).collect();
+        }
+        all
+    }
+}
+
+impl Anchor {
+    /// The operand, where a part of a term stands as the operand does in the formula.
+    fn solved(&self, store: &mut Store, part: &Part, space: &[Size]) -> Option<Use> {
+        let inverse = |x: &Rational| Rational::from(x.recip_ref());
+        if part.role == Role::Term {
+            // What is beside it in the sum is not known: the term by itself, and with its factor.
+            return Some(store.scaled(inverse(&self.factor) * &part.factor, part.of.clone(), space));
+        }
+        // What the formula adds must be there.
+        let adds = |of: &Use| matches!(store.node(of.id), Node::Linear(shift, _) if !shift.is_zero());
+        if !self.shift.is_zero() && !adds(&part.of) {
+            return None;
+        }
+        let shift = -self.shift.clone() * inverse(&self.factor);
+        let value = store.linear(shift, vec![(inverse(&self.factor), part.of.clone())], space);
+        if self.by.is_empty() {
+            return Some(value);
+        }
+        let mut factors = vec![(value, Rational::from(1))];
+        for (number, exponent) in &self.by {
+            factors.push((store.formula(number, &[], &[], space), Rational::from(-exponent)));
+        }
+        let numbers: Vec<Use> = factors[1..].iter().map(|(x, _)| x.clone()).collect();
+        let value = store.product(1.into(), factors, space);
+        // So must what it multiplies by.
+        let term = match store.node(value.id) {
+            Node::Linear(_, terms) if terms.len() == 1 => store.node(terms[0].1.id),
+            other => other,
+        };
+        let left = matches!(term, Node::Product(all) if all.iter().any(|(x, _)| numbers.contains(x)));
+        (!left).then_some(value)
+    }
+}
+
+/// A part that is an operand with factors and a shift.
+fn affine(store: &Store, role: Role, of: &Use, x: &[Use]) -> Option<(usize, Anchor)> {
+    let plain = |of: &Use| x.iter().position(|x| x == of);
+    let anchor = |factor: Rational, shift: Rational, by| Anchor { role: role.clone(), factor, shift, by };
+    let beside = |of: &Use| {
+        let Node::Product(factors) = store.node(of.id) else { return None };
+        let (own, by): (Vec<_>, Vec<_>) = factors.iter().partition(|(x, e)| plain(x).is_some() && *e == 1);
+        let [(own, _)] = own[..] else { return None };
+        let by = by.into_iter().map(|(x, e)| Some((number(store, x)?, e.clone()))).collect::<Option<_>>()?;
+        Some((plain(own)?, by))
+    };
+    if let Some(n) = plain(of) {
+        return Some((n, anchor(1.into(), Rational::new(), Vec::new())));
+    }
+    if let Some((n, by)) = beside(of) {
+        return Some((n, anchor(1.into(), Rational::new(), by)));
+    }
+    let Node::Linear(shift, terms) = store.node(of.id) else { return None };
+    let [(factor, term)] = &terms[..] else { return None };
+    match plain(term) {
+        Some(n) => Some((n, anchor(factor.clone(), shift.clone(), Vec::new()))),
+        None if shift.is_zero() => {
+            let (n, by) = beside(term)?;
+            Some((n, anchor(factor.clone(), Rational::new(), by)))
+        }
+        None => None,
+    }
+}
+
+fn is_leaf(store: &Store, of: &Use) -> bool {
+    matches!(store.node(of.id), Node::Leaf(_))
+}
+
+/// A number as a formula.
+fn number(store: &Store, of: &Use) -> Option<Expr> {
+    use crate::term::Number;
+    use ngc_numerics::expr::{Constant, Node as Formula};
+    let constant = |c| Some(Expr(std::sync::Arc::new(Formula::Const(c))));
+    match store.node(of.id) {
+        Node::Number(Number::Finite(x)) => constant(Constant::Rational(x.clone())),
+        Node::Number(Number::Pi) => constant(Constant::Pi),
+        Node::Number(Number::E) => constant(Constant::E),
+        Node::Apply(Function::Prim(prim), parts) => {
+            let parts = parts.iter().map(|x| number(store, x)).collect::<Option<_>>()?;
+            Some(Expr::apply(*prim, parts))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! Programs that are written back: they compute the same, with the ops that they had.
+
+use std::collections::BTreeMap;
+
+use ngc_ir::structure::Size;
+use ngc_ir::{Body, Builder, Context, Resources, Value};
+use ngc_numerics::{Format, Random};
+use ngc_reals::read::{Reader, Reading};
+use ngc_reals::write::Writer;
+use ngc_reals::{Form, Node, Store};
+use rustc_hash::FxHashMap;
+
+use crate::programs::{agree, programs, returned};
+
+/// The arguments and constants that leaves are.
+pub fn leaves(store: &Store, body: &Body, readings: &FxHashMap<Value, Reading>) -> FxHashMap<u32, Value> {
+    let mut leaves = FxHashMap::default();
+    let block = body.entry().expect("a block");
+    let results = body.ops(block).flat_map(|op| body.results(op).collect::<Vec<_>>());
+    for value in body.arguments(block).iter().copied().chain(results) {
+        let Some(reading) = readings.get(&value) else { continue };
+        let Node::Leaf(leaf) = store.node(reading.element.id) else { continue };
+        let long: Vec<usize> = (0..reading.extents.len()).filter(|&n| !reading.extents[n].is_one()).collect();
+        let axes: Option<Vec<usize>> =
+            reading.element.map.iter().map(|index| index.as_axis().map(|axis| axis.0 as usize)).collect();
+        if axes == Some(long) {
+            leaves.entry(*leaf).or_insert(value);
+        }
+    }
+    leaves
+}
+
+/// A body with its result written anew, and how many values were rounded.
+pub fn rewritten(context: &Context, body: &Body) -> Result<(Body, bool), String> {
+    let (mut store, resources, mut body) = (Store::new(), Resources::default(), body.clone());
+    let readings = Reader::new(&mut store, context, &resources).body(&body, &[]);
+    let (leaves, values) = (leaves(&store, &body, &readings), FxHashMap::default());
+    let result = returned(&body);
+    let (ty, reading) = (body.ty(result), readings[&result].clone());
+    let end = body.defining_op(result).map_or_else(|| body.last_op(body.entry().expect("a block")), Some);
+    let end = body.last_op(body.entry().expect("a block")).or(end).expect("a return");
+    let builder = Builder::before(context, &mut body, end);
+    let mut writer = Writer::new(&store, builder, Format::F32, &leaves, &|_| Form::Plain, &values);
+    let extents: Vec<Size> = reading.extents;
+    let value = writer.value(&reading.element, &extents)?;
+    let value = writer.typed(value, ty)?;
+    let rounded = writer.has_rounded();
+    body.set_operands(end, &[value]);
+    Ok((body, rounded))
+}
+
+/// The ops on which the result depends, by name; constants aside.
+pub fn counted(body: &Body) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    let (mut open, mut seen) = (vec![returned(body)], Vec::new());
+    while let Some(value) = open.pop() {
+        let Some(op) = body.defining_op(value).filter(|op| !seen.contains(op)) else { continue };
+        seen.push(op);
+        open.extend(body.operands(op));
+        let constant = |v: &Value| {
+            body.defining_op(*v).is_some_and(|op| body.op(op).def.is_some_and(|def| def.traits.constant))
+        };
+        let folded = !body.operands(op).is_empty() && body.operands(op).iter().all(constant);
+        if !folded && !body.op(op).def.is_some_and(|def| def.traits.constant) {
+            *counts.entry(body.name(op)).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Ops that only move elements.
+const MOVEMENT: [&str; 8] = [
+    "ng.transpose",
+    "ng.reshape",
+    "ng.squeeze",
+    "ng.unsqueeze",
+    "ng.gather",
+    "ng.slice",
+    "ng.broadcast_to",
+    "ng.convert",
+];
+
+#[test]
+fn programs_are_written_back_as_they_are() {
+    let context = ngc_dialects::context();
+    let shown = std::env::var("NGC_SHOW").ok();
+    let (mut longer, mut moved, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for program in programs(&context) {
+        let (body, rounded) = match rewritten(&context, &program.body) {
+            Ok(found) => found,
+            Err(why) => {
+                refused.push(format!("{}: {why}", program.name));
+                continue;
+            }
+        };
+        let inputs = program.inputs(&mut Random::seeded(&program.name));
+        let exact = program.evaluate(&context, &program.body, &inputs).expect("a value");
+        let again = program.evaluate(&context, &body, &inputs).expect("a value");
+        assert!(rounded || agree(&exact, &again), "@{}\n{}", program.name, program.text(&body));
+        let (before, after) = (counted(&program.body), counted(&body));
+        let total = |counts: &BTreeMap<&str, usize>| counts.values().sum::<usize>();
+        let movement = |counts: &BTreeMap<&str, usize>| -> usize {
+            MOVEMENT.iter().map(|name| counts.get(name).copied().unwrap_or(0)).sum()
+        };
+        if shown.as_ref() == Some(&program.name) {
+            println!("{}\n{}", program.text(&program.body), program.text(&body));
+        }
+        if total(&after) > total(&before) + 1 {
+            longer.push(format!("{} {} -> {} {after:?}", program.name, total(&before), total(&after)));
+        }
+        if movement(&after) > movement(&before) {
+            moved.push(format!("{} {} -> {} {after:?}", program.name, movement(&before), movement(&after)));
+        }
+    }
+    println!("longer {}\n{}\n", longer.len(), longer.join("\n"));
+    println!("moved {}\n{}\n", moved.len(), moved.join("\n"));
+    println!("refused {}\n{}", refused.len(), refused.join("\n"));
+}
