@@ -19,6 +19,12 @@ struct Sum {
     body: Use,
 }
 
+/// Terms with factors.
+type Terms = Vec<(Rational, Use)>;
+
+/// Factors with exponents.
+type Factors = Vec<(Use, Rational)>;
+
 impl Charts<'_> {
     /// A sum in which what all values have in common is subtracted first.
     pub(super) fn centred(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
@@ -196,7 +202,7 @@ impl Charts<'_> {
         terms: &[(Rational, Use)],
         space: &[Size],
     ) -> Option<Use> {
-        let mut groups: Vec<(Vec<Size>, Vec<(Rational, Use)>)> = Vec::new();
+        let mut groups: Vec<(Vec<Size>, Terms)> = Vec::new();
         let mut rest = Vec::new();
         for (c, x) in terms {
             match self.sum_of(x, space) {
@@ -228,7 +234,7 @@ impl Charts<'_> {
     }
 
     /// The sums among the factors of a term, with their exponents, and the other factors.
-    fn sums_among(&mut self, of: &Use, space: &[Size]) -> (Vec<(Sum, Rational)>, Vec<(Use, Rational)>) {
+    fn sums_among(&mut self, of: &Use, space: &[Size]) -> (Vec<(Sum, Rational)>, Factors) {
         let factors = match self.node(of.id) {
             Node::Product(factors) => {
                 let placed = factors.iter().map(|(x, e)| Some((self.placed(x, of, space)?, e.clone())));

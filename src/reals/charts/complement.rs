@@ -9,6 +9,9 @@ use crate::facts::place_among;
 use crate::store::within;
 use crate::term::{Function, Id, Map, Node, Use, at};
 
+/// A number, a weight beside it, and the value that is weighted.
+type Weighted = (Rational, Option<Use>, Use);
+
 impl Charts<'_> {
     /// What is left of a difference from 1, and a logarithm by the distance from 1.
     pub(super) fn complements(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
@@ -16,26 +19,46 @@ impl Charts<'_> {
         match self.node(id) {
             Node::Linear(constant, terms) => {
                 let itself = self.itself(id);
+                let logs: Vec<Option<Use>> =
+                    terms.iter().map(|(_, x)| self.log_of_mixture(x, &space)).collect();
+                let by_logs = logs.iter().any(Option::is_some).then(|| {
+                    let terms = terms
+                        .iter()
+                        .zip(logs)
+                        .map(|((c, x), log)| (c.clone(), log.unwrap_or_else(|| x.clone())));
+                    let terms = terms.collect();
+                    self.store.linear(constant.clone(), terms, &space)
+                });
                 vec![
                     ("complement-chart", self.without_cancellation(id)),
                     ("complement-chart", self.rest_of_sums(&itself, &space)),
                     ("mixture-chart", self.mixture(&constant, &terms, &space)),
+                    ("mixture-chart", by_logs),
                 ]
             }
-            Node::Apply(Function::Prim(Prim::Log), x) => {
-                // log v = log1p(v - 1), of a mixture of values that may all be near 1.
-                let Node::Linear(constant, terms) = self.node(x[0].id) else { return Vec::new() };
-                let own = self.space(x[0].id);
-                let distance = self.mixture(&(constant - Rational::from(1)), &terms, &own);
-                let distance = distance.and_then(|distance| self.placed(&distance, &x[0], &space));
-                let log = distance.map(|distance| {
-                    // The normal form of log1p is the logarithm that it came from.
-                    self.store.close(Node::Apply(Function::Prim(Prim::Log1p), vec![distance]), &space)
-                });
-                vec![("mixture-chart", log)]
+            Node::Apply(Function::Prim(Prim::Log), _) => {
+                let itself = self.itself(id);
+                vec![("mixture-chart", self.log_of_mixture(&itself, &space))]
             }
             _ => Vec::new(),
         }
+    }
+
+    /// `log Σ w v = log W + log1p(-Σ w/W (1 - v))`, W the sum of the weights: values that may all be near 1.
+    fn log_of_mixture(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
+        let Node::Apply(Function::Prim(Prim::Log), x) = self.node(of.id) else { return None };
+        let x = self.placed(&x[0], of, space)?;
+        let Node::Linear(constant, terms) = self.node(x.id) else { return None };
+        let own = self.space(x.id);
+        let total = constant.clone() + self.weights(&terms, &own)?.0;
+        (total > 0).then_some(())?;
+        let terms: Vec<(Rational, Use)> = terms.into_iter().map(|(c, x)| (c / &total, x)).collect();
+        let distance = self.mixture(&(constant / &total - Rational::from(1)), &terms, &own)?;
+        let distance = self.placed(&distance, &x, space)?;
+        let number = self.store.rational(total);
+        let scale = self.store.apply(Function::Prim(Prim::Log), vec![number], space);
+        let log = self.log1p(distance, space);
+        Some(self.sum(vec![(1.into(), scale), (1.into(), log)], space))
     }
 
     /// A sum with a constant in which one term and the constant do not cancel.
@@ -147,7 +170,8 @@ impl Charts<'_> {
         // Weights have one sign, and the constant the other.
         let opposite = terms.iter().all(|(c, _)| (*c > 0) != (*constant > 0));
         (terms.len() > 1 && !constant.is_zero() && opposite).then_some(())?;
-        let weighted = self.weights(constant, terms, space)?;
+        let (total, weighted) = self.weights(terms, space)?;
+        (total + constant).is_zero().then_some(())?;
         let mut distances = Vec::new();
         for (c, weight, value) in weighted {
             let distance = self.store.linear(1.into(), vec![((-1).into(), value)], space);
@@ -170,38 +194,28 @@ impl Charts<'_> {
         self.placed(&own, of, space)
     }
 
-    /// Factors, weights and values of a sum, where the weights of all values add up to minus the constant: numbers, or `w` and
-    /// `1 - w`.
-    fn weights(
-        &mut self,
-        constant: &Rational,
-        terms: &[(Rational, Use)],
-        space: &[Size],
-    ) -> Option<Vec<(Rational, Option<Use>, Use)>> {
-        let total = terms.iter().fold(constant.clone(), |sum, (c, _)| sum + c);
-        if total.is_zero() {
-            return Some(terms.iter().map(|(c, x)| (c.clone(), None, x.clone())).collect());
-        }
-        let [(c, x), (d, y)] = terms else { return None };
-        let (Node::Product(x), Node::Product(y)) = (self.node(x.id), self.node(y.id)) else { return None };
-        for (n, (v, e)) in x.iter().enumerate() {
-            for (m, (w, f)) in y.iter().enumerate() {
-                if *e != 1 || *f != 1 {
-                    continue;
+    /// The sum of all weights in a sum of weighted values, and factors, weights and values: the weights are numbers, or two
+    /// that differ from a number by their signs, as `w` and `1 - w`.
+    fn weights(&mut self, terms: &[(Rational, Use)], space: &[Size]) -> Option<(Rational, Vec<Weighted>)> {
+        if let [(c, x), (d, y)] = terms
+            && let (Node::Product(x), Node::Product(y)) = (self.node(x.id), self.node(y.id))
+        {
+            for (n, (v, e)) in x.iter().enumerate() {
+                for (m, (w, _)) in y.iter().enumerate().filter(|(_, (_, f))| *e == 1 && *f == 1) {
+                    let sum = self.sum(vec![(c.clone(), v.clone()), (d.clone(), w.clone())], space);
+                    let Some(total) = self.store.as_rational(&sum).cloned() else { continue };
+                    let mut without = |factors: &[(Use, Rational)], n: usize| {
+                        let rest =
+                            factors.iter().enumerate().filter(|(k, _)| *k != n).map(|(_, x)| x.clone());
+                        self.store.product(1.into(), rest.collect(), space)
+                    };
+                    let (p, q) = (without(&x, n), without(&y, m));
+                    let (v, w) = (Some(v.clone()), Some(w.clone()));
+                    return Some((total, vec![(c.clone(), v, p), (d.clone(), w, q)]));
                 }
-                let sum = vec![(c.clone(), v.clone()), (d.clone(), w.clone())];
-                let sum = self.store.linear(constant.clone(), sum, space);
-                if !self.is_zero(&sum) {
-                    continue;
-                }
-                let mut without = |factors: &[(Use, Rational)], n: usize| {
-                    let rest = factors.iter().enumerate().filter(|(k, _)| *k != n).map(|(_, x)| x.clone());
-                    self.store.product(1.into(), rest.collect(), space)
-                };
-                let (p, q) = (without(&x, n), without(&y, m));
-                return Some(vec![(c.clone(), Some(v.clone()), p), (d.clone(), Some(w.clone()), q)]);
             }
         }
-        None
+        let total = terms.iter().fold(Rational::new(), |sum, (c, _)| sum + c);
+        Some((total, terms.iter().map(|(c, x)| (c.clone(), None, x.clone())).collect()))
     }
 }

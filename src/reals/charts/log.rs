@@ -180,16 +180,14 @@ impl Charts<'_> {
 
     /// `log Σ exp(l) = m + log Σ exp(l - m)`, m the greatest.
     pub(super) fn log_sum_exp(&mut self, logs: Vec<Use>, space: &[Size]) -> Use {
-        let log =
-            |charts: &mut Self, sum: Use| charts.store.apply(Function::Prim(Prim::Log), vec![sum], space);
         if let [a, b] = &logs[..] {
             // Of two, one exponential is 1, and the other that of the distance.
             let distance = self.difference(a.clone(), b.clone(), space);
             let distance = self.store.apply(Function::Prim(Prim::Abs), vec![distance], space);
             let below = self.store.scaled(-1, distance, space);
             let small = self.exp(below, space);
-            let sum = self.store.linear(1.into(), vec![(1.into(), small)], space);
-            let rest = log(self, sum);
+            // The normal form of this would be the logarithm of the sum again.
+            let rest = self.log1p(small, space);
             let greatest = self.greatest(logs, space);
             return self.sum(vec![(1.into(), greatest), (1.into(), rest)], space);
         }
@@ -200,7 +198,7 @@ impl Charts<'_> {
             parts.push((Rational::from(1), self.exp(below, space)));
         }
         let sum = self.sum(parts, space);
-        let rest = log(self, sum);
+        let rest = self.store.apply(Function::Prim(Prim::Log), vec![sum], space);
         self.sum(vec![(1.into(), greatest), (1.into(), rest)], space)
     }
 }

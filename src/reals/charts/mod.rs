@@ -89,6 +89,11 @@ impl<'a> Charts<'a> {
         self.store.apply(Function::Prim(Prim::Exp), vec![x], space)
     }
 
+    /// `log1p(x)` as it is: its normal form is the logarithm of a sum, in which `x` may vanish.
+    fn log1p(&mut self, x: Use, space: &[Size]) -> Use {
+        self.store.close(Node::Apply(Function::Prim(Prim::Log1p), vec![x]), space)
+    }
+
     fn sum(&mut self, terms: Vec<(Rational, Use)>, space: &[Size]) -> Use {
         self.store.linear(Rational::new(), terms, space)
     }

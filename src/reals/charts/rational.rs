@@ -33,6 +33,14 @@ pub(super) struct Atoms {
     divided: bool,
 }
 
+/// A quotient of polynomials in atoms.
+pub(super) struct Quotient {
+    pub numerator: Polynomial,
+    /// What it is divided by, with the powers of these.
+    pub divisors: Vec<(Polynomial, u32)>,
+    pub atoms: Vec<Use>,
+}
+
 impl Fraction {
     fn of(numerator: Polynomial) -> Fraction {
         Fraction { numerator, divisors: BTreeMap::new() }
@@ -67,15 +75,11 @@ impl Charts<'_> {
         fraction.divisors.is_empty().then_some((fraction.numerator, atoms.atoms))
     }
 
-    /// A term as a quotient: its numerator, what it is divided by with the powers, and the atoms of these.
-    pub(super) fn parts_of_quotient(
-        &mut self,
-        of: &Use,
-        space: &[Size],
-    ) -> Option<(Polynomial, Vec<(Polynomial, u32)>, Vec<Use>)> {
+    /// A term as a quotient of polynomials.
+    pub(super) fn parts_of_quotient(&mut self, of: &Use, space: &[Size]) -> Option<Quotient> {
         let (Fraction { numerator, divisors }, atoms) = self.fraction_of(of, space)?;
         let divisors = divisors.into_iter().map(|(n, power)| (atoms.divisors[n].clone(), power)).collect();
-        Some((numerator, divisors, atoms.atoms))
+        Some(Quotient { numerator, divisors, atoms: atoms.atoms })
     }
 
     fn fraction_of(&mut self, of: &Use, space: &[Size]) -> Option<(Fraction, Atoms)> {

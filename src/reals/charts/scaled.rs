@@ -9,6 +9,7 @@ use rug::Rational;
 
 use super::Charts;
 use super::polynomial::{Monomial, Polynomial};
+use super::rational::Quotient;
 use crate::store::within;
 use crate::term::{Function, Id, Map, Node, Use, at};
 
@@ -136,7 +137,7 @@ impl Charts<'_> {
     /// A quotient of polynomials that are homogeneous in the arguments of a divisor: these divided by the greatest of them.
     fn scaled_together(&mut self, id: Id, space: &[Size]) -> Option<Use> {
         let itself = self.itself(id);
-        let (numerator, divisors, atoms) = self.parts_of_quotient(&itself, space)?;
+        let Quotient { numerator, divisors, atoms } = self.parts_of_quotient(&itself, space)?;
         let used = |of: &Polynomial, n: usize| of.monomials().any(|(m, _)| m[n] > 0);
         for (divisor, _) in divisors.iter().filter(|(divisor, _)| divisor.len() > 1) {
             let group: Vec<usize> = (0..atoms.len()).filter(|&n| used(divisor, n)).collect();

@@ -73,7 +73,7 @@ fn logarithms() {
         all.push(of("log of a mixture of softmaxes", n.min(3), 1e4, |p, n| {
             let parts: Vec<Use> = (0..n)
                 .map(|k| {
-                    let x = p.numbers(&[5], 4000.0);
+                    let x = p.numbers(&[5], 800.0);
                     let s = p.softmax(&x, 5, place(k as i64 % 5));
                     p.scaled((k as i64 + 1, 100), &s)
                 })
