@@ -148,12 +148,7 @@ fn widest(program: &Program) -> Option<Format> {
 }
 
 /// The first choice of unknown extents with which the program runs, and how many elements its values then have.
-fn extent(
-    context: &Context,
-    program: &Program,
-    r: &mut Random,
-    rungs: &[f64],
-) -> Option<(usize, usize)> {
+fn extent(context: &Context, program: &Program, r: &mut Random, rungs: &[f64]) -> Option<(usize, usize)> {
     let (module, name) = (&program.module, &program.function);
     program.extents().iter().find_map(|&unknown| {
         let (middle, ways) = (0..rungs.len(), [Way::Signs, Way::Mixed]);
@@ -215,7 +210,8 @@ fn at(
             score.add(error, formats[n]);
         }
         let gap = |[_, y, z]: [f64; THREE]| if z == f64::INFINITY { z } else { z - 2.0 * y };
-        let worse = z > 2.0 * y + 4.0 && rung.place.as_ref().is_none_or(|(old, _)| gap([x, y, z]) > gap(*old));
+        let worse =
+            z > 2.0 * y + 4.0 && rung.place.as_ref().is_none_or(|(old, _)| gap([x, y, z]) > gap(*old));
         if worse {
             rung.place = Some(([x, y, z], format!("{way:?}: {} (element {n})", shown(point))));
         }
@@ -229,7 +225,8 @@ fn shown(point: &[Tensor]) -> String {
     for (n, tensor) in point.iter().enumerate() {
         let values = tensor.to_f64s();
         // The fewest digits that tell a number from its neighbours.
-        let digits = |&x: &f64| if f64::from(x as f32) == x { format!("{:e}", x as f32) } else { format!("{x:e}") };
+        let digits =
+            |&x: &f64| if f64::from(x as f32) == x { format!("{:e}", x as f32) } else { format!("{x:e}") };
         let few: Vec<String> = values.iter().take(FEW).map(digits).collect();
         let dots = if values.len() > FEW { ", ..." } else { "" };
         let _ = write!(text, "{}[{}{dots}]", if n > 0 { " " } else { "" }, few.join(" "));

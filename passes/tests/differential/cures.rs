@@ -77,7 +77,8 @@ fn scores(context: &Context, module: Option<&Module>, points: &[Point]) -> Score
 
 /// Whether one is as good as another: it loses no more on any rung, and errs by at most 4 times as much.
 fn as_good(one: &Scores, other: &[Score]) -> bool {
-    let good = |(a, b): (&Score, &Score)| a.lost <= b.lost && (a.lost < b.lost || a.worst <= 4.0 * b.worst + 4.0);
+    let good =
+        |(a, b): (&Score, &Score)| a.lost <= b.lost && (a.lost < b.lost || a.worst <= 4.0 * b.worst + 4.0);
     one.as_ref().is_some_and(|one| one.iter().zip(other).all(good))
 }
 
@@ -95,8 +96,13 @@ struct Row {
 
 fn row(context: &Context, original: &Original, among: &[&Change], search: &str, count: usize) -> Row {
     let plain = program(original, &original.program.body);
-    let mut row =
-        Row { name: plain.name.clone(), left_out: false, still_lost: 0, cured: Default::default(), lost: Vec::new() };
+    let mut row = Row {
+        name: plain.name.clone(),
+        left_out: false,
+        still_lost: 0,
+        cured: Default::default(),
+        lost: Vec::new(),
+    };
     let found = [KNOWN, search].map(|search| searched(context, &plain, search));
     let Some(cured) = found[0].as_ref().or(found[1].as_ref()) else {
         return Row { left_out: true, ..row };
@@ -152,7 +158,8 @@ pub fn table(search: &str, count: usize, wanted: &str) -> String {
     let _ = writeln!(text, "| all {} |{all}", counted.len());
     for row in &counted {
         let shares = row.cured.map(|cured| share(cured, count)).concat();
-        let lost = if row.still_lost > 0 { format!(", {} still lost", row.still_lost) } else { String::new() };
+        let lost =
+            if row.still_lost > 0 { format!(", {} still lost", row.still_lost) } else { String::new() };
         let _ = writeln!(text, "| {}{lost} |{shares}", row.name);
     }
     let names: Vec<&str> = others.iter().map(|row| row.name.as_str()).collect();

@@ -101,7 +101,8 @@ pub fn exact_values(
     let of = |module: &Module, bits| real(context, module, function, inputs, bits);
     let [least, more, most] = precisions(formats);
     let (low, high) = (of(given, least)?, of(given, more)?);
-    let found = results.map(|module| of(module, more).filter(|found| !found.beyond).map(|found| found.values));
+    let found =
+        results.map(|module| of(module, more).filter(|found| !found.beyond).map(|found| found.values));
     let both = |n: usize| {
         let [first, second] = found.each_ref().map(|found| found.as_ref()?.get(n));
         first.zip(second).filter(|(a, b)| agree(a, b)).map(|(a, _)| a.clone())

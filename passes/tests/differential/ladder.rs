@@ -24,16 +24,8 @@ pub enum Way {
 }
 
 impl Way {
-    pub const ALL: [Way; 8] = [
-        Way::Signs,
-        Way::Positive,
-        Way::Negative,
-        Way::Near,
-        Way::Equal,
-        Way::Mixed,
-        Way::Lone,
-        Way::Ends,
-    ];
+    pub const ALL: [Way; 8] =
+        [Way::Signs, Way::Positive, Way::Negative, Way::Near, Way::Equal, Way::Mixed, Way::Lone, Way::Ends];
 }
 
 /// The magnitudes of a format, from its least number to its greatest.

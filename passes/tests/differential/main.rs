@@ -60,7 +60,12 @@ fn two_searches() {
     let mut programs = corpora::all(&context);
     programs.retain(|p| p.name.contains(&wanted) || p.corpus.contains(&wanted));
     let options = searches();
-    let compared: Vec<Compared> = programs.par_iter().map(|p| compare(&context, p, &options)).collect();
+    let one = |program| {
+        let compared = compare(&context, program, &options);
+        page::progress(program, &compared);
+        compared
+    };
+    let compared: Vec<Compared> = programs.par_iter().map(one).collect();
     let took = |n: usize| compared.iter().map(|c| c.time[n]).sum::<Duration>();
     state("differential.md", &page::page(&programs, &compared, &options));
     let all: Duration = compared.iter().map(|c| c.measuring).sum();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ngc_formats::npz;
 use ngc_ir::{Context, Module};
@@ -135,7 +135,17 @@ fn verdict(given: Option<Found>, after: Option<Found>) -> &'static str {
 pub fn page(options: &[String; 2], wanted: &str) -> String {
     let context = ngc_dialects::context();
     let paths: Vec<_> = files("modules", "pt2").into_iter().filter(|p| stem(p).contains(wanted)).collect();
-    let rows: Vec<Row> = paths.par_iter().map(|path| row(&context, path, options)).collect();
+    let one = |path: &PathBuf| {
+        let row = row(&context, path, options);
+        eprintln!(
+            "{}: {}, {}",
+            row.name,
+            verdict(row.found[0], row.found[1]),
+            verdict(row.found[0], row.found[2])
+        );
+        row
+    };
+    let rows: Vec<Row> = paths.par_iter().map(one).collect();
     let [first, second] = options;
     let mut page = format!(
         "# Modules as people write them\n\nThe PyTorch modules of testdata/modules, read as exported programs, run on harmless and hostile inputs as given and after \

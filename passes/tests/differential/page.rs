@@ -36,6 +36,24 @@ pub fn page(programs: &[Program], compared: &[Compared], options: &[String; 2]) 
     text
 }
 
+/// A line on a program that is done, where there is something to say at once.
+pub fn progress(program: &Program, compared: &Compared) {
+    let [first, second] = compared.time.map(|time| time.as_secs_f64());
+    let worse = compared.worse(SECOND, FIRST).count();
+    if worse > 0
+        || second > 10.0 * first + 2.0
+        || compared.other[1].is_some()
+        || compared.failure[1].is_some()
+    {
+        let other = compared.other[1].as_ref().map_or("", |_| ", another function");
+        let fails = compared.failure[1].as_ref().map_or("", |_| ", fails");
+        eprintln!(
+            "{}, {}: worse on {worse} rungs{other}{fails}; {first:.1} s and {second:.1} s",
+            program.corpus, program.name
+        );
+    }
+}
+
 fn totals(text: &mut String, programs: &[Program], compared: &[Compared]) {
     text.push_str(
         "| corpus | programs | same | elements | lost given | first | second | bits given | first | second | worse than given: first | second | \
@@ -45,7 +63,12 @@ fn totals(text: &mut String, programs: &[Program], compared: &[Compared]) {
     let mut corpora: Vec<&str> = programs.iter().map(|p| p.corpus).collect();
     corpora.dedup();
     let mut seen: Vec<&str> = Vec::new();
-    corpora.retain(|c| !seen.contains(c) && { seen.push(c); true });
+    corpora.retain(|c| {
+        !seen.contains(c) && {
+            seen.push(c);
+            true
+        }
+    });
     for corpus in corpora.into_iter().map(Some).chain([None]) {
         let rows: Vec<&Compared> = programs
             .iter()
