@@ -110,7 +110,7 @@ impl Errors {
 
     /// Which of two forms is tried further: the one with fewer failures, then with fewer bits of error.
     pub fn compare(&self, other: &Errors) -> Ordering {
-        let bits = |errors: &Errors| (errors.bits() * 4.0).round();
+        let bits = |errors: &Errors| (errors.bits() * 2.0).round();
         self.failures().cmp(&other.failures()).then_with(|| bits(self).total_cmp(&bits(other)))
     }
 
