@@ -154,12 +154,7 @@ impl Pattern {
         let mut anchors: Vec<Vec<Anchor>> = (0..arity).map(|_| Vec::new()).collect();
         let (mut deep, mut curved) = (false, false);
         for Part { role, factor, of } in parts(&store, &whole, &[]) {
-            let linear = |terms: &[(Rational, Use)]| terms.iter().all(|(_, x)| is_leaf(&store, x));
-            deep |= match store.node(of.id) {
-                Node::Leaf(_) | Node::Number(_) => false,
-                Node::Linear(shift, terms) => !(shift.is_zero() && terms.len() == 1 && linear(terms)),
-                _ => true,
-            };
+            deep |= !matches!(store.node(of.id), Node::Leaf(_) | Node::Number(_));
             curved |= match &role {
                 Role::Argument(..) | Role::Greatest => true,
                 Role::Power(e) => *e.denom() != 1,
@@ -263,10 +258,6 @@ fn affine(store: &Store, role: Role, of: &Use, x: &[Use]) -> Option<(usize, Anch
         }
         None => None,
     }
-}
-
-fn is_leaf(store: &Store, of: &Use) -> bool {
-    matches!(store.node(of.id), Node::Leaf(_))
 }
 
 /// A number as a formula.
