@@ -87,6 +87,8 @@ pub struct Search<'a> {
     /// The first value that was written for a term: over the reals all are the same.
     first: Values,
     open: FxHashSet<Id>,
+    /// Ops that terms are.
+    ops: FxHashMap<Id, Vec<Form>>,
     /// Laws whose results are being looked at: none is used within its own.
     laws: Vec<Ident>,
     /// How many laws may be used within each other.
@@ -148,6 +150,7 @@ impl<'a> Search<'a> {
             largest,
             first: FxHashMap::default(),
             open: FxHashSet::default(),
+            ops: FxHashMap::default(),
             laws: Vec::new(),
             ceiling: 0,
             left: 0,
@@ -217,7 +220,7 @@ impl<'a> Search<'a> {
             return best;
         }
         if !again {
-            for form in self.definitions.forms(&mut self.store, id, &|_| true) {
+            for form in self.ops(id) {
                 self.consider(id, form, &mut best);
             }
             for order in self.orders(id) {
@@ -250,6 +253,16 @@ impl<'a> Search<'a> {
         }
         self.ceiling = deepest;
         best
+    }
+
+    /// The ways to compute a term by an op.
+    fn ops(&mut self, id: Id) -> Vec<Form> {
+        if let Some(known) = self.ops.get(&id) {
+            return known.clone();
+        }
+        let found = self.definitions.forms(&mut self.store, id, &|_| true);
+        self.ops.insert(id, found.clone());
+        found
     }
 
     /// Whether a term is written anew wherever it is read: a leaf, a number, or one that depends on a bare place.

@@ -109,6 +109,9 @@ pub(super) fn parts(store: &Store, whole: &Use, space: &[Size]) -> Vec<Part> {
     found
 }
 
+/// Steps from a term to the reductions that its definition as an op may have.
+const DEEPEST_SUM: usize = 3;
+
 /// A term and what it is made of, down to reductions, along its dimensions.
 pub(super) fn used(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
     let mut found = vec![whole.clone()];
@@ -120,11 +123,24 @@ pub(super) fn used(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
     found
 }
 
-/// The reductions in a term that are in no other one.
+/// The reductions near the top of a term that are in no other one: no definition has its own further down.
 pub(super) fn reductions(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
-    let mut all = used(store, whole, space);
-    all.retain(|x| matches!(store.node(x.id), Node::Reduce(..)));
-    all
+    let (mut found, mut level) = (Vec::new(), vec![whole.clone()]);
+    for _ in 0..=DEEPEST_SUM {
+        let mut next = Vec::new();
+        for of in level {
+            if matches!(store.node(of.id), Node::Reduce(..)) {
+                if !found.contains(&of) {
+                    found.push(of);
+                }
+                continue;
+            }
+            let parts = below(store, &of).into_iter();
+            next.extend(parts.filter_map(|(_, _, part)| store.compose(part, &of.map, space)));
+        }
+        level = next;
+    }
+    found
 }
 
 /// The parts of a node, with their roles and factors.
