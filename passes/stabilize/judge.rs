@@ -54,8 +54,9 @@ impl<'a> Judge<'a> {
     ) -> Option<Judge<'a>> {
         let near = numbers(&window.body);
         let leaves: Rc<[_]> = window.leaves.iter().map(|leaf| (leaf.value, leaf.range)).collect();
-        let types: Rc<FxHashMap<Value, DType>> =
-            Rc::new(window.leaves.iter().filter_map(|l| Some((l.value, window.body.ty(l.value).elem()?))).collect());
+        let types: Rc<FxHashMap<Value, DType>> = Rc::new(
+            window.leaves.iter().filter_map(|l| Some((l.value, window.body.ty(l.value).elem()?))).collect(),
+        );
         let elements = |mode: Mode, ladder: &Rc<Ladder>| {
             let (ladder, leaves, types) = (ladder.clone(), leaves.clone(), types.clone());
             let points = ladder.points.len();

@@ -61,7 +61,8 @@ impl Ladder {
     /// About `count` points for leaves of a format; `near` are numbers that the window speaks of.
     pub fn new(format: Format, near: &[f64], count: usize, to: Use) -> Ladder {
         let (low, high) = (format.min_normal().log2() as i32, format.max_finite().log2() as i32);
-        let mut rungs: Vec<i32> = vec![0, 1, 3, -1, -4, 5, 7, -10, -20, 10, high / 2, high * 9 / 10, low * 9 / 10];
+        let mut rungs: Vec<i32> =
+            vec![0, 1, 3, -1, -4, 5, 7, -10, -20, 10, high / 2, high * 9 / 10, low * 9 / 10];
         rungs.extend([low / 2, 15, -30, high / 3, low / 3]);
         let check = to == Use::Check;
         if check {
@@ -73,7 +74,8 @@ impl Ladder {
         let kinds = [Kind::Spread, Kind::Positive, Kind::Near];
         let mut points = Vec::new();
         let mut draw = |kind, exponent, about, rung| {
-            let seed = mix((points.len() as u64 + if check { 0x5EED_0000 } else { 1 }).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            let seed = mix((points.len() as u64 + if check { 0x5EED_0000 } else { 1 })
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15));
             points.push(Point { kind, exponent, about, seed, rung });
         };
         let each = (count / (2 * kinds.len() * rungs.len())).max(1);
@@ -107,13 +109,15 @@ impl Ladder {
 
     /// The element of a leaf at a place, at every point, in a format.
     pub fn column(&self, leaf: usize, range: &Interval, format: Format, place: &[i64]) -> Vec<f64> {
-        let at = place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
+        let at =
+            place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
         self.points.iter().map(|point| point.value(leaf, at, range, format)).collect()
     }
 
     /// The integer element of a leaf at a place.
     pub fn integers(&self, leaf: usize, range: &Interval, place: &[i64]) -> Vec<f64> {
-        let at = place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
+        let at =
+            place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
         let (low, high) = (range.lo.max(-8.0).ceil(), range.hi.min(8.0).floor());
         let (low, high) = if low <= high { (low, high) } else { (range.lo.ceil(), range.lo.ceil()) };
         let one = |p: &Point| low + (unit(mix(p.seed ^ at)) * (high - low + 1.0)).floor().min(high - low);
@@ -123,7 +127,8 @@ impl Ladder {
 
 impl Point {
     fn value(&self, leaf: usize, at: u64, range: &Interval, format: Format) -> f64 {
-        let (a, b, c) = (mix(self.seed ^ at), mix(self.seed ^ at ^ 0xABCD), mix(self.seed ^ leaf as u64 ^ 0x77));
+        let (a, b, c) =
+            (mix(self.seed ^ at), mix(self.seed ^ at ^ 0xABCD), mix(self.seed ^ leaf as u64 ^ 0x77));
         let sign = |bits: u64| if bits & 1 == 0 { 1.0 } else { -1.0 };
         let power = |e: f64| e.exp2();
         // How far apart nearly equal numbers are: from a few bits to the last one.
@@ -134,7 +139,9 @@ impl Point {
         let x = match self.kind {
             Kind::Spread => sign(b) * power(f64::from(self.exponent) + 2.0 * unit(a) - 1.0),
             Kind::Positive => power(f64::from(self.exponent) + 2.0 * unit(a) - 1.0),
-            Kind::Near => sign(self.seed) * power(f64::from(self.exponent) + unit(self.seed)) * (1.0 + apart()),
+            Kind::Near => {
+                sign(self.seed) * power(f64::from(self.exponent) + unit(self.seed)) * (1.0 + apart())
+            }
             Kind::About => self.about + sign(b) * power(f64::from(self.exponent) - 4.0 * unit(a)),
             Kind::Ends => match mix(a) % 8 {
                 0 => sign(b) * format.max_finite(),

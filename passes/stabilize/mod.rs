@@ -111,7 +111,9 @@ fn round(
         .into_iter()
         .collect::<Vec<_>>()
         .into_par_iter()
-        .map(|(likeness, window)| (likeness.clone(), Plan::find(context, resources, &definitions, window).map(Arc::new)))
+        .map(|(likeness, window)| {
+            (likeness.clone(), Plan::find(context, resources, &definitions, window).map(Arc::new))
+        })
         .collect();
     solved.extend(found);
     let mut rewriter = Rewriter::new(context, &mut function.body);
@@ -144,7 +146,8 @@ fn round(
 
 /// Whether an op computes a number, and does not only move some.
 fn is_computed(body: &Body, op: Op) -> bool {
-    if body.num_results(op) != 1 || body.op(op).def.is_none_or(|def| def.traits.constant || !def.traits.pure) {
+    if body.num_results(op) != 1 || body.op(op).def.is_none_or(|def| def.traits.constant || !def.traits.pure)
+    {
         return false;
     }
     let ty = body.ty(body.result(op, 0));
@@ -160,7 +163,8 @@ fn names(context: &Context, function: &Function) -> FxHashMap<Value, Vec<Option<
         return FxHashMap::default();
     }
     let mut store = Store::new();
-    let readings = Reader::new(&mut store, context, &function.resources).body(body, &argument_names(function));
+    let readings =
+        Reader::new(&mut store, context, &function.resources).body(body, &argument_names(function));
     let name = |size: &ngc_ir::structure::Size| size.number().is_none().then(|| Arc::from(size.to_string()));
     readings.into_iter().map(|(v, reading)| (v, reading.extents.iter().map(name).collect())).collect()
 }

@@ -69,7 +69,8 @@ impl Errors {
         }
         let error = (computed - exact).abs() / last_place(format, held, exact);
         known.worst = known.worst.max(error);
-        known.charted = known.charted.max(error / (SLACK + exact.abs().max(format.min_subnormal()).ln().abs()));
+        known.charted =
+            known.charted.max(error / (SLACK + exact.abs().max(format.min_subnormal()).ln().abs()));
         known.bits += (1.0 + error).log2().min(f64::from(format.width()));
     }
 
@@ -133,9 +134,10 @@ impl Errors {
 
     /// Whether a form takes the place of the given one.
     pub fn betters(&self, given: &Errors) -> bool {
-        let gains = self.rungs.iter().zip(&given.rungs).any(|(own, given)| {
-            own.failures < given.failures || given.worst > STEP * (own.worst + SLACK)
-        });
+        let gains =
+            self.rungs.iter().zip(&given.rungs).any(|(own, given)| {
+                own.failures < given.failures || given.worst > STEP * (own.worst + SLACK)
+            });
         gains && self.bits() < given.bits() && self.keeps(given)
     }
 }

@@ -3,14 +3,14 @@
 //! A term is first computed as it was written and as its normal form says, its parts in their own best ways. Where that is
 //! accurate at all points nothing else is tried. Else come the ops whose definition the term is, other orders, and the
 //! terms that laws and charts prove equal, which are computed in their own best ways in turn. Forms are written into the
-//! window's body and evaluated there; those that win are written into the function ([`super::emit`]).
+//! window's body and evaluated there; those that win are written into the function ([`super::plan`]).
 
-use std::collections::VecDeque;
+mod root;
 
 use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
-use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Type, Value};
-use ngc_numerics::{DType, Format, Interval};
+use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Value};
+use ngc_numerics::{DType, Format};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
 use ngc_reals::laws::Laws;
@@ -26,7 +26,6 @@ use super::judge::{Judge, OPEN};
 use super::ladder;
 use super::order::Errors;
 use super::window::Window;
-use crate::analysis::range::Ranges;
 
 /// Laws that may be used one within the other's result.
 const DEEPEST: usize = 3;
@@ -119,9 +118,13 @@ impl<'a> Search<'a> {
             let Some(reading) = readings.get(&value) else { continue };
             let Some(axes) = plain_axes(reading) else { continue };
             match store.node(reading.element.id) {
-                Node::Leaf(leaf) => drop(leaves.entry(*leaf).or_insert(value)),
+                Node::Leaf(leaf) => {
+                    leaves.entry(*leaf).or_insert(value);
+                }
                 Node::Number(_) | Node::Size(_) | Node::Place | Node::Holds(_) => {}
-                _ => drop(sources.entry(reading.element.id).or_insert(Known { value, axes, factor: 1.into() })),
+                _ => {
+                    sources.entry(reading.element.id).or_insert(Known { value, axes, factor: 1.into() });
+                }
             }
         }
         let facts: FxHashMap<u32, Fact> = leaves
@@ -210,7 +213,13 @@ impl<'a> Search<'a> {
         let mut best = known.filter(|_| !self.is_circular(id)).map(|known| Best { effort, ..known });
         if let (None, Some(source)) = (&best, self.sources.get(&id).cloned()) {
             let errors = self.errors(id, &source).unwrap_or_default();
-            best = Some(Best { choice: Choice::Source(source.clone()), value: Some(source), errors, cost: 0, effort });
+            best = Some(Best {
+                choice: Choice::Source(source.clone()),
+                value: Some(source),
+                errors,
+                cost: 0,
+                effort,
+            });
         }
         if done(&best) {
             return best;
@@ -236,7 +245,6 @@ impl<'a> Search<'a> {
         // First what the laws give as it is, then with laws used within it.
         let deepest = self.ceiling;
         for ceiling in [self.laws.len() + 1, deepest] {
-            if trace() { for f in &equal { eprintln!("  alt of {}: {} {}", self.shown(id), f.law, self.store.show(&f.term)); } }
             for (n, form) in equal.iter().enumerate() {
                 let deeper = ceiling > self.laws.len() + 1;
                 if done(&best) || deeper && best.as_ref().is_some_and(|best| best.errors.is_good()) {
@@ -291,7 +299,9 @@ impl<'a> Search<'a> {
             return Vec::new();
         }
         let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b]));
-        pairs.map(|first| first.into_iter().chain((0..count).filter(|n| !first.contains(n))).collect()).collect()
+        pairs
+            .map(|first| first.into_iter().chain((0..count).filter(|n| !first.contains(n))).collect())
+            .collect()
     }
 
     /// Steps that a form of a term takes, those of its parts among them.
@@ -313,7 +323,9 @@ impl<'a> Search<'a> {
             if id == other {
                 return true;
             }
-            if let Some(Best { choice: Choice::Form(form), .. }) = self.known.get(&id).filter(|_| seen.insert(id)) {
+            if let Some(Best { choice: Choice::Form(form), .. }) =
+                self.known.get(&id).filter(|_| seen.insert(id))
+            {
                 stack.extend(self.parts(id, form));
             }
         }
@@ -338,7 +350,8 @@ impl<'a> Search<'a> {
         self.left -= 1;
         if let Form::Equal(equal) = &form
             && let Some(first) = self.first.get(&id).cloned()
-            && let Some(axes) = equal.term.map.iter().map(|index| Some(first.axes[index.as_axis()?.0 as usize])).collect()
+            && let Some(axes) =
+                equal.term.map.iter().map(|index| Some(first.axes[index.as_axis()?.0 as usize])).collect()
         {
             // Over the reals both are the same, so one need not be evaluated.
             self.first.entry(equal.term.id).or_insert(Known { axes, ..first });
@@ -349,15 +362,21 @@ impl<'a> Search<'a> {
                 return;
             }
         }
-        let value = match self.write(id, &form) { Ok(v) => v, Err(e) => { if trace() { eprintln!("  unwritable {id:?} {form:?}: {e}"); } return } };
+        let Ok(value) = self.write(id, &form) else { return };
         let (effort, cost) = (self.effort(), self.cost(id, &form));
         let Some(errors) = self.errors(id, &value) else {
             // What cannot be judged is computed as it says.
-            best.get_or_insert(Best { choice: Choice::Form(form), value: Some(value), errors: Errors::default(), cost, effort });
+            best.get_or_insert(Best {
+                choice: Choice::Form(form),
+                value: Some(value),
+                errors: Errors::default(),
+                cost,
+                effort,
+            });
             return;
         };
-        let better = best.as_ref().is_none_or(|best| errors.compare(&best.errors).then(cost.cmp(&best.cost)).is_lt());
-        if trace() { eprintln!("  {} {} <- {}: failures {} bits {:.2} {}", self.laws.len(), self.shown(id), match &form { Form::Equal(e) => format!("{} {}", e.law, self.store.show(&e.term)), Form::Op(op) => format!("{} {:?}", op.name, op.operands.iter().map(|x| self.store.show(x)).collect::<Vec<_>>()), other => format!("{other:?}") }, errors.failures(), errors.bits(), if better { "BETTER" } else { "" }); }
+        let better =
+            best.as_ref().is_none_or(|best| errors.compare(&best.errors).then(cost.cmp(&best.cost)).is_lt());
         if !better {
             return;
         }
@@ -416,7 +435,9 @@ impl<'a> Search<'a> {
 
     /// Whether a value is the term over the reals, wherever both are known.
     fn agrees(&mut self, id: Id, known: &Known) -> bool {
-        let (Some(places), Some(first)) = (places(self.store.sizes(id)), self.first.get(&id)) else { return true };
+        let (Some(places), Some(first)) = (places(self.store.sizes(id)), self.first.get(&id)) else {
+            return true;
+        };
         let (body, by) = (&self.window.body, Rational::from(&first.factor / &known.factor));
         places.into_iter().all(|place| {
             let (a, b) = (along(body, first, &place), along(body, known, &place));
@@ -424,87 +445,12 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The errors of the window's value, or of another one that stands for it; nothing where they cannot be known.
-    pub fn of_root(&mut self, root: &Reading, other: Option<Value>) -> Option<Errors> {
-        root_errors(self.window, &mut self.judge, root, other)
-    }
-
-    /// Whether a value that stands for the window's nowhere trades what works for what does not, at points that the search
-    /// has not seen.
-    pub fn keeps(&mut self, root: &Reading, other: Value) -> bool {
-        let Some(format) = self.window.body.ty(self.window.root).format() else { return false };
-        let to = ladder::Use::Check;
-        let Some(mut judge) = Judge::new(self.context, self.resources, self.window, format, to) else {
-            return true;
-        };
-        let mut of = |other| root_errors(self.window, &mut judge, root, other);
-        let (given, new) = (of(None), of(Some(other)));
-        given.zip(new).is_none_or(|(given, new)| new.keeps(&given))
-    }
-
-    /// Whether a value that stands for the window's is the same over the reals, and proven finite where that is; what gains
-    /// bits on points need not be, for bounds do not see all that keeps a quotient finite.
-    pub fn holds(&mut self, root: &Reading, other: Value, gains: bool) -> bool {
-        let Some(places) = places(&root.extents) else { return false };
-        let (body, given) = (&self.window.body, self.window.root);
-        if !places.into_iter().all(|place| self.judge.same(body, (given, &place, &Rational::from(1)), (other, &place))) {
-            self.refuted.push(self.store.show(&root.element));
-            return false;
-        }
-        let arguments: Vec<Interval> = self.window.leaves.iter().map(|leaf| leaf.range).collect();
-        let ranges = Ranges::of_body(body, &arguments);
-        let fails = |value: Value| body.ty(value).format().is_some_and(|f| ranges.of(value).may_overflow(f));
-        gains || fails(given) || !fails(other)
-    }
-
-    /// The window's value in the forms that were chosen.
-    ///
-    /// # Errors
-    /// A sentence that says what cannot be written.
-    pub fn write_root(&mut self, root: &Reading, ty: Type) -> Result<Value, String> {
-        let block = self.window.body.entry().ok_or("an empty body")?;
-        let values = self.values(None);
-        let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
-        let forms = |_| Form::Plain;
-        let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
-        let value = writer.value(&root.element, &root.extents)?;
-        writer.typed(value, ty)
-    }
-
-    /// The choices for a term and all that it is computed from.
-    pub fn chosen(&self, id: Id) -> FxHashMap<Id, Choice> {
-        let (mut found, mut stack) = (FxHashMap::default(), vec![id]);
-        while let Some(id) = stack.pop() {
-            let Some(best) = self.known.get(&id).filter(|_| !found.contains_key(&id)) else { continue };
-            match &best.choice {
-                Choice::Source(_) => {}
-                Choice::Form(form) => stack.extend(self.parts(id, form)),
-            }
-            found.insert(id, best.choice.clone());
-        }
-        found
-    }
-
-    /// What choices are owed to, from a term inwards.
-    pub fn laws(&self, id: Id, choices: &FxHashMap<Id, Choice>) -> Vec<String> {
-        let (mut laws, mut seen, mut queue) = (Vec::<String>::new(), FxHashSet::default(), VecDeque::from([id]));
-        while let Some(id) = queue.pop_front() {
-            let Some(Choice::Form(form)) = choices.get(&id).filter(|_| seen.insert(id)) else { continue };
-            let name = match form {
-                Form::Equal(equal) => Some(equal.law.as_str().to_string()),
-                Form::Op(op) => Some(op.name.as_str().trim_start_matches("ng.").to_string()),
-                _ => None,
-            };
-            laws.extend(name.filter(|name| !laws.contains(name)));
-            queue.extend(self.parts(id, form));
-        }
-        laws
-    }
-
     /// The terms that a form of a term is computed from.
     fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
         match form {
-            Form::Plain | Form::Ordered(_) => self.store.node(id).children().iter().map(|part| part.id).collect(),
+            Form::Plain | Form::Ordered(_) => {
+                self.store.node(id).children().iter().map(|part| part.id).collect()
+            }
             Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
             Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
             Form::Equal(equal) => vec![equal.term.id],
@@ -564,19 +510,4 @@ fn is_truth(function: &Function) -> bool {
         Function::Convert(_, to) => !matches!(to, DType::Float(_)),
         Function::Prim(_) | Function::Choose => false,
     }
-}
-
-fn trace() -> bool { std::env::var_os("NGC_TRACE").is_some() }
-
-/// The errors of a window's value, or of another one that stands for it.
-fn root_errors(window: &Window, judge: &mut Judge<'_>, root: &Reading, other: Option<Value>) -> Option<Errors> {
-    let value = other.unwrap_or(window.root);
-    let held = window.body.ty(window.root).format()?;
-    let mut all = Errors::default();
-    for place in places(&root.extents)? {
-        let exact = judge.exact(&window.body, window.root, &place)?;
-        let computed = judge.computed(&window.body, value, &place)?;
-        all = all.with(&judge.errors(held, &exact, &computed));
-    }
-    (all.points() > 0).then_some(all)
 }
