@@ -93,7 +93,7 @@ impl Drawn {
                 let mut rest = flat;
                 let mut at: Vec<i64> = shape.iter().rev().map(|n| (rest % n, rest /= n).0 as i64).collect();
                 at.reverse();
-                let found = elements.at(&body, value, &at);
+                let found = elements.at(body, value, &at);
                 seen.entry(name).or_default()[usize::from(found.is_none())] += 1;
                 if let Some(found) = found {
                     let computed = self.results.iter().map(|x| x[n].select(Vec::new(), &[flat])).collect();
