@@ -10,7 +10,7 @@ use rug::{Float, Rational};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::ladder::Ladder;
+use super::ladder::{Ladder, Use};
 use super::order::Errors;
 use super::window::Window;
 
@@ -28,6 +28,9 @@ const WORK: usize = 30_000;
 /// Points at most, and at least: a value of which fewer can be afforded is not judged.
 const POINTS: (usize, usize) = (256, 6);
 
+/// So many times as many points hold the form that was chosen against the given one.
+const MORE: usize = 4;
+
 /// An element of a value: which, and where.
 type Key = (Value, SmallVec<[i64; 4]>);
 
@@ -42,7 +45,13 @@ pub struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// Of a window whose value has a format; nothing where its ops cannot be evaluated, or only at great cost.
-    pub fn new(context: &'a Context, resources: &'a Resources, window: &Window, format: Format) -> Option<Judge<'a>> {
+    pub fn new(
+        context: &'a Context,
+        resources: &'a Resources,
+        window: &Window,
+        format: Format,
+        to: Use,
+    ) -> Option<Judge<'a>> {
         let near = numbers(&window.body);
         let leaves: Rc<[_]> = window.leaves.iter().map(|leaf| (leaf.value, leaf.range)).collect();
         let types: Rc<FxHashMap<Value, DType>> =
@@ -61,16 +70,17 @@ impl<'a> Judge<'a> {
             };
             Elements::new(context, resources, mode, points, Box::new(|_, _| OPEN), Box::new(leaf))
         };
-        let one = Rc::new(Ladder::new(format, &near, 1));
+        let one = Rc::new(Ladder::new(format, &near, 1, to));
         let mut trial = elements(Mode::Formats, &one).with_limit(WORK / POINTS.1);
         let shape = trial.shape(&window.body, window.root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
         trial.at(&window.body, window.root, &middle)?;
-        let count = (WORK / trial.work().max(1)).min(POINTS.0);
+        let more = if to == Use::Check { MORE } else { 1 };
+        let count = (more * WORK / trial.work().max(1)).min(more * POINTS.0);
         if count < POINTS.1 {
             return None;
         }
-        let ladder = Rc::new(Ladder::new(format, &near, count));
+        let ladder = Rc::new(Ladder::new(format, &near, count, to));
         let computed = elements(Mode::Formats, &ladder);
         let exact = BITS.map(|bits| elements(Mode::Real { bits }, &ladder));
         Some(Judge { format, ladder, computed, exact, known: FxHashMap::default() })

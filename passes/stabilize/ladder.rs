@@ -20,6 +20,17 @@ enum Kind {
     Mixed,
     /// Near a number.
     About,
+    /// The greatest and the least numbers among ordinary ones.
+    Ends,
+}
+
+/// What a ladder is drawn for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// To choose among many forms.
+    Search,
+    /// To hold the one that was chosen against the given one: other points, on more rungs.
+    Check,
 }
 
 /// A point.
@@ -40,22 +51,29 @@ pub struct Ladder {
     pub points: Vec<Point>,
 }
 
+/// Rungs over the whole format where a form is checked.
+const CHECKED: i32 = 32;
+
 /// Numbers that conditions, poles and zeros often stand at.
 const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
 
 impl Ladder {
     /// About `count` points for leaves of a format; `near` are numbers that the window speaks of.
-    pub fn new(format: Format, near: &[f64], count: usize) -> Ladder {
+    pub fn new(format: Format, near: &[f64], count: usize, to: Use) -> Ladder {
         let (low, high) = (format.min_normal().log2() as i32, format.max_finite().log2() as i32);
         let mut rungs: Vec<i32> = vec![0, 1, 3, -1, -4, 5, 7, -10, -20, 10, high / 2, high * 9 / 10, low * 9 / 10];
         rungs.extend([low / 2, 15, -30, high / 3, low / 3]);
+        let check = to == Use::Check;
+        if check {
+            rungs.extend((1..CHECKED).map(|n| low + (high - low) * n / CHECKED));
+        }
         rungs.retain(|&r| r > low && r < high);
         let mut seen = Vec::new();
         rungs.retain(|r| !seen.contains(r) && (seen.push(*r), true).1);
         let kinds = [Kind::Spread, Kind::Positive, Kind::Near];
         let mut points = Vec::new();
         let mut draw = |kind, exponent, about, rung| {
-            let seed = mix((points.len() as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            let seed = mix((points.len() as u64 + if check { 0x5EED_0000 } else { 1 }).wrapping_mul(0x9E37_79B9_7F4A_7C15));
             points.push(Point { kind, exponent, about, seed, rung });
         };
         let each = (count / (2 * kinds.len() * rungs.len())).max(1);
@@ -72,6 +90,9 @@ impl Ladder {
             for depth in [-3, -7, -12, -20] {
                 draw(Kind::About, depth, about, beside);
             }
+        }
+        for _ in 0..if check { count / 10 } else { 4 } {
+            draw(Kind::Ends, 0, 0.0, beside + 2);
         }
         for n in 0..(count / 5).max(12) {
             draw(Kind::Mixed, rungs[(5 * n) % rungs.len()], 0.0, beside + 1);
@@ -115,6 +136,11 @@ impl Point {
             Kind::Positive => power(f64::from(self.exponent) + 2.0 * unit(a) - 1.0),
             Kind::Near => sign(self.seed) * power(f64::from(self.exponent) + unit(self.seed)) * (1.0 + apart()),
             Kind::About => self.about + sign(b) * power(f64::from(self.exponent) - 4.0 * unit(a)),
+            Kind::Ends => match mix(a) % 8 {
+                0 => sign(b) * format.max_finite(),
+                1 => sign(b) * format.min_normal(),
+                _ => sign(b) * power(2.0 * unit(a) - 1.0),
+            },
             Kind::Mixed => {
                 let reach = format.max_finite().log2() * 0.9;
                 sign(b) * power((2.0 * unit(c) - 1.0) * reach * unit(mix(c)) + unit(a))

@@ -32,6 +32,9 @@ struct Rung {
 pub const SLACK: f64 = 4.0;
 /// By what an error may grow where another falls.
 const FACTOR: f64 = 2.0;
+/// By what it may grow where the form is finite at points where the given one is not. Where a result is all cancellation the
+/// largest of a few errors varies by as much.
+const CURED: f64 = 16.0;
 /// By what an error must fall on some rung.
 const STEP: f64 = 8.0;
 
@@ -110,7 +113,7 @@ impl Errors {
 
     /// Which of two forms is tried further: the one with fewer failures, then with fewer bits of error.
     pub fn compare(&self, other: &Errors) -> Ordering {
-        let bits = |errors: &Errors| (errors.bits() * 4.0).round();
+        let bits = |errors: &Errors| (errors.bits() * 2.0).round();
         self.failures().cmp(&other.failures()).then_with(|| bits(self).total_cmp(&bits(other)))
     }
 
@@ -119,10 +122,11 @@ impl Errors {
     /// it does not overflow, and no form that never overflows is.
     pub fn keeps(&self, given: &Errors) -> bool {
         let cures = self.failures() < given.failures();
+        let factor = if cures { CURED } else { FACTOR };
         self.rungs.iter().enumerate().all(|(n, own)| {
             let given = given.rungs.get(n).copied().unwrap_or_default();
             let cured = own.failures < given.failures;
-            let close = own.worst <= FACTOR * given.worst + SLACK || (cures && own.charted <= 1.0);
+            let close = own.worst <= factor * given.worst + SLACK || (cures && own.charted <= 1.0);
             own.failures <= given.failures && (cured || close)
         })
     }

@@ -46,7 +46,7 @@ impl Plan {
         if trace { let found = search.of_root(&root, Some(new)); eprintln!("new {found:?} refuted {:?}", search.refuted); }
         let found = search.of_root(&root, Some(new))?;
         let gains = found.bits() + 1.0 < given.bits();
-        if !found.betters(&given) || !search.holds(&root, new, gains) {
+        if !found.betters(&given) || !search.holds(&root, new, gains) || !search.keeps(&root, new) {
             return None;
         }
         let given = search.store.show(&root.element);

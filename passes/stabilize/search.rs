@@ -23,6 +23,7 @@ use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judge::{Judge, OPEN};
+use super::ladder;
 use super::order::Errors;
 use super::window::Window;
 use crate::analysis::range::Ranges;
@@ -57,6 +58,8 @@ pub struct Best {
     /// wherever it is read.
     value: Option<Known>,
     errors: Errors,
+    /// Steps that it takes, those of its parts among them.
+    cost: usize,
     /// How many laws were allowed within each other to find it.
     effort: usize,
 }
@@ -84,6 +87,8 @@ pub struct Search<'a> {
     /// The first value that was written for a term: over the reals all are the same.
     first: Values,
     open: FxHashSet<Id>,
+    /// Ops that terms are.
+    ops: FxHashMap<Id, Vec<Form>>,
     /// Laws whose results are being looked at: none is used within its own.
     laws: Vec<Ident>,
     /// How many laws may be used within each other.
@@ -126,7 +131,7 @@ impl<'a> Search<'a> {
         let facts = Facts::new(Box::new(move |leaf| facts.get(&leaf).copied().unwrap_or(Fact::UNKNOWN)));
         // Below f32 the widest format is f32: what does not fit is held in it.
         let held = if format.width() < 32 { Format::F32 } else { format };
-        let judge = Judge::new(context, resources, window, format)?;
+        let judge = Judge::new(context, resources, window, format, ladder::Use::Search)?;
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
         let largest = 2 * largest.max(SMALL);
@@ -145,6 +150,7 @@ impl<'a> Search<'a> {
             largest,
             first: FxHashMap::default(),
             open: FxHashSet::default(),
+            ops: FxHashMap::default(),
             laws: Vec::new(),
             ceiling: 0,
             left: 0,
@@ -192,19 +198,19 @@ impl<'a> Search<'a> {
     }
 
     fn look(&mut self, id: Id) -> Option<Best> {
-        let (mut best, effort): (Option<Best>, usize) = (None, self.effort());
+        let effort = self.effort();
         if self.is_plain(id) {
             let errors = Errors::default();
-            return Some(Best { choice: Choice::Form(Form::Plain), value: None, errors, effort });
+            return Some(Best { choice: Choice::Form(Form::Plain), value: None, errors, cost: 0, effort });
         }
         let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
         // What was found with less effort stands; but its parts may be computed better now.
         let known = self.known.get(&id).cloned();
         let again = known.is_some();
-        best = known.filter(|_| !self.is_circular(id)).map(|known| Best { effort, ..known });
+        let mut best = known.filter(|_| !self.is_circular(id)).map(|known| Best { effort, ..known });
         if let (None, Some(source)) = (&best, self.sources.get(&id).cloned()) {
             let errors = self.errors(id, &source).unwrap_or_default();
-            best = Some(Best { choice: Choice::Source(source.clone()), value: Some(source), errors, effort });
+            best = Some(Best { choice: Choice::Source(source.clone()), value: Some(source), errors, cost: 0, effort });
         }
         if done(&best) {
             return best;
@@ -214,7 +220,7 @@ impl<'a> Search<'a> {
             return best;
         }
         if !again {
-            for form in self.definitions.forms(&mut self.store, id, &|_| true) {
+            for form in self.ops(id) {
                 self.consider(id, form, &mut best);
             }
             for order in self.orders(id) {
@@ -249,6 +255,16 @@ impl<'a> Search<'a> {
         best
     }
 
+    /// The ways to compute a term by an op.
+    fn ops(&mut self, id: Id) -> Vec<Form> {
+        if let Some(known) = self.ops.get(&id) {
+            return known.clone();
+        }
+        let found = self.definitions.forms(&mut self.store, id, &|_| true);
+        self.ops.insert(id, found.clone());
+        found
+    }
+
     /// Whether a term is written anew wherever it is read: a leaf, a number, or one that depends on a bare place.
     fn is_plain(&self, id: Id) -> bool {
         let bare = self.store.sizes(id).iter().any(|size| size.number() == Some(ANYWHERE));
@@ -276,6 +292,18 @@ impl<'a> Search<'a> {
         }
         let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b]));
         pairs.map(|first| first.into_iter().chain((0..count).filter(|n| !first.contains(n))).collect()).collect()
+    }
+
+    /// Steps that a form of a term takes, those of its parts among them.
+    fn cost(&self, id: Id, form: &Form) -> usize {
+        let own = match form {
+            Form::Equal(_) => 0,
+            Form::Op(_) => 1,
+            _ => self.parts(id, form).len().max(1),
+        };
+        let parts = self.parts(id, form).into_iter();
+        let known = parts.filter_map(|part| self.known.get(&part)).map(|best| best.cost);
+        known.fold(own, usize::saturating_add)
     }
 
     /// Whether a term is computed by way of another one.
@@ -322,13 +350,13 @@ impl<'a> Search<'a> {
             }
         }
         let value = match self.write(id, &form) { Ok(v) => v, Err(e) => { if trace() { eprintln!("  unwritable {id:?} {form:?}: {e}"); } return } };
-        let effort = self.effort();
+        let (effort, cost) = (self.effort(), self.cost(id, &form));
         let Some(errors) = self.errors(id, &value) else {
             // What cannot be judged is computed as it says.
-            best.get_or_insert(Best { choice: Choice::Form(form), value: Some(value), errors: Errors::default(), effort });
+            best.get_or_insert(Best { choice: Choice::Form(form), value: Some(value), errors: Errors::default(), cost, effort });
             return;
         };
-        let better = best.as_ref().is_none_or(|best| errors.compare(&best.errors).is_lt());
+        let better = best.as_ref().is_none_or(|best| errors.compare(&best.errors).then(cost.cmp(&best.cost)).is_lt());
         if trace() { eprintln!("  {} {} <- {}: failures {} bits {:.2} {}", self.laws.len(), self.shown(id), match &form { Form::Equal(e) => format!("{} {}", e.law, self.store.show(&e.term)), Form::Op(op) => format!("{} {:?}", op.name, op.operands.iter().map(|x| self.store.show(x)).collect::<Vec<_>>()), other => format!("{other:?}") }, errors.failures(), errors.bits(), if better { "BETTER" } else { "" }); }
         if !better {
             return;
@@ -339,7 +367,7 @@ impl<'a> Search<'a> {
             self.refuted.push(format!("{}: {}", equal.law, self.shown(id)));
             return;
         }
-        *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, effort });
+        *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, cost, effort });
     }
 
     /// A term in a form, over its slots, at the end of the window's body.
@@ -398,15 +426,20 @@ impl<'a> Search<'a> {
 
     /// The errors of the window's value, or of another one that stands for it; nothing where they cannot be known.
     pub fn of_root(&mut self, root: &Reading, other: Option<Value>) -> Option<Errors> {
-        let value = other.unwrap_or(self.window.root);
-        let held = self.window.body.ty(self.window.root).format()?;
-        let mut all = Errors::default();
-        for place in places(&root.extents)? {
-            let exact = self.judge.exact(&self.window.body, self.window.root, &place)?;
-            let computed = self.judge.computed(&self.window.body, value, &place)?;
-            all = all.with(&self.judge.errors(held, &exact, &computed));
-        }
-        (all.points() > 0).then_some(all)
+        root_errors(self.window, &mut self.judge, root, other)
+    }
+
+    /// Whether a value that stands for the window's nowhere trades what works for what does not, at points that the search
+    /// has not seen.
+    pub fn keeps(&mut self, root: &Reading, other: Value) -> bool {
+        let Some(format) = self.window.body.ty(self.window.root).format() else { return false };
+        let to = ladder::Use::Check;
+        let Some(mut judge) = Judge::new(self.context, self.resources, self.window, format, to) else {
+            return true;
+        };
+        let mut of = |other| root_errors(self.window, &mut judge, root, other);
+        let (given, new) = (of(None), of(Some(other)));
+        given.zip(new).is_none_or(|(given, new)| new.keeps(&given))
     }
 
     /// Whether a value that stands for the window's is the same over the reals, and proven finite where that is; what gains
@@ -534,3 +567,16 @@ fn is_truth(function: &Function) -> bool {
 }
 
 fn trace() -> bool { std::env::var_os("NGC_TRACE").is_some() }
+
+/// The errors of a window's value, or of another one that stands for it.
+fn root_errors(window: &Window, judge: &mut Judge<'_>, root: &Reading, other: Option<Value>) -> Option<Errors> {
+    let value = other.unwrap_or(window.root);
+    let held = window.body.ty(window.root).format()?;
+    let mut all = Errors::default();
+    for place in places(&root.extents)? {
+        let exact = judge.exact(&window.body, window.root, &place)?;
+        let computed = judge.computed(&window.body, value, &place)?;
+        all = all.with(&judge.errors(held, &exact, &computed));
+    }
+    (all.points() > 0).then_some(all)
+}

@@ -26,8 +26,6 @@ const LARGE: usize = 256;
 /// A value that the ops of a window start from.
 #[derive(Clone, Debug)]
 pub struct Leaf {
-    /// The value of the function.
-    pub origin: Value,
     /// The argument of the window's body.
     pub value: Value,
     /// Where the value lies.
@@ -156,7 +154,7 @@ impl<'a> Cutter<'a> {
                 let numbers = dims.iter().map(|name| name.as_ref().map(&mut number)).collect();
                 items.push(Item::Leaf(ty, [range.lo.to_bits(), range.hi.to_bits()], fact.signs, numbers));
                 known.insert(v, value);
-                leaves.push(Leaf { origin: v, value, range, fact, dims });
+                leaves.push(Leaf { value, range, fact, dims });
             }
         }
         for &op in &ops {

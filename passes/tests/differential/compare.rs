@@ -127,8 +127,8 @@ fn measure(context: &Context, program: &Program, modules: &[Module; 2], compared
     // Odd, so that all ways have their turn.
     let stride = (points.len() * size / ELEMENTS) | 1;
     compared.large = stride > ways;
-    for rung in 0..rungs.len() {
-        let mut found = Rung { size: rungs[rung], scores: Default::default(), place: None };
+    for (rung, &size) in rungs.iter().enumerate() {
+        let mut found = Rung { size, scores: Default::default(), place: None };
         for (_, way, point) in points.iter().step_by(stride).filter(|(n, ..)| *n == rung) {
             at(context, program, modules, point, *way, &mut found, compared);
         }

@@ -66,11 +66,7 @@ pub struct Graph<'a> {
 
 impl<'a> Graph<'a> {
     /// Of no value yet.
-    pub fn new(
-        context: &'a Context,
-        resources: &'a Resources,
-        extents: super::Extent<'a>,
-    ) -> Graph<'a> {
+    pub fn new(context: &'a Context, resources: &'a Resources, extents: super::Extent<'a>) -> Graph<'a> {
         Graph { context, resources, extents, nodes: Vec::new(), known: FxHashMap::default() }
     }
 

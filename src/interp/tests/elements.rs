@@ -83,7 +83,8 @@ impl Drawn {
             self.inputs.iter().map(|x| x[n].to_f64s()[flat]).collect()
         };
         let resources = Resources::default();
-        let mut elements = Elements::new(context, &resources, mode, POINTS, Box::new(extents), Box::new(leaf));
+        let mut elements =
+            Elements::new(context, &resources, mode, POINTS, Box::new(extents), Box::new(leaf));
         for (n, &value) in self.graph.values.iter().enumerate() {
             let name = body.defining_op(value).map_or("argument", |op| body.name(op));
             let shape = &self.results[0][n].shape;
@@ -231,7 +232,8 @@ fn a_wide_range_rounds_as_formats_do_and_does_not_end() {
     let sum = || AttrDict::from([("accumulate", Attr::Type(Type::float(Format::Bf16)))]);
     let (body, value) = chain(&context, 5, [("ng.sigmoid", AttrDict::EMPTY), ("ng.reduce_sum", sum())]);
     let value_in = |mode: Mode, body: &Body, value: Value, at: &[i64]| {
-        let found = Elements::new(&context, &resources, mode, 64, Box::new(one), Box::new(leaf)).at(body, value, at);
+        let found =
+            Elements::new(&context, &resources, mode, 64, Box::new(one), Box::new(leaf)).at(body, value, at);
         match found.as_deref() {
             Some(Column::Floats(v)) => v.clone(),
             Some(Column::Reals(v)) => v.iter().map(|x| x.lo.to_f64()).collect(),

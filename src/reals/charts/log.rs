@@ -178,18 +178,13 @@ impl Charts<'_> {
         self.store.apply(Function::Prim(Prim::Log), vec![number], space)
     }
 
-    /// `log Σ exp(l) = m + log Σ exp(l - m)`, m the greatest.
+    /// `log Σ exp(l)`; of more than two `m + log Σ exp(l - m)`, m the greatest.
     pub(super) fn log_sum_exp(&mut self, logs: Vec<Use>, space: &[Size]) -> Use {
-        if let [a, b] = &logs[..] {
-            // Of two, one exponential is 1, and the other that of the distance.
-            let distance = self.difference(a.clone(), b.clone(), space);
-            let distance = self.store.apply(Function::Prim(Prim::Abs), vec![distance], space);
-            let below = self.store.scaled(-1, distance, space);
-            let small = self.exp(below, space);
-            // The normal form of this would be the logarithm of the sum again.
-            let rest = self.log1p(small, space);
-            let greatest = self.greatest(logs, space);
-            return self.sum(vec![(1.into(), greatest), (1.into(), rest)], space);
+        if let [_, _] = &logs[..] {
+            // Of two there is an op, which does so itself.
+            let parts = logs.iter().map(|x| (Rational::from(1), self.exp(x.clone(), space))).collect();
+            let sum = self.sum(parts, space);
+            return self.store.apply(Function::Prim(Prim::Log), vec![sum], space);
         }
         let greatest = self.greatest(logs.clone(), space);
         let mut parts = Vec::new();

@@ -109,6 +109,9 @@ pub(super) fn parts(store: &Store, whole: &Use, space: &[Size]) -> Vec<Part> {
     found
 }
 
+/// Steps from a term to the reductions that its definition as an op may have.
+const DEEPEST_SUM: usize = 3;
+
 /// A term and what it is made of, down to reductions, along its dimensions.
 pub(super) fn used(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
     let mut found = vec![whole.clone()];
@@ -120,11 +123,24 @@ pub(super) fn used(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
     found
 }
 
-/// The reductions in a term that are in no other one.
+/// The reductions near the top of a term that are in no other one: no definition has its own further down.
 pub(super) fn reductions(store: &Store, whole: &Use, space: &[Size]) -> Vec<Use> {
-    let mut all = used(store, whole, space);
-    all.retain(|x| matches!(store.node(x.id), Node::Reduce(..)));
-    all
+    let (mut found, mut level) = (Vec::new(), vec![whole.clone()]);
+    for _ in 0..=DEEPEST_SUM {
+        let mut next = Vec::new();
+        for of in level {
+            if matches!(store.node(of.id), Node::Reduce(..)) {
+                if !found.contains(&of) {
+                    found.push(of);
+                }
+                continue;
+            }
+            let parts = below(store, &of).into_iter();
+            next.extend(parts.filter_map(|(_, _, part)| store.compose(part, &of.map, space)));
+        }
+        level = next;
+    }
+    found
 }
 
 /// The parts of a node, with their roles and factors.
@@ -154,12 +170,7 @@ impl Pattern {
         let mut anchors: Vec<Vec<Anchor>> = (0..arity).map(|_| Vec::new()).collect();
         let (mut deep, mut curved) = (false, false);
         for Part { role, factor, of } in parts(&store, &whole, &[]) {
-            let linear = |terms: &[(Rational, Use)]| terms.iter().all(|(_, x)| is_leaf(&store, x));
-            deep |= match store.node(of.id) {
-                Node::Leaf(_) | Node::Number(_) => false,
-                Node::Linear(shift, terms) => !(shift.is_zero() && terms.len() == 1 && linear(terms)),
-                _ => true,
-            };
+            deep |= !matches!(store.node(of.id), Node::Leaf(_) | Node::Number(_));
             curved |= match &role {
                 Role::Argument(..) | Role::Greatest => true,
                 Role::Power(e) => *e.denom() != 1,
@@ -263,10 +274,6 @@ fn affine(store: &Store, role: Role, of: &Use, x: &[Use]) -> Option<(usize, Anch
         }
         None => None,
     }
-}
-
-fn is_leaf(store: &Store, of: &Use) -> bool {
-    matches!(store.node(of.id), Node::Leaf(_))
 }
 
 /// A number as a formula.

@@ -31,8 +31,13 @@ fn compare(name: &str, most: f64, build: impl Fn(&mut Program) -> Use) -> (f64, 
     (errors[0], errors[1])
 }
 
-/// Programs by name, and the error that their best form may have.
-fn check(programs: &[(String, f64, Box<dyn Fn(&mut Program) -> Use>)]) {
+/// How a program is made.
+type Build = Box<dyn Fn(&mut Program) -> Use>;
+
+/// A program by name, and the error that its best form may have.
+type Case = (String, f64, Build);
+
+fn check(programs: &[Case]) {
     let mut failed = Vec::new();
     for (name, most, build) in programs {
         let (plain, best) = compare(name, *most, build);
@@ -43,14 +48,7 @@ fn check(programs: &[(String, f64, Box<dyn Fn(&mut Program) -> Use>)]) {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-type Build = Box<dyn Fn(&mut Program) -> Use>;
-
-fn of(
-    name: &str,
-    n: usize,
-    most: f64,
-    build: impl Fn(&mut Program, usize) -> Use + 'static,
-) -> (String, f64, Build) {
+fn of(name: &str, n: usize, most: f64, build: impl Fn(&mut Program, usize) -> Use + 'static) -> Case {
     (format!("{name} of {n}"), most, Box::new(move |p| build(p, n)))
 }
 
@@ -62,7 +60,7 @@ fn place(n: i64) -> Index {
 
 #[test]
 fn logarithms() {
-    let mut all: Vec<(String, f64, Build)> = Vec::new();
+    let mut all: Vec<Case> = Vec::new();
     for n in SIZES {
         all.push(of("log of a sum of exponentials", n, 40.0, |p, n| {
             let x = p.scalars(n, 3000.0);
@@ -125,7 +123,7 @@ fn logarithms() {
         all.push(of("log of a mean of products of exponentials", n, 1e3, |p, n| {
             let (x, y) = (p.numbers(&[n], 2000.0), p.numbers(&[n], 2000.0));
             let sum = p.over(Reduce::Sum, n, |p, j| {
-                let (x, y) = (p.at(&x, &[j.clone()]), p.at(&y, &[j]));
+                let [x, y] = [&x, &y].map(|x| p.at(x, std::slice::from_ref(&j)));
                 let (x, y) = (p.exp(&x), p.exp(&y));
                 p.mul(&x, &y)
             });
@@ -158,7 +156,7 @@ fn logarithms() {
 
 #[test]
 fn multiples_of_exponentials() {
-    let mut all: Vec<(String, f64, Build)> = Vec::new();
+    let mut all: Vec<Case> = Vec::new();
     for n in SIZES {
         all.push(of("softmax", n, 1e4, |p, n| {
             let x = p.numbers(&[n], 3000.0);
@@ -195,7 +193,7 @@ fn multiples_of_exponentials() {
 
 #[test]
 fn complements() {
-    let mut all: Vec<(String, f64, Build)> = Vec::new();
+    let mut all: Vec<Case> = Vec::new();
     for n in SIZES {
         all.push(of("one minus a product of survivals", n, 1e3, |p, n| {
             let x = p.input(&[n], between(0.0, 1.0), |r, _| 10f64.powf(r.uniform(-18.0, -1.0)) * 0.9);
@@ -260,7 +258,7 @@ fn complements() {
 
 #[test]
 fn magnitudes() {
-    let mut all: Vec<(String, f64, Build)> = Vec::new();
+    let mut all: Vec<Case> = Vec::new();
     let huge = |p: &mut Program, extents: &[usize]| {
         p.input(extents, ngc_dialects::facts::Fact::UNKNOWN, |r, point| {
             r.uniform(-1.0, 1.0) * if point % 2 == 0 { 1e250 } else { 1e-250 }
@@ -310,7 +308,7 @@ fn magnitudes() {
             let (x, y) = (huge(p, &[n]), huge(p, &[n]));
             let (a, b) = (norm(p, &x, n), norm(p, &y, n));
             let dot = p.over(Reduce::Sum, n, |p, j| {
-                let (x, y) = (p.at(&x, &[j.clone()]), p.at(&y, &[j]));
+                let [x, y] = [&x, &y].map(|x| p.at(x, std::slice::from_ref(&j)));
                 p.mul(&x, &y)
             });
             let lengths = p.mul(&a, &b);
@@ -334,7 +332,7 @@ fn magnitudes() {
 
 #[test]
 fn centred() {
-    let mut all: Vec<(String, f64, Build)> = Vec::new();
+    let mut all: Vec<Case> = Vec::new();
     let near = |p: &mut Program, extents: &[usize]| {
         p.input(extents, ngc_dialects::facts::Fact::UNKNOWN, |r, point| {
             let large = [1.0, 1e4, 1e6, 1e7][point % 4];
@@ -368,7 +366,7 @@ fn centred() {
         all.push(of("covariance", n, 1e9, move |p, n| {
             let (x, y) = (near(p, &[n]), near(p, &[n]));
             let products = p.over(Reduce::Sum, n, |p, j| {
-                let (x, y) = (p.at(&x, &[j.clone()]), p.at(&y, &[j]));
+                let [x, y] = [&x, &y].map(|x| p.at(x, std::slice::from_ref(&j)));
                 p.mul(&x, &y)
             });
             let [a, b] = [x, y].map(|x| p.over(Reduce::Sum, n, |p, j| p.at(&x, &[j])));
@@ -386,7 +384,7 @@ fn centred() {
                 })
             });
             let xy = p.over(Reduce::Sum, n, |p, j| {
-                let (x, y) = (p.at(&x, &[j.clone()]), p.at(&y, &[j]));
+                let [x, y] = [&x, &y].map(|x| p.at(x, std::slice::from_ref(&j)));
                 p.mul(&x, &y)
             });
             let (both, twice) = (p.add(&xx, &yy), p.scaled((2, 1), &xy));
@@ -423,7 +421,7 @@ fn centred() {
 
 #[test]
 fn quotients() {
-    let mut all: Vec<(String, f64, Build)> = Vec::new();
+    let mut all: Vec<Case> = Vec::new();
     all.push(of("difference of reciprocals", 2, 20.0, |p, _| {
         let x = p.input(&[], between(0.0, f64::INFINITY), |r, point| {
             r.uniform(1.0, 2.0) * 10f64.powi(3 * point as i32)

@@ -5,6 +5,7 @@ mod changes;
 mod original;
 mod programs;
 mod site;
+mod written;
 
 use std::collections::BTreeMap;
 
