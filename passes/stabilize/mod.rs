@@ -16,16 +16,18 @@ mod window;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ngc_dialects::facts;
+use ngc_dialects::facts::{self, Pointwise};
 use ngc_ir::pass::Function;
+use ngc_ir::structure;
 use ngc_ir::{Body, Context, Op, Rewriter, Value};
+use ngc_numerics::Prim;
 use ngc_reals::Store;
 use ngc_reals::read::Reader;
 use ngc_reals::recognise::Definitions;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use self::plan::Plan;
+use self::plan::{Found, Plan};
 use self::window::{Cutter, Likeness, Window};
 use crate::analysis::range::Ranges;
 use crate::rewrite::measure::{self, Snapshot};
@@ -37,7 +39,7 @@ use crate::transform::{erase_dead, simplify_body};
 const MOST_ROUNDS: usize = 16;
 
 /// What was found for windows, by what they look like.
-type Solved = HashMap<Likeness, Option<Arc<Plan>>, FxBuildHasher>;
+type Solved = HashMap<Likeness, Found, FxBuildHasher>;
 
 /// Replaces the values of a function by better forms until there are none; with figures of each if they are wanted.
 pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> Report {
@@ -107,19 +109,22 @@ fn round(
         open.entry(&task.likeness).or_insert(&task.window);
     }
     let (resources, definitions) = (&function.resources, Definitions::new(context));
-    let found: Vec<(Likeness, Option<Arc<Plan>>)> = open
+    let found: Vec<(Likeness, Found)> = open
         .into_iter()
         .collect::<Vec<_>>()
         .into_par_iter()
-        .map(|(likeness, window)| {
-            (likeness.clone(), Plan::find(context, resources, &definitions, window).map(Arc::new))
-        })
+        .map(|(likeness, window)| (likeness.clone(), Plan::look(context, resources, &definitions, window)))
         .collect();
     solved.extend(found);
+    let rounding = tasks.iter().filter(|task| matches!(solved.get(&task.likeness), Some(Found::Rounding)));
+    let rounding = summands(&function.body, rounding.map(|task| task.value).collect());
     let mut rewriter = Rewriter::new(context, &mut function.body);
     let (mut replaced, mut dead, mut bettered) = (Vec::new(), Vec::new(), FxHashSet::<Value>::default());
     for task in &tasks {
-        let Some(Some(plan)) = solved.get(&task.likeness) else { continue };
+        let Some(Found::Better(plan)) = solved.get(&task.likeness) else { continue };
+        if rounding.contains(&task.value) {
+            continue;
+        }
         let inner = task.window.origin.values().any(|v| *v != task.value && bettered.contains(v));
         bettered.insert(task.value);
         if inner {
@@ -142,6 +147,24 @@ fn round(
         report.erased += rewriter.erase_if_dead(op);
     }
     replaced
+}
+
+/// Values and the sums that they are made of.
+fn summands(body: &Body, of: Vec<Value>) -> FxHashSet<Value> {
+    let sums = |op: Op| {
+        let function = body.with_signature(op, Pointwise::of).flatten();
+        let Some(Pointwise::Function(structure::Function::Real(f, _))) = function else { return false };
+        matches!(f.as_primitive(), Some(Prim::Add | Prim::Sub | Prim::Neg))
+    };
+    let (mut found, mut open) = (FxHashSet::default(), of);
+    while let Some(value) = open.pop() {
+        if found.insert(value)
+            && let Some(op) = body.defining_op(value).filter(|&op| sums(op))
+        {
+            open.extend(body.operands(op));
+        }
+    }
+    found
 }
 
 /// Whether an op computes a number, and does not only move some.

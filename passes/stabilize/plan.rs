@@ -1,5 +1,7 @@
 //! What is found for a window, and how it is written into a function.
 
+use std::sync::Arc;
+
 use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Context, Resources, Type, Value};
 use ngc_numerics::Format;
@@ -25,13 +27,41 @@ pub struct Plan {
     given: String,
 }
 
+/// What is found for a window.
+#[derive(Clone)]
+pub enum Found {
+    /// The given form stays.
+    Stays,
+    /// The value is no constant, but over the reals it is one number: the error that a compensated sum keeps. What it is made
+    /// of is there for its rounding.
+    Rounding,
+    /// There is a better form.
+    Better(Arc<Plan>),
+}
+
 impl Plan {
-    /// The best form of a window's value; nothing where the given one stays.
-    pub fn find(
+    /// What is found for a window.
+    pub fn look(
         context: &Context,
         resources: &Resources,
         definitions: &Definitions<'_>,
         window: &Window,
+    ) -> Found {
+        let mut rounding = false;
+        match Plan::find(context, resources, definitions, window, &mut rounding) {
+            Some(plan) => Found::Better(Arc::new(plan)),
+            None if rounding => Found::Rounding,
+            None => Found::Stays,
+        }
+    }
+
+    /// The best form of a window's value; nothing where the given one stays.
+    fn find(
+        context: &Context,
+        resources: &Resources,
+        definitions: &Definitions<'_>,
+        window: &Window,
+        rounding: &mut bool,
     ) -> Option<Plan> {
         let mut window = window.clone();
         let ty = window.body.ty(window.root);
@@ -40,8 +70,8 @@ impl Plan {
         if given.is_fine() {
             return None;
         }
-        // What is no constant and comes to one, as the error that a compensated sum keeps, is there for its rounding.
         if matches!(search.store.node(root.element.id), Node::Number(_)) {
+            *rounding = true;
             return None;
         }
         search.solve(root.element.id)?;

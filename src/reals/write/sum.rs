@@ -8,7 +8,7 @@ use super::laid::{Frame, Held, Layout, Scaled};
 use crate::term::Use;
 
 /// Factors from here on are rather divided by.
-const LARGE: u32 = 8;
+const LARGE: u32 = 3;
 
 impl Writer<'_, '_> {
     /// The sum of terms with factors, in the given order.
