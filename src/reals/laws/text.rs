@@ -10,7 +10,7 @@ use rug::Rational;
 use self::grammar::{LawsParser, Rule};
 use crate::term::Number;
 
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "pest makes the names of the rules from the grammar")]
 mod grammar {
     #[derive(pest_derive::Parser)]
     #[grammar = "../../grammar/laws.pest"]
