@@ -27,7 +27,7 @@ use ngc_reals::recognise::Definitions;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use self::plan::{Found, Plan};
+use self::plan::{Found, Looked, Plan};
 use self::window::{Cutter, Likeness, Window};
 use crate::analysis::range::Ranges;
 use crate::rewrite::measure::{self, Snapshot};
@@ -39,7 +39,7 @@ use crate::transform::{erase_dead, simplify_body};
 const MOST_ROUNDS: usize = 16;
 
 /// What was found for windows, by what they look like.
-type Solved = HashMap<Likeness, Found, FxBuildHasher>;
+type Solved = HashMap<Likeness, Looked, FxBuildHasher>;
 
 /// Replaces the values of a function by better forms until there are none; with figures of each if they are wanted.
 pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> Report {
@@ -109,19 +109,28 @@ fn round(
         open.entry(&task.likeness).or_insert(&task.window);
     }
     let (resources, definitions) = (&function.resources, Definitions::new(context));
-    let found: Vec<(Likeness, Found)> = open
+    let found: Vec<(Likeness, Looked)> = open
         .into_iter()
         .collect::<Vec<_>>()
         .into_par_iter()
         .map(|(likeness, window)| (likeness.clone(), Plan::look(context, resources, &definitions, window)))
         .collect();
     solved.extend(found);
-    let rounding = tasks.iter().filter(|task| matches!(solved.get(&task.likeness), Some(Found::Rounding)));
+    let rounding = tasks
+        .iter()
+        .filter(|task| matches!(solved.get(&task.likeness), Some(Looked { found: Found::Rounding, .. })));
     let rounding = summands(&function.body, rounding.map(|task| task.value).collect());
     let mut rewriter = Rewriter::new(context, &mut function.body);
     let (mut replaced, mut dead, mut bettered) = (Vec::new(), Vec::new(), FxHashSet::<Value>::default());
     for task in &tasks {
-        let Some(Found::Better(plan)) = solved.get(&task.likeness) else { continue };
+        let Some(Looked { found, refuted }) = solved.get(&task.likeness) else { continue };
+        for law in refuted {
+            let loc = rewriter.body().op(task.op).loc.clone();
+            let message =
+                format!("a law gave another function, and was not used; this is a fault of ngc: {law}");
+            report.missed.push(Step { rule: "refuted".into(), loc, message, effect: Effect::Unknown });
+        }
+        let Found::Better(plan) = found else { continue };
         if rounding.contains(&task.value) {
             continue;
         }

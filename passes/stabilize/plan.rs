@@ -39,6 +39,21 @@ pub enum Found {
     Better(Arc<Plan>),
 }
 
+/// What is found for a window, and what was noticed on the way.
+#[derive(Clone)]
+pub struct Looked {
+    /// What is found.
+    pub found: Found,
+    /// Laws whose result an evaluation holds for another function: each is a fault of ngc.
+    pub refuted: Vec<String>,
+}
+
+#[derive(Default)]
+struct Seen {
+    rounding: bool,
+    refuted: Vec<String>,
+}
+
 impl Plan {
     /// What is found for a window.
     pub fn look(
@@ -46,13 +61,14 @@ impl Plan {
         resources: &Resources,
         definitions: &Definitions<'_>,
         window: &Window,
-    ) -> Found {
-        let mut rounding = false;
-        match Plan::find(context, resources, definitions, window, &mut rounding) {
+    ) -> Looked {
+        let mut seen = Seen::default();
+        let found = match Plan::find(context, resources, definitions, window, &mut seen) {
             Some(plan) => Found::Better(Arc::new(plan)),
-            None if rounding => Found::Rounding,
+            None if seen.rounding => Found::Rounding,
             None => Found::Stays,
-        }
+        };
+        Looked { found, refuted: seen.refuted }
     }
 
     /// The best form of a window's value; nothing where the given one stays.
@@ -61,7 +77,7 @@ impl Plan {
         resources: &Resources,
         definitions: &Definitions<'_>,
         window: &Window,
-        rounding: &mut bool,
+        seen: &mut Seen,
     ) -> Option<Plan> {
         let mut window = window.clone();
         let ty = window.body.ty(window.root);
@@ -71,13 +87,15 @@ impl Plan {
             return None;
         }
         if matches!(search.store.node(root.element.id), Node::Number(_)) {
-            *rounding = true;
+            seen.rounding = true;
             return None;
         }
         search.solve(root.element.id)?;
         let choices = search.chosen(root.element.id);
         let laws = search.laws(root.element.id, &choices);
-        let new = search.write_root(&root, ty).ok()?;
+        let new = search.write_root(&root, ty).ok();
+        seen.refuted.append(&mut search.refuted);
+        let new = new?;
         let found = search.of_root(&root, Some(new))?;
         let gains = found.bits() + 1.0 < given.bits();
         if !found.betters(&given) || !search.holds(&root, new, gains) || !search.keeps(&root, new) {
