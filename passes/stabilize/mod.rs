@@ -33,6 +33,7 @@ use crate::analysis::range::Ranges;
 use crate::rewrite::measure::{self, Snapshot};
 use crate::rewrite::region;
 use crate::rewrite::report::{Effect, Replaced, Report, Step, overflows};
+use crate::transform::dims::named_dims;
 use crate::transform::{erase_dead, simplify_body};
 
 /// Rounds after which the search ends.
@@ -48,10 +49,10 @@ pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> R
     ranges.renew(function);
     let start = figures.then(|| Arc::new(Snapshot::of(function)));
     let mut state = start.clone();
-    let mut solved = Solved::default();
+    let (mut solved, definitions) = (Solved::default(), Definitions::new(context));
     let mut seen = FxHashSet::from_iter([region::likeness(&function.body)]);
     for _ in 0..MOST_ROUNDS {
-        let replaced = round(context, function, &ranges, &mut solved, &mut report);
+        let replaced = round((context, &definitions), function, &ranges, &mut solved, &mut report);
         if replaced.is_empty() {
             break;
         }
@@ -84,7 +85,7 @@ struct Task {
 
 /// Replaces the values that are bettered; of two of which one is made of the other the inner one.
 fn round(
-    context: &Context,
+    (context, definitions): (&Context, &Definitions<'_>),
     function: &mut Function,
     ranges: &Ranges,
     solved: &mut Solved,
@@ -108,12 +109,12 @@ fn round(
     for task in tasks.iter().filter(|task| !solved.contains_key(&task.likeness)) {
         open.entry(&task.likeness).or_insert(&task.window);
     }
-    let (resources, definitions) = (&function.resources, Definitions::new(context));
+    let resources = &function.resources;
     let found: Vec<(Likeness, Looked)> = open
         .into_iter()
         .collect::<Vec<_>>()
         .into_par_iter()
-        .map(|(likeness, window)| (likeness.clone(), Plan::look(context, resources, &definitions, window)))
+        .map(|(likeness, window)| (likeness.clone(), Plan::look(context, resources, definitions, window)))
         .collect();
     solved.extend(found);
     let rounding = tasks
@@ -205,16 +206,11 @@ fn names(context: &Context, function: &Function) -> FxHashMap<Value, Vec<Option<
 fn argument_names(function: &Function) -> Vec<Vec<Option<Arc<str>>>> {
     let Some(ty) = function.ty() else { return Vec::new() };
     let of = |n: usize| {
-        let given = function.argument_attr(n, "ng.dims").and_then(ngc_ir::Attr::as_array).unwrap_or(&[]);
-        let shape = ty.inputs[n].shape().unwrap_or_default();
-        let mut open = given.iter().map(|name| name.as_str().map(Arc::from));
-        let whole = given.len() == shape.len();
-        let one = |dim: &ngc_ir::Dim| match (whole, dim.known()) {
-            (true, _) => open.next().flatten(),
-            (false, None) => open.next().flatten(),
-            (false, Some(_)) => None,
-        };
-        shape.iter().map(one).collect()
+        let mut names = vec![None; ty.inputs[n].shape().map_or(0, |s| s.len())];
+        for (dimension, _, name) in named_dims(function, n, ty.inputs[n]) {
+            names[dimension] = Some(Arc::from(name));
+        }
+        names
     };
     (0..ty.inputs.len()).map(of).collect()
 }

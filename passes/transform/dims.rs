@@ -70,21 +70,29 @@ fn extent(ty: Type, dimension: usize) -> Option<usize> {
     ty.shape()?.get(dimension)?.known()
 }
 
+/// The names that a function gives the `?` dimensions of an argument: the dimension, the place in `ng.dims`, the name. They
+/// are given for all dimensions or for the open ones; another number of them says nothing.
+pub(crate) fn named_dims(function: &Function, n: usize, ty: Type) -> Vec<(usize, usize, &str)> {
+    let given = function.argument_attr(n, "ng.dims").and_then(Attr::as_array).unwrap_or(&[]);
+    let rank = ty.shape().map_or(0, |s| s.len());
+    let dynamic: Vec<usize> = dynamic_dims(ty).collect();
+    if given.len() != rank && given.len() != dynamic.len() {
+        return Vec::new();
+    }
+    let open = given.iter().enumerate().map(|(k, name)| {
+        let dimension = if given.len() == dynamic.len() { dynamic[k] } else { k };
+        (dimension, k, name)
+    });
+    let open = open.filter(|(dimension, ..)| dynamic.contains(dimension));
+    open.filter_map(|(dimension, k, name)| Some((dimension, k, name.as_str()?))).collect()
+}
+
 /// The names of an argument's `?` dimensions, as indices into `names`.
 fn argument_names(function: &Function, n: usize, ty: Type, names: &mut Vec<Name>) -> BTreeMap<usize, usize> {
     let list = |attr: &str| function.argument_attr(n, attr).and_then(Attr::as_array).unwrap_or(&[]);
     let (given, ranges) = (list("ng.dims"), list("ng.dim_range"));
-    let rank = ty.shape().map_or(0, |s| s.len());
-    let dynamic: Vec<usize> = dynamic_dims(ty).collect();
     let mut out = BTreeMap::new();
-    for (k, name) in given.iter().enumerate() {
-        let dimension = if given.len() == dynamic.len() { dynamic[k] } else { k };
-        let (Some(name), true) = (name.as_str(), given.len() == rank || given.len() == dynamic.len()) else {
-            continue;
-        };
-        if !dynamic.contains(&dimension) {
-            continue;
-        }
+    for (dimension, k, name) in named_dims(function, n, ty) {
         let index = names.iter().position(|n| n.name == name).unwrap_or_else(|| {
             names.push(Name { name: name.into(), range: None });
             names.len() - 1

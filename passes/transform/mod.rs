@@ -3,7 +3,7 @@
 pub mod canonicalize;
 pub mod cse;
 pub mod dce;
-mod dims;
+pub(crate) mod dims;
 pub mod fold_constants;
 pub mod infer_shapes;
 pub mod inline;

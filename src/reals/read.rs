@@ -30,6 +30,17 @@ pub struct Reading {
     pub element: Use,
 }
 
+impl Reading {
+    /// The axes that the slots of its term are; nothing where places are no dimensions, or a dimension is left out.
+    pub fn axes(&self) -> Option<Vec<usize>> {
+        let map = self.element.map.iter();
+        let axes: Vec<usize> = map.map(|index| Some(index.as_axis()?.0 as usize)).collect::<Option<_>>()?;
+        let long = (0..self.extents.len()).filter(|&n| !self.extents[n].is_one());
+        let complete = long.clone().all(|n| axes.contains(&n)) && axes.len() == long.count();
+        complete.then_some(axes)
+    }
+}
+
 /// Reads bodies into a store.
 pub struct Reader<'a> {
     store: &'a mut Store,

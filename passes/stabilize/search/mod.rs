@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
         let results = window.body.ops(block).map(|op| window.body.result(op, 0));
         for value in window.body.arguments(block).iter().copied().chain(results) {
             let Some(reading) = readings.get(&value) else { continue };
-            let Some(axes) = plain_axes(reading) else { continue };
+            let Some(axes) = reading.axes() else { continue };
             match store.node(reading.element.id) {
                 Node::Leaf(leaf) => {
                     leaves.entry(*leaf).or_insert(value);
@@ -399,7 +399,7 @@ impl<'a> Search<'a> {
         let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
         let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
         let (value, factor) = writer.scaled(&whole, &sizes)?;
-        if self.window.body.walk().into_iter().skip(before).any(|op| self.is_larger(op)) {
+        if (before..self.window.body.num_ops()).any(|n| self.is_larger(Op::from_index(n))) {
             return Err("larger than all that was given".into());
         }
         Ok(Known { value, axes: (0..sizes.len()).collect(), factor })
@@ -462,15 +462,6 @@ impl<'a> Search<'a> {
         let map = (0..self.store.sizes(id).len()).map(slot).collect();
         self.store.show(&Use { id, map })
     }
-}
-
-/// The axes of a value that the slots of its element are; nothing where places are no dimensions, or one is left out.
-fn plain_axes(reading: &Reading) -> Option<Vec<usize>> {
-    let axes: Vec<usize> =
-        reading.element.map.iter().map(|index| Some(index.as_axis()?.0 as usize)).collect::<Option<_>>()?;
-    let long = (0..reading.extents.len()).filter(|&n| !reading.extents[n].is_one());
-    let complete = long.clone().all(|n| axes.contains(&n)) && axes.len() == long.count();
-    complete.then_some(axes)
 }
 
 /// The elements of a value; an open extent counts once.

@@ -24,16 +24,16 @@ impl Search<'_> {
     }
 
     /// Whether a value that stands for the window's nowhere trades what works for what does not, at points that the search
-    /// has not seen.
+    /// has not seen; what cannot be judged there is not taken.
     pub fn keeps(&mut self, root: &Reading, other: Value) -> bool {
         let Some(format) = self.window.body.ty(self.window.root).format() else { return false };
         let to = ladder::Use::Check;
         let Some(mut judge) = Judge::new(self.context, self.resources, self.window, format, to) else {
-            return true;
+            return false;
         };
         let mut of = |other| root_errors(self.window, &mut judge, root, other);
         let (given, new) = (of(None), of(Some(other)));
-        given.zip(new).is_none_or(|(given, new)| new.keeps(&given))
+        given.zip(new).is_some_and(|(given, new)| new.keeps(&given))
     }
 
     /// Whether a value that stands for the window's is the same over the reals, and proven finite where that is; what gains

@@ -15,9 +15,6 @@ use crate::program::{Program, searched, text, tidied};
 const ELEMENTS: usize = 150_000;
 /// Elements of all values above which a program is not measured.
 const LARGEST: usize = 400_000;
-
-/// Ops whose elements are sums of products.
-const CONTRACTIONS: [&str; 4] = ["ng.matmul", "ng.affine", "ng.conv", "ng.attention"];
 /// Products that take as long as one function.
 const CHEAP: usize = 16;
 
@@ -160,7 +157,8 @@ fn extent(context: &Context, program: &Program, r: &mut Random, rungs: &[f64]) -
         let count = |op: Op, x: &[&Tensor], y: &[Tensor]| {
             let (read, made): (usize, usize) =
                 (x.iter().map(|t| t.len()).sum(), y.iter().map(Tensor::len).sum());
-            let contracts = CONTRACTIONS.contains(&body.name(op)) && made > 0 && x.len() > 1;
+            let contraction = body.op(op).def.is_some_and(|def| def.traits.contraction);
+            let contracts = contraction && made > 0 && x.len() > 1;
             // The extent that is summed over, of which a product is cheap beside a function.
             let summed = if contracts { (x[0].len() * x[1].len() / made).isqrt() / CHEAP } else { 0 };
             size.fetch_add(read + made * (1 + summed), Ordering::Relaxed);

@@ -21,10 +21,7 @@ pub fn leaves(store: &Store, body: &Body, readings: &FxHashMap<Value, Reading>) 
     for value in body.arguments(block).iter().copied().chain(results) {
         let Some(reading) = readings.get(&value) else { continue };
         let Node::Leaf(leaf) = store.node(reading.element.id) else { continue };
-        let long: Vec<usize> = (0..reading.extents.len()).filter(|&n| !reading.extents[n].is_one()).collect();
-        let axes: Option<Vec<usize>> =
-            reading.element.map.iter().map(|index| index.as_axis().map(|axis| axis.0 as usize)).collect();
-        if axes == Some(long) {
+        if reading.axes().is_some_and(|axes| axes.is_sorted()) {
             leaves.entry(*leaf).or_insert(value);
         }
     }
