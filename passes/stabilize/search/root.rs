@@ -81,7 +81,9 @@ impl Search<'_> {
             }
         }
         let to = ladder::Use::Check;
-        let Some(mut judge) = Judge::new(self.context, self.resources, &window, value, to) else { return false };
+        let Some(mut judge) = Judge::new(self.context, self.resources, &window, value, to) else {
+            return false;
+        };
         let mut of = |new| errors(&window.body, &mut judge, root, [value, new]);
         of(value).zip(of(new)).is_some_and(|(given, new)| new.keeps(&given))
     }
@@ -136,7 +138,12 @@ impl Search<'_> {
 }
 
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
-fn errors(body: &Body, judge: &mut Judge<'_>, root: &Reading, [exact, computed]: [Value; 2]) -> Option<Errors> {
+fn errors(
+    body: &Body,
+    judge: &mut Judge<'_>,
+    root: &Reading,
+    [exact, computed]: [Value; 2],
+) -> Option<Errors> {
     let held = body.ty(exact).format()?;
     let mut all = Errors::default();
     for place in places(&root.extents)? {
