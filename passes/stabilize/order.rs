@@ -32,8 +32,8 @@ struct Rung {
 pub const SLACK: f64 = 4.0;
 /// By what an error may grow where another falls.
 const FACTOR: f64 = 2.0;
-/// By what it may grow where the form is finite at points where the given one is not. Where a result is all cancellation the
-/// largest of a few errors varies by as much.
+/// By what it may grow where the form is finite at points where the given one is not, beside as many units. Where a result is
+/// all cancellation the largest of a few errors varies by as much.
 const CURED: f64 = 16.0;
 /// By what an error must fall on some rung.
 const STEP: f64 = 8.0;
@@ -123,11 +123,11 @@ impl Errors {
     /// it does not overflow, and no form that never overflows is.
     pub fn keeps(&self, given: &Errors) -> bool {
         let cures = self.failures() < given.failures();
-        let factor = if cures { CURED } else { FACTOR };
+        let (factor, slack) = if cures { (CURED, CURED) } else { (FACTOR, SLACK) };
         self.rungs.iter().enumerate().all(|(n, own)| {
             let given = given.rungs.get(n).copied().unwrap_or_default();
             let cured = own.failures < given.failures;
-            let close = own.worst <= factor * given.worst + SLACK || (cures && own.charted <= 1.0);
+            let close = own.worst <= factor * given.worst + slack || (cures && own.charted <= 1.0);
             own.failures <= given.failures && (cured || close)
         })
     }
