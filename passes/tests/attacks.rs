@@ -8,21 +8,18 @@
 //! `NGC_ATTACK_GRAPHS` sets from how many graphs ops are taken (default 160), `NGC_ATTACK_ROUNDS` on how many ranges
 //! functions of elements are tried (default 40), `NGC_ATTACK_SEED` which.
 
-#[allow(dead_code, reason = "ops are taken from graphs, which are not run")]
-mod random_graphs;
-
 use std::collections::BTreeMap;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::random_graphs::values::{BITS, inside, reals};
+use crate::random_graphs::{Graph, module, numbers, ops};
 use ngc_dialects::transfer::Flow;
 use ngc_interp::Interpreter;
 use ngc_ir::{
     AttrDict, Body, Builder, Context, InternalError, Loc, Module, Op, OpDef, Semantics, Type, Value,
 };
 use ngc_numerics::{DType, Data, Enclosure, Evaluator, Facts, Figures, Format, Mode, Random, Range, Tensor};
-use random_graphs::values::{BITS, inside, reals};
-use random_graphs::{Graph, module, numbers, ops};
 use rayon::prelude::*;
 use rug::Float;
 

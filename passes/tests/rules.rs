@@ -256,7 +256,7 @@ fn conditions_are_needed_or_listed() {
     lines.sort();
     lines.dedup();
     let page = format!(
-        "# Conditions that the checker does not need\n\nWritten by `NGC_BLESS=1 cargo test -p ngc-passes --test rules`. Of \
+        "# Conditions that the checker does not need\n\nWritten by `NGC_BLESS=1 cargo test -p ngc-passes --test all conditions_are_needed`. Of \
          {} conditions of rules, {caught} were missed: where one of them fails and the rule would apply otherwise, the checker \
          found an instance at which the sides differ. Without those below it found none, for the reason beside it; they \
          guard against values that are not defined, or say more than the equality needs.\n\n| rule | condition | without it |\n|---|---|---|\n{}",

@@ -1,5 +1,4 @@
 //! What the tests of the passes share: reading modules, searching their functions, evaluating them.
-#![allow(dead_code, reason = "no test needs all of it")]
 
 pub mod corpus;
 pub mod naive;
