@@ -10,7 +10,7 @@ mod root;
 use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
 use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Value};
-use ngc_numerics::{DType, Format};
+use ngc_numerics::{DType, Format, Reduce};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
 use ngc_reals::laws::Laws;
@@ -25,6 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::judge::{Judge, OPEN};
 use super::ladder;
 use super::order::Errors;
+use super::plan::Terms;
 use super::window::Window;
 
 /// Laws that may be used one within the other's result.
@@ -34,7 +35,7 @@ const DEEPEST: usize = 3;
 const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
 
 /// So many elements are few.
-const SMALL: usize = 16;
+const SMALL: usize = 1024;
 
 /// Terms that are looked for one for the other, at most.
 const NESTED: usize = 40;
@@ -63,24 +64,38 @@ pub struct Best {
     effort: usize,
 }
 
+/// A form that was written.
+struct Tried {
+    form: Form,
+    parts: Vec<Option<Value>>,
+    /// The value, and its errors where they can be known; nothing where the form cannot be written.
+    written: Option<(Known, Option<Errors>)>,
+}
+
 /// A search in one window.
 pub struct Search<'a> {
     context: &'a Context,
     resources: &'a Resources,
+    /// The window as it was given.
+    given: &'a Window,
     /// The window; forms are written at the end of its body.
-    pub window: &'a mut Window,
+    window: Window,
     judge: Judge<'a>,
     /// The terms.
-    pub store: Store,
+    pub terms: Terms,
     facts: Facts,
     definitions: &'a Definitions<'a>,
-    /// The format in which forms are written.
-    pub format: Format,
-    /// The values that leaves are.
-    pub leaves: FxHashMap<u32, Value>,
-    /// Values of the window that are a term, by the term.
+    /// What the values of the window are.
+    readings: FxHashMap<Value, Reading>,
+    /// Values of the window that are a term, by the term: those before the value that is looked at.
     sources: Values,
+    /// Those that come later, the next one last.
+    later: Vec<(Value, Id, Known)>,
     known: FxHashMap<Id, Best>,
+    /// Forms that were written, over the values of their parts, and what came of each.
+    tried: FxHashMap<Id, Vec<Tried>>,
+    /// Values for which a better form was found, as terms.
+    bettered: FxHashSet<Id>,
     /// Elements that a value of a form may have.
     largest: usize,
     /// The first value that was written for a term: over the reals all are the same.
@@ -104,14 +119,14 @@ impl<'a> Search<'a> {
         context: &'a Context,
         resources: &'a Resources,
         definitions: &'a Definitions<'a>,
-        window: &'a mut Window,
-    ) -> Option<(Search<'a>, Reading)> {
+        given: &'a Window,
+    ) -> Option<Search<'a>> {
+        let window = given.clone();
         let format = window.body.ty(window.root).format()?;
         let mut store = Store::new();
         let dims: Vec<_> = window.leaves.iter().map(|leaf| leaf.dims.clone()).collect();
         let readings = Reader::new(&mut store, context, resources).body(&window.body, &dims);
-        let root = readings.get(&window.root)?.clone();
-        let (mut leaves, mut sources) = (FxHashMap::default(), FxHashMap::default());
+        let (mut leaves, mut later) = (FxHashMap::default(), Vec::new());
         let block = window.body.entry()?;
         let results = window.body.ops(block).map(|op| window.body.result(op, 0));
         for value in window.body.arguments(block).iter().copied().chain(results) {
@@ -122,11 +137,10 @@ impl<'a> Search<'a> {
                     leaves.entry(*leaf).or_insert(value);
                 }
                 Node::Number(_) | Node::Size(_) | Node::Place | Node::Holds(_) => {}
-                _ => {
-                    sources.entry(reading.element.id).or_insert(Known { value, axes, factor: 1.into() });
-                }
+                _ => later.push((value, reading.element.id, Known { value, axes, factor: 1.into() })),
             }
         }
+        later.reverse();
         let facts: FxHashMap<u32, Fact> = leaves
             .iter()
             .filter_map(|(&leaf, &value)| Some((leaf, window.leaves.iter().find(|l| l.value == value)?.fact)))
@@ -134,22 +148,25 @@ impl<'a> Search<'a> {
         let facts = Facts::new(Box::new(move |leaf| facts.get(&leaf).copied().unwrap_or(Fact::UNKNOWN)));
         // Below f32 the widest format is f32: what does not fit is held in it.
         let held = if format.width() < 32 { Format::F32 } else { format };
-        let judge = Judge::new(context, resources, window, format, ladder::Use::Search)?;
+        let judge = Judge::new(context, resources, given, given.root, ladder::Use::Search)?;
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
         let largest = 2 * largest.max(SMALL);
         let search = Search {
             context,
             resources,
+            given,
             window,
             judge,
-            store,
+            terms: Terms { store, format: held, leaves },
             facts,
             definitions,
-            format: held,
-            leaves,
-            sources,
+            readings,
+            sources: FxHashMap::default(),
+            later,
             known: FxHashMap::default(),
+            tried: FxHashMap::default(),
+            bettered: FxHashSet::default(),
             largest,
             first: FxHashMap::default(),
             open: FxHashSet::default(),
@@ -159,16 +176,37 @@ impl<'a> Search<'a> {
             left: 0,
             refuted: Vec::new(),
         };
-        Some((search, root))
+        Some(search)
+    }
+
+    /// Takes the values of the window up to one as ways to compute what they are.
+    fn reach(&mut self, last: Value) {
+        while let Some((value, id, source)) = self.later.pop() {
+            if !self.sources.contains_key(&id) {
+                self.sources.insert(id, source.clone());
+                // What is there costs nothing: it stands unless what was found for the term is better.
+                if let Some(known) = self.known.get(&id)
+                    && let (effort, before) = (known.effort, known.errors.clone())
+                    && let Some(errors) = self.errors(id, &source)
+                    && errors.compare(&before).is_le()
+                {
+                    let (choice, value) = (Choice::Source(source.clone()), Some(source));
+                    self.known.insert(id, Best { choice, value, errors, cost: 0, effort });
+                }
+            }
+            if value == last {
+                break;
+            }
+        }
     }
 
     /// Finds the best way to compute a term, with more laws within each other while it is not accurate.
-    pub fn solve(&mut self, id: Id) -> Option<Best> {
+    fn solve(&mut self, id: Id) -> Option<Best> {
         let mut best = None;
         for (ceiling, most) in MOST.into_iter().enumerate() {
             (self.ceiling, self.left) = (ceiling, most);
             best = self.best(id);
-            if best.as_ref().is_none_or(|best| best.errors.is_good()) {
+            if best.as_ref().is_none_or(|best| best.errors.is_stable()) {
                 break;
             }
         }
@@ -183,7 +221,7 @@ impl<'a> Search<'a> {
     /// The best way to compute a term; nothing while it is being looked for, or where it cannot be written.
     fn best(&mut self, id: Id) -> Option<Best> {
         // What was looked for within the results of laws may be found better outside of them.
-        if self.open.contains(&id) || self.open.len() > NESTED {
+        if self.open.contains(&id) || self.open.len() > NESTED || self.is_large(id) {
             return None;
         }
         if let Some(known) = self.known.get(&id)
@@ -225,7 +263,8 @@ impl<'a> Search<'a> {
             return best;
         }
         self.consider(id, Form::Plain, &mut best);
-        if done(&best) || matches!(self.store.node(id), Node::Apply(function, _) if is_truth(function)) {
+        if done(&best) || matches!(self.terms.store.node(id), Node::Apply(function, _) if is_truth(function))
+        {
             return best;
         }
         if !again {
@@ -239,15 +278,15 @@ impl<'a> Search<'a> {
         if done(&best) || effort == 0 {
             return best;
         }
-        let mut equal = Laws::bundled().alternatives(&mut self.store, &mut self.facts, id);
-        equal.extend(charts::alternatives(&mut self.store, &mut self.facts, id));
+        let mut equal = Laws::bundled().alternatives(&mut self.terms.store, &mut self.facts, id);
+        equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
         equal.retain(|form| !self.laws.contains(&form.law));
         // First what the laws give as it is, then with laws used within it.
         let deepest = self.ceiling;
         for ceiling in [self.laws.len() + 1, deepest] {
             for (n, form) in equal.iter().enumerate() {
                 let deeper = ceiling > self.laws.len() + 1;
-                if done(&best) || deeper && best.as_ref().is_some_and(|best| best.errors.is_good()) {
+                if done(&best) || deeper && best.as_ref().is_some_and(|best| best.errors.is_stable()) {
                     break;
                 }
                 let share = self.left / (equal.len() - n);
@@ -268,18 +307,18 @@ impl<'a> Search<'a> {
         if let Some(known) = self.ops.get(&id) {
             return known.clone();
         }
-        let found = self.definitions.forms(&mut self.store, id, &|_| true);
+        let found = self.definitions.forms(&mut self.terms.store, id, &|_| true);
         self.ops.insert(id, found.clone());
         found
     }
 
     /// Whether a term is written anew wherever it is read: a leaf, a number, or one that depends on a bare place.
     fn is_plain(&self, id: Id) -> bool {
-        let bare = self.store.sizes(id).iter().any(|size| size.number() == Some(ANYWHERE));
+        let bare = self.terms.store.sizes(id).iter().any(|size| size.number() == Some(ANYWHERE));
         let simple = |node: &Node| {
             matches!(node, Node::Number(_) | Node::Size(_) | Node::Place | Node::Leaf(_) | Node::Holds(_))
         };
-        bare || simple(self.store.node(id))
+        bare || simple(self.terms.store.node(id))
     }
 
     /// The values that are written for terms, but for one term.
@@ -290,7 +329,7 @@ impl<'a> Search<'a> {
 
     /// Orders of the parts of a short sum or product: each pair first.
     fn orders(&self, id: Id) -> Vec<Vec<usize>> {
-        let count = match self.store.node(id) {
+        let count = match self.terms.store.node(id) {
             Node::Linear(_, terms) => terms.len(),
             Node::Product(factors) => factors.len(),
             _ => 0,
@@ -357,14 +396,28 @@ impl<'a> Search<'a> {
             self.first.entry(equal.term.id).or_insert(Known { axes, ..first });
         }
         let parts = self.parts(id, &form);
-        for part in parts {
+        for &part in &parts {
             if self.best(part).is_none() || self.leads_to(part, id) {
                 return;
             }
         }
-        let Ok(value) = self.write(id, &form) else { return };
+        let parts: Vec<Option<Value>> =
+            parts.iter().map(|part| Some(self.known[part].value.as_ref()?.value)).collect();
+        let tried =
+            self.tried.get(&id).and_then(|tried| tried.iter().find(|t| t.form == form && t.parts == parts));
+        let written = match tried {
+            Some(tried) => tried.written.clone(),
+            None => {
+                let value = self.write(id, &form).ok();
+                let written = value.map(|value| (value.clone(), self.errors(id, &value)));
+                let new = Tried { form: form.clone(), parts, written: written.clone() };
+                self.tried.entry(id).or_default().push(new);
+                written
+            }
+        };
+        let Some((value, errors)) = written else { return };
         let (effort, cost) = (self.effort(), self.cost(id, &form));
-        let Some(errors) = self.errors(id, &value) else {
+        let Some(errors) = errors else {
             // What cannot be judged is computed as it says.
             best.get_or_insert(Best {
                 choice: Choice::Form(form),
@@ -391,18 +444,35 @@ impl<'a> Search<'a> {
 
     /// A term in a form, over its slots, at the end of the window's body.
     fn write(&mut self, id: Id, form: &Form) -> Result<Known, String> {
-        let sizes: Vec<Size> = self.store.sizes(id).to_vec();
+        let sizes: Vec<Size> = self.terms.store.sizes(id).to_vec();
         let block = self.window.body.entry().ok_or("an empty body")?;
         let (values, before) = (self.values(Some(id)), self.window.body.num_ops());
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
-        let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
+        let mut writer =
+            Writer::new(&self.terms.store, builder, self.terms.format, &self.terms.leaves, &forms, &values);
         let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
         let (value, factor) = writer.scaled(&whole, &sizes)?;
         if (before..self.window.body.num_ops()).any(|n| self.is_larger(Op::from_index(n))) {
             return Err("larger than all that was given".into());
         }
         Ok(Known { value, axes: (0..sizes.len()).collect(), factor })
+    }
+
+    /// Whether a term has far more elements than any value that was given.
+    fn is_large(&self, id: Id) -> bool {
+        let counts =
+            self.terms.store.sizes(id).iter().filter_map(|size| size.number()).filter(|&n| n != ANYWHERE);
+        counts.fold(1, u64::saturating_mul) > self.largest as u64
+    }
+
+    /// Whether a term is a product of values of which none has as many dimensions.
+    fn is_outer(&self, id: Id) -> bool {
+        let slots = |id: Id| self.terms.store.sizes(id).len();
+        match self.terms.store.node(id) {
+            Node::Product(factors) => factors.iter().all(|(x, _)| slots(x.id) < slots(id)),
+            _ => false,
+        }
     }
 
     /// Whether an op's result has far more elements than any value that was given: accuracy is not bought by an order of
@@ -414,28 +484,21 @@ impl<'a> Search<'a> {
 
     /// The errors of a value that is a term, at a few places; nothing where they cannot be known.
     fn errors(&mut self, id: Id, known: &Known) -> Option<Errors> {
-        let held = self.format;
+        let held = self.terms.format;
         let first = self.first.entry(id).or_insert(known.clone()).clone();
         let by = Rational::from(&first.factor / &known.factor).to_f64();
         let mut all = Errors::default();
-        for place in places(self.store.sizes(id))? {
+        for place in places(self.terms.store.sizes(id))? {
             let body = &self.window.body;
-            let exact = self.judge.exact(body, first.value, &along(body, &first, &place))?;
-            let computed = self.judge.computed(body, known.value, &along(body, known, &place))?;
-            all = all.with(&match by == 1.0 {
-                true => self.judge.errors(held, &exact, &computed),
-                false => {
-                    let exact: Vec<Option<f64>> = exact.iter().map(|x| x.map(|x| x * by)).collect();
-                    self.judge.errors(held, &exact, &computed)
-                }
-            });
+            let (given, new) = (along(body, &first, &place), along(body, known, &place));
+            all = all.with(&self.judge.errors(body, held, (first.value, &given, by), (known.value, &new))?);
         }
         Some(all)
     }
 
     /// Whether a value is the term over the reals, wherever both are known.
     fn agrees(&mut self, id: Id, known: &Known) -> bool {
-        let (Some(places), Some(first)) = (places(self.store.sizes(id)), self.first.get(&id)) else {
+        let (Some(places), Some(first)) = (places(self.terms.store.sizes(id)), self.first.get(&id)) else {
             return true;
         };
         let (body, by) = (&self.window.body, Rational::from(&first.factor / &known.factor));
@@ -449,7 +512,15 @@ impl<'a> Search<'a> {
     fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
         match form {
             Form::Plain | Form::Ordered(_) => {
-                self.store.node(id).children().iter().map(|part| part.id).collect()
+                let node = self.terms.store.node(id);
+                let inner = match node {
+                    // What a matrix product sums is never there as a whole.
+                    Node::Reduce(Reduce::Sum, _, body) if self.is_outer(body.id) => {
+                        self.terms.store.node(body.id)
+                    }
+                    _ => node,
+                };
+                inner.children().iter().map(|part| part.id).collect()
             }
             Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
             Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
@@ -459,8 +530,8 @@ impl<'a> Search<'a> {
     }
 
     fn shown(&self, id: Id) -> String {
-        let map = (0..self.store.sizes(id).len()).map(slot).collect();
-        self.store.show(&Use { id, map })
+        let map = (0..self.terms.store.sizes(id).len()).map(slot).collect();
+        self.terms.store.show(&Use { id, map })
     }
 }
 
