@@ -1,6 +1,7 @@
 //! What the tests of the passes share: reading modules, searching their functions, evaluating them.
 
 pub mod corpus;
+pub mod evidence;
 pub mod naive;
 pub mod networks;
 pub mod page;
