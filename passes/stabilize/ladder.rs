@@ -156,9 +156,9 @@ impl Point {
             Kind::Positive => power(f64::from(self.exponent) + 2.0 * unit(a) - 1.0),
             Kind::Near => {
                 let size = power(f64::from(self.exponent) + unit(self.seed));
-                // Every fourth time equal, and then of either sign.
+                // Every fourth time equal, or opposite from leaf to leaf.
                 match mix(self.seed ^ 0x99) % 4 {
-                    0 => sign(b) * size,
+                    0 => sign(c) * size,
                     _ => sign(self.seed) * size * (1.0 + apart()),
                 }
             }

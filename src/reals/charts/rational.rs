@@ -81,7 +81,8 @@ impl Charts<'_> {
                 let mut linear = Polynomial::atom(n);
                 let other = if m == count { Polynomial::constant(1.into()) } else { Polynomial::atom(m) };
                 linear.add(&Rational::from(sign), &other)?;
-                while let Some(quotient) = rest.over(&linear).filter(|_| rest.len() > 2) {
+                let more = |quotient: &Polynomial| quotient.monomials().any(|(m, _)| *m != ONE);
+                while let Some(quotient) = rest.over(&linear).filter(more) {
                     rest = quotient;
                     factors.push((self.collected(&linear, &atoms.atoms, space), Rational::from(1)));
                 }

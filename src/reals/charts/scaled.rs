@@ -258,8 +258,10 @@ impl Charts<'_> {
         let count = above.len() + below.len();
         (!above.is_empty() && !below.is_empty() && (3..=MOST_PAIRED).contains(&count)).then_some(())?;
         let one = self.store.rational(1);
-        let alone = above.len().min(below.len()) == 1;
-        if alone && count == 3 {
+        // A choice for every element of a tensor costs more than its product, and so does a second quotient.
+        (space.is_empty() || above.len() > 1).then_some(())?;
+        let alone = above.len().min(below.len()) == 1 && count == 3;
+        if alone && space.is_empty() {
             // One of a side stands beside the greater of the others where it is above 1, else beside the lesser.
             let (single, pair) = if below.len() == 1 { (&below[0], &above) } else { (&above[0], &below) };
             let (near, far) = self.by_size([&pair[0], &pair[1]], [single, &one], space);
@@ -272,7 +274,7 @@ impl Charts<'_> {
         }
         let mut pairs = Vec::new();
         match (&above[..], &below[..]) {
-            ([a, b], [c, d]) => {
+            ([a, b], [c, d]) if space.is_empty() => {
                 let (near, far) = self.by_size([c, d], [a, b], space);
                 pairs.push((self.ratio_of(a.clone(), near, space), 1));
                 pairs.push((self.ratio_of(b.clone(), far, space), 1));

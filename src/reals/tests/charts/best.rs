@@ -7,7 +7,7 @@ use std::rc::Rc;
 use ngc_dialects::facts::{Fact, Signs};
 use ngc_ir::Context;
 use ngc_ir::structure::{Axis, Index, Size, Test};
-use ngc_numerics::{DType, Data, Enclosure, Format, Prim, Reduce, Tensor, primitives};
+use ngc_numerics::{DType, Data, Enclosure, Format, Logical, Prim, Reduce, Tensor, primitives};
 use ngc_reals::evaluate::Evaluation;
 use ngc_reals::store::Leaf;
 use ngc_reals::term::Number;
@@ -333,6 +333,15 @@ impl<'a> Search<'a> {
                     values.map(|((c, a), b)| if c != 0.0 { a } else { b }).collect()
                 };
                 c.into_iter().zip(a).zip(b).map(row).collect()
+            }
+            Node::Apply(Function::Logical(logical), parts) => {
+                let (a, b) = (self.part(&parts[0], &sizes), self.part(&parts[1], &sizes));
+                let holds = |a: bool, b: bool| match logical {
+                    Logical::And => a && b,
+                    Logical::Or => a || b,
+                    Logical::Xor => a != b,
+                };
+                zip(a, b, &|a, b| f64::from(u8::from(holds(a != 0.0, b != 0.0))))
             }
             Node::Apply(Function::Compare(cmp), parts) => {
                 let (a, b) = (self.part(&parts[0], &sizes), self.part(&parts[1], &sizes));

@@ -327,6 +327,28 @@ fn magnitudes() {
         let product = p.mul(&a, &b);
         p.div(&product, &c)
     }));
+    // A large and a small number on each side: only one of the two ways to pair them stays in range.
+    let sized = |p: &mut Program, size: f64| {
+        p.input(&[], ngc_dialects::facts::Fact::UNKNOWN, move |r, point| {
+            r.uniform(1.0, 2.0) * 10f64.powf(size * (point as f64 + 1.0) / 5.0)
+        })
+    };
+    all.push(of("two products of far numbers", 2, 20.0, move |p, _| {
+        let [a, b, c, d] = [300.0, 100.0, 290.0, -10.0].map(|size| sized(p, size));
+        let (above, below) = (p.mul(&a, &b), p.mul(&c, &d));
+        p.div(&above, &below)
+    }));
+    all.push(of("number over two products", 2, 20.0, move |p, _| {
+        let [a, b, c] = [-150.0, -200.0, -180.0].map(|size| sized(p, size));
+        let product = p.mul(&b, &c);
+        p.div(&a, &product)
+    }));
+    all.push(of("fraction that falls with a cube", 2, 20.0, move |p, _| {
+        let (x, y) = (sized(p, 140.0), sized(p, 130.0));
+        let [cube, square] = [(&x, 3), (&x, 2)].map(|(x, e)| p.power(x, (e, 1)));
+        let (sum, above) = (p.plus(2, &cube), p.mul(&square, &y));
+        p.div(&above, &sum)
+    }));
     check(&all);
 }
 
@@ -447,5 +469,17 @@ fn quotients() {
         let t = p.div(&above, &below);
         p.rest(&t)
     }));
+    for n in [4, 6] {
+        all.push(of("difference of powers", n, 30.0, move |p, n| {
+            let a = p.input(&[], ngc_dialects::facts::Fact::UNKNOWN, |r, _| r.uniform(1.0, 2.0));
+            let b = p.input(&[], ngc_dialects::facts::Fact::UNKNOWN, |r, _| r.uniform(1.0, 2.0));
+            let near = p.inputs[0].points.clone();
+            for (point, own) in p.inputs[1].points.iter_mut().zip(near) {
+                point[0] = own[0] * (1.0 + 1e-9 * point[0]);
+            }
+            let [a, b] = [a, b].map(|x| p.power(&x, (n as i64, 1)));
+            p.sub(&a, &b)
+        }));
+    }
     check(&all);
 }
