@@ -102,7 +102,7 @@ def check(path, folder, bounds):
 
 HEAD = """# StableHLO
 
-Written by `testdata/check_stablehlo.py` and `NGC_BLESS=1 cargo test -p ngc-tools --test stablehlo`. Samples are texts that JAX printed
+Written by `testdata/check_stablehlo.py` and `NGC_BLESS=1 cargo test -p ngc-tools --test all stablehlo`. Samples are texts that JAX printed
 (testdata/make_stablehlo.py says of what). *Difference* is the largest one between ngc's evaluation and JAX's; *bound* is the
 error bound that the analysis states for these inputs. The last two columns are of what ngc writes, parsed, verified and run by
 XLA: the text imported and exported as it is, and stabilised, their largest differences from JAX in half units of the last place

@@ -16,6 +16,8 @@ use rayon::prelude::*;
 
 pub use samples::{Parameter, Samples};
 pub use seen::Seen;
+#[doc(hidden)] // Open to the tests.
+pub use seen::within as within_broadcast;
 use tally::Tally;
 
 /// Pieces into which samples are cut.

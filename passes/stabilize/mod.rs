@@ -9,6 +9,7 @@
 mod judge;
 mod ladder;
 mod order;
+mod picked;
 mod plan;
 mod search;
 mod window;
@@ -27,6 +28,7 @@ use ngc_reals::recognise::Definitions;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use self::picked::Picked;
 use self::plan::{Found, Looked, Plan, Terms};
 use self::window::{Cutter, Group, Likeness, Member};
 use crate::analysis::range::Ranges;
@@ -54,6 +56,9 @@ pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> R
     let start = figures.then(|| Arc::new(Snapshot::of(function)));
     let mut state = start.clone();
     let (mut solved, definitions) = (Solved::default(), Definitions::new(context));
+    if take_functions_first((context, &definitions), function, &mut solved) {
+        ranges.renew(function);
+    }
     let mut seen = FxHashSet::from_iter([region::likeness(&function.body)]);
     for _ in 0..MOST_ROUNDS {
         let replaced = round((context, &definitions), function, &ranges, &mut solved, &mut report);
@@ -152,6 +157,37 @@ fn round(
         report.erased += rewriter.erase_if_dead(op);
     }
     replaced
+}
+
+/// Takes functions of picked elements before they are picked, where that has a better form; whether there are any.
+fn take_functions_first(
+    (context, definitions): (&Context, &Definitions<'_>),
+    function: &mut Function,
+    solved: &mut Solved,
+) -> bool {
+    let all = picked::all(&function.body);
+    if all.is_empty() {
+        return false;
+    }
+    let mut trial = function.clone();
+    let taken = |picked: &Picked| picked.swap(context, &mut trial, picked.len()).unwrap_or_default();
+    let values: Vec<Vec<Value>> = all.iter().map(taken).collect();
+    let mut ranges = Ranges::default();
+    ranges.renew(&trial);
+    let looked = groups((context, definitions), &trial, &ranges, solved);
+    let mut better = FxHashSet::default();
+    for (group, looked) in &looked {
+        let found = looked.found.iter().flat_map(|(_, found)| group.members.iter().zip(found));
+        let itself = |found: &Found| matches!(found, Found::Better(plan) if plan.itself);
+        better.extend(found.filter(|(_, found)| itself(found)).map(|(member, _)| member.value));
+    }
+    let mut changed = false;
+    for (picked, values) in all.iter().zip(values) {
+        if let Some(last) = values.iter().position(|value| better.contains(value)) {
+            changed |= picked.swap(context, function, last + 1).is_ok();
+        }
+    }
+    changed
 }
 
 /// The values that are looked at, in groups, with what is found for them. Where a window that reaches behind a matrix product

@@ -1,13 +1,11 @@
 //! Calibration: what samples show is right, lies within the bounds, and does not depend on threads.
 
+use crate::support::parse;
 use ngc_ir::pass::{PassManager, Pipeline};
 use ngc_ir::{Module, Sources};
 use ngc_numerics::{Format, Random, Tensor};
-use ngc_passes::analysis::calibrate::{Calibration, Parameter, Sampled, Samples};
+use ngc_passes::analysis::calibrate::{Calibration, Parameter, Sampled, Samples, within_broadcast};
 use ngc_passes::analysis::report::{Exchange, Report};
-use support::parse;
-
-mod support;
 
 fn parameters(module: &Module, function: &str) -> Vec<Parameter> {
     let body = module.symbol(function).and_then(|f| module.body.body(f)).expect("a body");
@@ -168,4 +166,13 @@ fn progress_comes_to_its_end() {
     };
     samples.evaluate(&context, &module, &note).expect("the function can be evaluated");
     assert_eq!(last.into_inner().expect("no thread failed"), (50 * 7, 50 * 7));
+}
+
+#[test]
+fn elements_broadcast() {
+    // Element (1, 2) of 2x3: of a column, a row, a scalar, the whole.
+    assert_eq!(
+        [&[2, 1][..], &[3], &[], &[2, 3]].map(|shape| within_broadcast(5, &[2, 3], shape)),
+        [1, 2, 0, 5]
+    );
 }

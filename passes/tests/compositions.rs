@@ -3,8 +3,8 @@
 //! result depends on has a value, be others undefined, the searched function has the same result over the reals, and in its
 //! format it lies within the printed bound.
 
-mod support;
-
+use crate::support::values::reals;
+use crate::support::{default_rules, evaluate_all, function, search};
 use ngc_ir::op_def::ValueKind;
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::verifier::verify;
@@ -20,8 +20,6 @@ use ngc_passes::rewrite::rule::Label;
 use ngc_passes::rewrite::verify::draw::{Aim, Draw, Variables};
 use rayon::prelude::*;
 use rug::Float;
-use support::values::reals;
-use support::{default_rules, evaluate_all, function, search};
 
 const SHAPES: [&[usize]; 5] = [&[], &[], &[3], &[2, 3], &[2, 2]];
 const RANGES: [(f64, f64); 8] = [

@@ -2,14 +2,12 @@
 //! NaN, and tensors of the corner values of these ranges, empty and single-element axes among them. Enclosures and error
 //! bounds hold against the op as rounded and at 300 bits.
 
-mod random_graphs;
-
+use crate::random_graphs::values::{BITS, inside, reals};
+use crate::random_graphs::{Graph, ops};
 use ngc_dialects::transfer::Flow;
 use ngc_interp::Interpreter;
 use ngc_ir::{Context, OpDef};
 use ngc_numerics::{DType, Enclosure, Evaluator, Format, Mode, Random, Range, Tensor};
-use random_graphs::values::{BITS, inside, reals};
-use random_graphs::{Graph, ops};
 use rayon::prelude::*;
 use rug::Float;
 

@@ -1,5 +1,7 @@
 //! `explain-nonfinite`: what it proves holds, what it finds is there, and its witnesses bear witness.
 
+use crate::random_graphs::Graph;
+use crate::support::parse;
 use ngc_interp::Interpreter;
 use ngc_ir::pass::{PassManager, Pipeline, Run};
 use ngc_ir::{Attr, Module, Severity, Sources};
@@ -7,11 +9,8 @@ use ngc_numerics::{Enclosure, Evaluator, Format, Interval, Mode, Random, Tensor}
 use ngc_passes::analysis::cause::Kind;
 use ngc_passes::analysis::nonfinite::Nonfinite;
 use ngc_passes::analysis::witness::{self, Effect, Target};
-use random_graphs::Graph;
-use support::parse;
 
-mod random_graphs;
-mod support;
+use crate::random_graphs;
 
 fn run(text: &str, options: &str) -> Run {
     let mut sources = Sources::new();

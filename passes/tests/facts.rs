@@ -2,18 +2,15 @@
 //! facts of the operands is true of its elements at 300 bits; and where an op is said to need an operand, it has no value
 //! without it.
 
-#[allow(dead_code, reason = "other tests look into the bodies")]
-mod random_graphs;
-
 use std::collections::BTreeMap;
 
+use crate::random_graphs::values::{BITS, reals};
+use crate::random_graphs::{Graph, ops};
 use ngc_dialects::facts::{self, Fact, Signs};
 use ngc_interp::Interpreter;
 use ngc_ir::{Body, Context, Op, OpDef, Semantics, Signature, Type};
 use ngc_numerics::program::Step;
 use ngc_numerics::{DType, Data, Enclosure, Evaluator, Format, Mode, Prim, Random, Tensor};
-use random_graphs::values::{BITS, reals};
-use random_graphs::{Graph, ops};
 use rayon::prelude::*;
 use rug::Float;
 use rug::float::Round;

@@ -2,7 +2,7 @@
 
 use ngc_passes::rewrite::verify::Report;
 
-mod support;
+use crate::support;
 
 /// The report on a rule, which is tried without the bundled ones.
 fn verify(text: &str) -> Report {

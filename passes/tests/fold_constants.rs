@@ -1,16 +1,13 @@
 //! `fold-constants` changes no bit: random graphs over all ops, most of whose arguments are made constants of the values
 //! that the original is called with.
 
-#[allow(dead_code, reason = "other tests look into the bodies")]
-mod random_graphs;
-
+use crate::random_graphs::{Graph, ops};
 use ngc_dialects::ng::constant::tensor_to_attr_of;
 use ngc_interp::Interpreter;
 use ngc_ir::pass::{Function, PassManager, Pipeline};
 use ngc_ir::verifier::verify;
 use ngc_ir::{AttrDict, Context, Module, Rewriter};
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
-use random_graphs::{Graph, ops};
 
 /// The module with some arguments made constants: they stay arguments, but nothing uses them.
 fn with_constants(context: &Context, graph: &Graph, inputs: &[Tensor], r: &mut Random) -> Module {

@@ -4,17 +4,15 @@
 //! By default 2 000 samples check that no error is above its bound, and that the page states today's bounds;
 //! `NGC_GRAPH_SAMPLES=100000 NGC_BLESS=1` writes the page. Errors are those against evaluation in f64.
 
-mod support;
-
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::support::networks::Net;
 use ngc_interp::Interpreter;
 use ngc_ir::{Attr, AttrDict, Context, Value};
 use ngc_numerics::{Enclosure, Evaluator, Format, Mode, Tensor};
 use ngc_passes::analysis::error::Errors;
 use ngc_passes::digits::up;
-use support::networks::Net;
 
 /// Samples that are evaluated together.
 const BATCH: usize = 500;
@@ -113,7 +111,7 @@ fn shown(bound: f64) -> String {
 }
 
 const TITLE: &str = "\n## Whole graphs\n";
-const COMMAND: &str = "NGC_GRAPH_SAMPLES=100000 NGC_BLESS=1 cargo test -p ngc-passes --test graph_bounds";
+const COMMAND: &str = "NGC_GRAPH_SAMPLES=100000 NGC_BLESS=1 cargo test -p ngc-passes --test all graph_bounds";
 
 #[test]
 fn no_sample_of_a_graph_is_above_the_bound() {

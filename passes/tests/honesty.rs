@@ -4,19 +4,17 @@
 //! `NGC_HONESTY_VALUES` sets how many values are checked (default 200 000), `NGC_HONESTY_SEED` which graphs are drawn,
 //! and `NGC_HONESTY_GRAPH` checks one graph of a seed alone. Results do not depend on the number of threads.
 
-mod random_graphs;
-
 use std::collections::BTreeMap;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 
+use crate::random_graphs::values::{BITS, inside, reals};
+use crate::random_graphs::{Graph, ops};
 use ngc_dialects::transfer::Flow;
 use ngc_interp::Interpreter;
 use ngc_ir::{Body, Context, InternalError, OpDef, Resources, Value};
 use ngc_numerics::{Enclosure, Evaluator, Format, Mode, Random, Range, Tensor};
-use random_graphs::values::{BITS, inside, reals};
-use random_graphs::{Graph, ops};
 use rayon::prelude::*;
 use rug::Float;
 

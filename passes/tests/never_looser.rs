@@ -1,15 +1,12 @@
 //! An op's own transfer hook is never looser than its decomposition: on random operands, every figure of the one is at
 //! most that of the other.
 
-#[allow(dead_code, reason = "it takes types and ranges, not whole graphs")]
-mod random_graphs;
-
 use std::collections::BTreeMap;
 
+use crate::random_graphs::{Graph, ops};
 use ngc_dialects::transfer::{Flow, decomposed, transfer};
 use ngc_ir::{Semantics, Signature, Type};
 use ngc_numerics::{Enclosure, Figures, Format, Interval, Operands, Random, Range};
-use random_graphs::{Graph, ops};
 
 /// What two ways of rounding the same formula up may differ by.
 const ROUNDING: f64 = 1e-12;

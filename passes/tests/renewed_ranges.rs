@@ -1,16 +1,14 @@
 //! Ranges that are renewed are those that are computed anew: random graphs over all ops, one after the other, share what is
 //! remembered, some arguments made constants.
 
-#[allow(dead_code, reason = "other tests look into the bodies")]
-mod random_graphs;
-mod support;
+use crate::support;
 
+use crate::random_graphs::{Graph, ops};
 use ngc_dialects::ng::constant::tensor_to_attr_of;
 use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{AttrDict, Rewriter};
 use ngc_numerics::{Format, Random};
 use ngc_passes::analysis::range::Ranges;
-use random_graphs::{Graph, ops};
 
 #[test]
 fn what_is_remembered_is_what_is_computed() {

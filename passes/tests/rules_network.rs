@@ -2,7 +2,7 @@
 
 use ngc_passes::rewrite::verify::Report;
 
-mod support;
+use crate::support;
 
 /// The report on the one rule of a text, beside the bundled ones.
 fn verify(text: &str) -> Report {

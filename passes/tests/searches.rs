@@ -1,17 +1,15 @@
 //! Random graphs of naive spellings under each search: the same function over the reals, within the printed bounds in its
 //! format, and done at once.
 
-mod support;
-
+use crate::support::{
+    corpus, default_rules, errors, evaluate, function, functions, naive, parse, search as rewrite,
+};
 use ngc_ir::Module;
 use ngc_ir::verifier::verify;
 use ngc_numerics::{Mode, Random};
 use ngc_passes::rewrite::bundled;
 use ngc_passes::rewrite::drive::{Options, Search};
 use rayon::prelude::*;
-use support::{
-    corpus, default_rules, errors, evaluate, function, functions, naive, parse, search as rewrite,
-};
 
 /// Bound of the absolute error of the result.
 fn bound(module: &Module) -> f64 {

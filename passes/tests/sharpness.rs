@@ -275,7 +275,7 @@ const INTRODUCTION: &str = "\
 # Sharpness of the bounds
 
 How near the error bounds come to the errors. The first part is written by `NGC_BLESS=1 cargo test -p ngc-passes --test
-sharpness`, which also checks it.
+all sharpness`, which also checks it.
 
 ## Composed ops
 

@@ -1,18 +1,15 @@
 //! The structure that an op declares is what it computes: over the reals, element by element, on random graphs over all
 //! ops.
 
-#[allow(dead_code, reason = "other tests look into the bodies")]
-mod random_graphs;
-
 use std::collections::BTreeMap;
 
+use crate::random_graphs::values::{BITS, reals};
+use crate::random_graphs::{Graph, ops};
 use ngc_dialects::structure::structures;
 use ngc_interp::Interpreter;
 use ngc_ir::structure::{Element, Function, Index, Size, Test};
 use ngc_ir::{OpDef, Semantics};
 use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Random, SumMethod, Tensor};
-use random_graphs::values::{BITS, reals};
-use random_graphs::{Graph, ops};
 use rug::ops::RemRounding;
 use rug::{Float, Integer};
 

@@ -1,10 +1,9 @@
 //! `widen` on random functions of f16: the same function over the reals, verified, done at once; finite wherever the given
 //! one is, and no less accurate.
 
-#[allow(dead_code, reason = "not every test draws numbers itself")]
-mod random_graphs;
-mod support;
-
+use crate::random_graphs::{Graph, ops};
+use crate::support::values::reals;
+use crate::support::{evaluate_all, function, naive, parse};
 use ngc_ir::pass::Function;
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::verifier::verify;
@@ -12,10 +11,7 @@ use ngc_ir::{Context, Module};
 use ngc_numerics::{DType, Format, Mode, Random, Tensor};
 use ngc_passes::analysis::range::Ranges;
 use ngc_passes::precision::widen;
-use random_graphs::{Graph, ops};
 use rug::Float;
-use support::values::reals;
-use support::{evaluate_all, function, naive, parse};
 
 const BITS: u32 = 400;
 /// Ranges of arguments; the last is not stated.

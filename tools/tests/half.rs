@@ -2,7 +2,7 @@
 //! each format on demand.
 //!
 //! `python testdata/make_pt2.py --half FOLDER`, then `NGC_PT2_HALF=FOLDER NGC_BLESS=1 cargo test --release -p ngc-tools
-//! --test half` compares them at three levels of decomposition and writes docs/pytorch-formats.md.
+//! --test all half` compares them at three levels of decomposition and writes docs/pytorch-formats.md.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Exported programs give what torch gives (testdata/make_pt2.py): the small ones here, and all families on demand.
 //!
 //! `python testdata/make_pt2.py --all FOLDER`, then `NGC_PT2_FAMILIES=FOLDER NGC_BLESS=1 cargo test --release -p
-//! ngc-tools --test pytorch` compares the families and writes docs/pytorch.md.
+//! ngc-tools --test all pytorch` compares the families and writes docs/pytorch.md.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

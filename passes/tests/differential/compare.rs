@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use ngc_ir::{Context, Module, Op};
 use ngc_numerics::{DType, Format, Mode, Random, Tensor};
 
-use crate::judge::{Score, computed, error, evaluate, exact_values};
-use crate::ladder::{Way, inputs, rungs};
-use crate::program::{Program, searched, text, tidied};
+use super::judge::{Score, computed, error, evaluate, exact_values};
+use super::ladder::{Way, inputs, rungs};
+use super::program::{Program, searched, text, tidied};
 
 /// Elements of all values of a program over all points; of large programs some points are left out.
 const ELEMENTS: usize = 150_000;

@@ -8,9 +8,9 @@ use ngc_ir::text::{ParseOptions, parse_module};
 use ngc_ir::{Context, Module, Sources};
 use ngc_numerics::{Format, Random};
 
-use crate::program::Program;
+use super::program::Program;
+use super::suite;
 use crate::random_graphs::{Graph, ops};
-use crate::suite;
 use crate::support::networks::{NETWORKS, Net};
 use crate::support::patterns::PATTERNS;
 use crate::support::{corpus, naive, parse};

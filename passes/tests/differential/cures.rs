@@ -7,11 +7,11 @@ use ngc_numerics::{Format, Random, Tensor};
 use rayon::prelude::*;
 use rug::Float;
 
-use crate::changes::{Change, changes};
-use crate::judge::{Score, computed, error, exact_values};
-use crate::ladder::{Way, inputs, rungs};
-use crate::original::{Original, respelled};
-use crate::program::{Program, run};
+use super::changes::{Change, changes};
+use super::judge::{Score, computed, error, exact_values};
+use super::ladder::{Way, inputs, rungs};
+use super::original::{Original, respelled};
+use super::program::{Program, run};
 
 /// Numbers of changes.
 const LEVELS: [usize; 5] = [0, 1, 2, 4, 8];

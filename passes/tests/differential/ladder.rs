@@ -2,7 +2,7 @@
 
 use ngc_numerics::{DType, Data, Format, Random, Spread, Tensor};
 
-use crate::program::Argument;
+use super::program::Argument;
 
 /// How the elements of the arguments lie on a rung of magnitude m.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

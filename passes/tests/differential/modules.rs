@@ -9,9 +9,9 @@ use ngc_ir::{Context, Module};
 use ngc_numerics::{DType, Format, Mode, Tensor};
 use rayon::prelude::*;
 
-use crate::corpora::{exported, files, stem};
-use crate::judge::evaluate;
-use crate::program::run;
+use super::corpora::{exported, files, stem};
+use super::judge::evaluate;
+use super::program::run;
 use crate::support::page::figure;
 
 /// Errors up to which a result is right, in units in the last place of its largest element; products of matrices amplify.

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::compare::{Compared, Rung, THREE};
-use crate::judge::Score;
-use crate::program::Program;
+use super::compare::{Compared, Rung, THREE};
+use super::judge::Score;
+use super::program::Program;
 use crate::support::page::figure;
 
 const GIVEN: usize = 0;

@@ -7,7 +7,7 @@ use ngc_numerics::{Format, Mode, Random, Tensor};
 use ngc_passes::rewrite::drive::Options;
 use rayon::prelude::*;
 
-use crate::PAGE;
+use super::PAGE;
 use crate::support::values::{distance, reals};
 use crate::support::{default_rules, errors, evaluate, function, naive, parse, search};
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ngc_numerics::{Format, Mode, Random, Tensor};
 use ngc_passes::rewrite::drive::Options;
 
-use crate::PAGE;
+use super::PAGE;
 use crate::support::page::figure;
 use crate::support::values::{distance, reals};
 use crate::support::{default_rules, errors, evaluate, function, parse, search};

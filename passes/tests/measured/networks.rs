@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ngc_numerics::Format;
 use ngc_passes::rewrite::drive::Options;
 
-use crate::PAGE;
+use super::PAGE;
 use crate::support::networks::{NETWORKS, Net};
 use crate::support::page::bound;
 use crate::support::{default_rules, errors, function, search};

@@ -6,7 +6,7 @@ use ngc_numerics::{Format, Mode, Tensor};
 use ngc_passes::rewrite::drive::Options;
 use rug::Float;
 
-use crate::PAGE;
+use super::PAGE;
 use crate::support::page::{self, figure};
 use crate::support::patterns::{PATTERNS, Pattern};
 use crate::support::values::{distance, reals};

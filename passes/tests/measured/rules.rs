@@ -10,10 +10,10 @@ use ngc_passes::rewrite::compile::RuleSet;
 use ngc_passes::rewrite::drive::Options;
 use rayon::prelude::*;
 
+use super::{COMMAND, PAGE};
 use crate::support::networks::{NETWORKS, Net};
 use crate::support::page::figure;
 use crate::support::{corpus, default_rules, functions, search};
-use crate::{COMMAND, PAGE};
 
 /// What a rule did over all functions.
 #[derive(Default)]

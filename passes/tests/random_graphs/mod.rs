@@ -5,10 +5,8 @@
 //! constants, arguments or computed. What an op refuses is left out. [`Graph::opened`] leaves extents unknown.
 
 mod attributes;
-#[allow(dead_code, reason = "not every test draws numbers itself")]
 pub mod numbers;
 mod operands;
-#[allow(dead_code, reason = "not every test evaluates")]
 pub mod values;
 
 use ngc_ir::{
@@ -42,7 +40,6 @@ pub struct Graph {
     /// The arguments.
     pub arguments: Vec<Argument>,
     /// What is stated of the extents of the arguments.
-    #[allow(dead_code, reason = "not every test leaves extents open")]
     pub arg_attrs: Option<Attr>,
 }
 
@@ -80,7 +77,6 @@ impl Graph {
 
     /// The same graph with extents of some arguments left open, of some of them with stated bounds, and without the ops
     /// that do not take such operands.
-    #[allow(dead_code, reason = "not every test leaves extents open")]
     pub fn opened(&self, r: &mut Random, context: &Context) -> Graph {
         let mut body = Body::new();
         let root = body.root();

@@ -1,10 +1,8 @@
 //! Attention: shapes, messages, decompositions.
 
-mod support;
-
+use crate::support::{f32_type, infer, steps};
 use ngc_ir::{Attr, Type};
 use ngc_numerics::Format;
-use support::{f32_type, infer, steps};
 
 const Q: &str = "tensor<?x4x8x16xf16>";
 const K: &str = "tensor<?x2x9x16xf16>";

@@ -1,19 +1,18 @@
 //! What the analysis makes of constants: tensors and facts, channels of contractions, flags, and extents that are not
 //! known.
 
-mod common;
-mod support;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::support::ty;
 use ngc_dialects::ng::constant::tensor_to_attr;
 use ngc_dialects::transfer::Flow;
 use ngc_ir::{Attr, AttrDict, Blob, Body, Builder, Loc, Resources, Semantics, Signature, Type, Value};
 use ngc_numerics::{DType, Enclosure, Evaluator, Figures, Flags, Format, Mode, Random, Range, Tensor};
 use rug::Float;
-use support::ty;
 
 /// A body of one block under construction, with what is known of its values.
 struct Graph {

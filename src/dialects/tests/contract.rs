@@ -1,9 +1,7 @@
 //! Matrix products and affine maps: shapes, messages, decompositions.
 
-mod support;
-
+use crate::support::{f32_type, infer, steps};
 use ngc_ir::Attr;
-use support::{f32_type, infer, steps};
 
 fn product(a: &str, b: &str) -> Result<String, String> {
     infer("ng.matmul", &[a, b], [])

@@ -1,9 +1,7 @@
 //! Convolution and pooling: shapes and messages.
 
-mod support;
-
+use crate::support::{f32_type, infer, steps};
 use ngc_ir::Attr;
-use support::{f32_type, infer, steps};
 
 fn pairs(list: &[[i64; 2]]) -> Attr {
     Attr::Array(list.iter().map(|p| Attr::ints(*p)).collect())

@@ -2,9 +2,7 @@
 
 #![allow(clippy::approx_constant, reason = "reference values are spelt out, not derived")]
 
-mod common;
-
-use common::{F16, F32, F64, evaluate, infer, number, on, same, scalar, tensor, with};
+use crate::common::{F16, F32, F64, evaluate, infer, number, on, same, scalar, tensor, with};
 use ngc_ir::{Attr, AttrDict, Type};
 use ngc_numerics::{DType, Format, Tensor};
 

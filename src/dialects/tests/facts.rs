@@ -1,8 +1,8 @@
 //! Facts of primitives and of ops: what they say holds of values, an undeclared op has none, and open ends are known.
 
-mod common;
+use crate::common;
 
-use common::F64;
+use crate::common::F64;
 use ngc_dialects::facts::{self, Fact, Signs, Traced};
 use ngc_ir::op_def::{Semantics, operand, result};
 use ngc_ir::{AttrDict, OpDef, Signature, Type};

@@ -1,8 +1,8 @@
 //! Folds change nothing, bit for bit, and constants pass between attributes and tensors unharmed.
 
-mod common;
+use crate::common;
 
-use common::{F16, F32, evaluate, on, op, same, scalar, tensor};
+use crate::common::{F16, F32, evaluate, on, op, same, scalar, tensor};
 use ngc_dialects::fold::{MAX_ELEMENTS, fold_constants};
 use ngc_dialects::ng::constant::{attr_to_tensor, tensor_from_bytes, tensor_to_attr};
 use ngc_ir::op_def::Fold;

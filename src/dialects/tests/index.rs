@@ -1,8 +1,6 @@
 //! Gathers, scatters and one_hot.
 
-mod hooks;
-
-use hooks::*;
+use crate::hooks::*;
 use ngc_dialects::ng::index::*;
 use ngc_dialects::ng::scatter::*;
 use ngc_ir::{Attr, Type};

@@ -1,9 +1,7 @@
 //! Normalisation: shapes, messages, decompositions.
 
-mod support;
-
+use crate::support::{f32_type, infer, steps};
 use ngc_ir::Attr;
-use support::{f32_type, infer, steps};
 
 #[test]
 fn the_result_has_the_type_of_the_operand() {

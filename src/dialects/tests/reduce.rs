@@ -1,9 +1,7 @@
 //! Reductions: shapes, messages, decompositions.
 
-mod support;
-
+use crate::support::{f32_type, infer, steps};
 use ngc_ir::Attr;
-use support::{f32_type, infer, steps};
 
 #[test]
 fn shapes_follow_axes_and_keepdims() {

@@ -1,8 +1,6 @@
 //! Running sums, counted sequences, sorting.
 
-mod hooks;
-
-use hooks::*;
+use crate::hooks::*;
 use ngc_dialects::ng::scan::*;
 use ngc_dialects::ng::sort::*;
 use ngc_ir::{Attr, Type};

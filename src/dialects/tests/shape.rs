@@ -1,8 +1,6 @@
 //! Reshape and kin; slices, padding, joining.
 
-mod hooks;
-
-use hooks::*;
+use crate::hooks::*;
 use ngc_dialects::ng::concat::*;
 use ngc_dialects::ng::shape::*;
 use ngc_dialects::ng::slice::*;

@@ -1,8 +1,6 @@
 //! Simplifications to a value that exists already change nothing, bit for bit.
 
-mod common;
-
-use common::{F16, F32, F64, evaluate, op, same, tensor};
+use crate::common::{F16, F32, F64, evaluate, op, same, tensor};
 use ngc_dialects::ng::convert::is_exact;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Loc, Type, Value};
 use ngc_numerics::{DType, Format, Tensor};

@@ -1,9 +1,7 @@
 //! Softmax and losses: shapes, messages, decompositions.
 
-mod support;
-
+use crate::support::{f32_type, infer, steps};
 use ngc_ir::Attr;
-use support::{f32_type, infer, steps};
 
 #[test]
 fn softmax_keeps_its_type() {

@@ -1,9 +1,7 @@
 //! Structural ops under arbitrary operands and attributes: inference and evaluation answer or refuse, and never panic;
 //! what evaluation gives has the inferred shape (checked in the helper), and `?` only hides extents.
 
-mod hooks;
-
-use hooks::*;
+use crate::hooks::*;
 use ngc_dialects::ng::{index, scan, scatter, shape, slice, sort};
 use ngc_ir::op_def::{AttrKind, Default};
 use ngc_ir::{Attr, AttrDict, Dim, OpDef, Semantics, Signature, Type};

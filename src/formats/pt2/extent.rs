@@ -10,7 +10,7 @@ use crate::error::{Result, invalid};
 
 /// One extent. Equal ones are equal at run time.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) enum Extent {
+pub enum Extent {
     /// A number.
     Known(usize),
     /// A symbol of the program, such as `s77`.
@@ -143,36 +143,4 @@ fn word<'a>(rest: &mut &'a str) -> &'a str {
     let (word, after) = rest.split_at(end);
     *rest = after.trim_start();
     word
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn expressions_are_read() {
-        let show = |text: &str| Extent::parse(text).to_string();
-        let s = "Symbol('s77', positive=True, integer=True)";
-        assert_eq!(show(s), "s77");
-        assert_eq!(show(&format!("Mul(Integer(2), Add({s}, Integer(1)))")), "2*(s77+1)");
-        assert_eq!(Extent::parse("Integer(12)"), Extent::Known(12));
-        for odd in ["Mul(", "Mod(Integer(2), Integer(3))", "Integer(-1)", "", "Symbol('", "'"] {
-            assert_eq!(Extent::parse(odd), Extent::Text(odd.into()), "{odd}");
-        }
-        let deep = "Add(".repeat(1000);
-        assert_eq!(Extent::parse(&deep), Extent::Text(deep.clone()));
-    }
-
-    #[test]
-    fn ranges_follow_from_symbols() {
-        let constraints = BTreeMap::from([
-            ("s".to_string(), RangeConstraint { min_val: Some(2), max_val: Some(5) }),
-            ("t".to_string(), RangeConstraint { min_val: Some(2), max_val: None }),
-        ]);
-        let range = |text: &str| Extent::parse(text).range(&constraints);
-        assert_eq!(range("Mul(Integer(2), Symbol('s'))"), Some((4, 10)));
-        assert_eq!(range("Add(s, s, 1)"), Some((5, 11)));
-        assert_eq!(range("t"), None);
-        assert_eq!(range("Mul(s, 9223372036854775807)"), None);
-    }
 }

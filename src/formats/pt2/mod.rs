@@ -4,9 +4,12 @@
 //! by `torch._export.serde.schema`). Parts that are pickled are refused by name: to read them is to run them.
 
 mod archive;
-mod extent;
+#[doc(hidden)] // Open to the tests.
+pub mod extent;
 pub mod import;
-mod schema;
-mod weights;
+#[doc(hidden)] // Open to the tests.
+pub mod schema;
+#[doc(hidden)] // Open to the tests.
+pub mod weights;
 
 pub use import::{ImportOptions, import};

@@ -8,43 +8,43 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, Unexpected, Visitor};
 
 /// The major version that is read; minor ones only add.
-pub(super) const MAJOR: i64 = 8;
+pub const MAJOR: i64 = 8;
 
 /// What is read before all else.
 #[derive(Deserialize)]
-pub(super) struct Head {
+pub struct Head {
     pub schema_version: SchemaVersion,
     #[serde(default)]
     pub torch_version: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct SchemaVersion {
+pub struct SchemaVersion {
     pub major: i64,
     pub minor: i64,
 }
 
 #[derive(Deserialize)]
-pub(super) struct ExportedProgram {
+pub struct ExportedProgram {
     pub graph_module: GraphModule,
     #[serde(default)]
     pub range_constraints: BTreeMap<String, RangeConstraint>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct RangeConstraint {
+pub struct RangeConstraint {
     pub min_val: Option<i64>,
     pub max_val: Option<i64>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct GraphModule {
+pub struct GraphModule {
     pub graph: Graph,
     pub signature: Signature,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Graph {
+pub struct Graph {
     pub nodes: Vec<Node>,
     pub tensor_values: HashMap<String, TensorMeta>,
     #[serde(default)]
@@ -52,7 +52,7 @@ pub(super) struct Graph {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Node {
+pub struct Node {
     pub target: String,
     pub inputs: Vec<NamedArgument>,
     pub outputs: Vec<Argument>,
@@ -62,7 +62,7 @@ pub(super) struct Node {
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct Metadata {
+pub struct Metadata {
     #[serde(default)]
     pub stack_trace: String,
     #[serde(default)]
@@ -70,21 +70,20 @@ pub(super) struct Metadata {
 }
 
 #[derive(Deserialize)]
-pub(super) struct NamedArgument {
+pub struct NamedArgument {
     pub name: String,
     pub arg: Argument,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Named {
+pub struct Named {
     pub name: String,
 }
 
 /// A union `torch._export.serde.schema.Argument`.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::enum_variant_names, reason = "the names are those of the schema")]
-pub(super) enum Argument {
+pub enum Argument {
     AsNone(IgnoredAny),
     AsTensor(Named),
     AsTensors(Vec<Named>),
@@ -120,32 +119,32 @@ pub(super) enum Argument {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum OptionalTensor {
+pub enum OptionalTensor {
     AsTensor(Named),
     AsNone(IgnoredAny),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum SymIntArgument {
+pub enum SymIntArgument {
     AsName(String),
     AsInt(i64),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum SymInt {
+pub enum SymInt {
     AsExpr(SymExpr),
     AsInt(i64),
 }
 
 #[derive(Deserialize)]
-pub(super) struct SymExpr {
+pub struct SymExpr {
     pub expr_str: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct TensorMeta {
+pub struct TensorMeta {
     /// `torch._export.serde.schema.ScalarType`.
     pub dtype: i64,
     pub sizes: Vec<SymInt>,
@@ -156,19 +155,19 @@ pub(super) struct TensorMeta {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Signature {
+pub struct Signature {
     pub input_specs: Vec<InputSpec>,
     pub output_specs: Vec<OutputSpec>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Arg<T> {
+pub struct Arg<T> {
     pub arg: T,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum InputSpec {
+pub enum InputSpec {
     UserInput(Arg<Argument>),
     Parameter { arg: Named, parameter_name: String },
     Buffer { arg: Named, buffer_name: String },
@@ -180,7 +179,7 @@ pub(super) enum InputSpec {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum OutputSpec {
+pub enum OutputSpec {
     UserOutput(Arg<Argument>),
     LossOutput(Arg<Named>),
     BufferMutation { buffer_name: String },
@@ -193,12 +192,12 @@ pub(super) enum OutputSpec {
 
 /// Where weights or constants lie, by their name in the program.
 #[derive(Deserialize)]
-pub(super) struct PayloadConfig {
+pub struct PayloadConfig {
     pub config: BTreeMap<String, Payload>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Payload {
+pub struct Payload {
     pub path_name: String,
     pub use_pickle: bool,
     pub tensor_meta: Option<TensorMeta>,
@@ -206,7 +205,7 @@ pub(super) struct Payload {
 
 /// A number; JSON has infinities and NaN as strings.
 #[derive(Clone, Copy)]
-pub(super) struct Float(pub f64);
+pub struct Float(pub f64);
 
 impl<'de> Deserialize<'de> for Float {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Float, D::Error> {

@@ -95,12 +95,12 @@ impl Folder {
 
 /// Where a tensor lies: its storage, and how it is strided in there.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Place {
-    file: String,
-    dtype: DType,
-    sizes: Vec<usize>,
-    strides: Vec<usize>,
-    offset: usize,
+pub struct Place {
+    pub file: String,
+    pub dtype: DType,
+    pub sizes: Vec<usize>,
+    pub strides: Vec<usize>,
+    pub offset: usize,
 }
 
 impl Place {
@@ -254,7 +254,7 @@ fn numbers(what: &str, list: &[SymInt]) -> Result<Vec<usize>> {
 }
 
 /// The elements in row-major order. The place lies within the storage.
-fn strided(place: &Place, storage: Vec<u8>) -> Result<Vec<u8>> {
+pub fn strided(place: &Place, storage: Vec<u8>) -> Result<Vec<u8>> {
     let element = place.dtype.storage_bytes();
     let bytes = bytes_of(place)?;
     let outside = || FormatError::Invalid("an element beyond the end of its file".into());
@@ -290,29 +290,4 @@ fn strided(place: &Place, storage: Vec<u8>) -> Result<Vec<u8>> {
         }
     }
     Ok(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strides_are_followed() {
-        let of = |sizes: &[usize], strides: &[usize], offset| Place {
-            file: String::new(),
-            dtype: DType::Int(8),
-            sizes: sizes.into(),
-            strides: strides.into(),
-            offset,
-        };
-        let storage: Vec<u8> = (0..12).collect();
-        let read = |place: Place| strided(&place, storage.clone()).unwrap();
-        assert_eq!(read(of(&[3, 4], &[4, 1], 0)), storage);
-        assert_eq!(read(of(&[4, 3], &[1, 4], 0)), [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]);
-        assert_eq!(read(of(&[2, 2], &[4, 1], 5)), [5, 6, 9, 10]);
-        assert_eq!(read(of(&[2, 3], &[1, 0], 7)), [7, 7, 7, 8, 8, 8]);
-        assert_eq!(read(of(&[2, 1, 2], &[2, 99, 1], 8)), [8, 9, 10, 11]);
-        assert_eq!(read(of(&[0, 3], &[3, 1], 0)), [0u8; 0]);
-        assert_eq!(read(of(&[], &[], 3)), [3]);
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::support::*;
 use ngc_formats::onnx::proto::*;
 use ngc_formats::onnx::{ImportOptions, Weights, import};
 use ngc_ir::text::{ParseOptions, PrintOptions, parse_module, print_module};
@@ -9,9 +10,6 @@ use ngc_ir::verifier::verify;
 use ngc_ir::{Attr, Sources};
 use proptest::prelude::*;
 use prost::Message;
-use support::*;
-
-mod support;
 
 fn model_file(name: &str) -> Vec<u8> {
     let path = format!("{}/../../testdata/models/{name}.onnx", env!("CARGO_MANIFEST_DIR"));

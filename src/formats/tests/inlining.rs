@@ -1,6 +1,7 @@
 //! Functions, branches and loops of ONNX models, models specialised on their inputs, and what their nodes tell of their
 //! source.
 
+use crate::support::*;
 use ngc_formats::FormatError;
 use ngc_formats::onnx::proto::*;
 use ngc_formats::onnx::{ImportOptions, import};
@@ -8,9 +9,6 @@ use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::{Attr, Module};
 use ngc_numerics::{DType, Format, Tensor};
 use prost::Message;
-use support::*;
-
-mod support;
 
 fn names(values: &[&str]) -> Vec<String> {
     values.iter().map(|s| s.to_string()).collect()

@@ -3,14 +3,12 @@
 
 use std::path::Path;
 
+use crate::support::*;
 use ngc_formats::FormatError;
 use ngc_formats::onnx::proto::*;
 use ngc_formats::onnx::{ImportOptions, import};
 use ngc_ir::verifier::verify;
 use prost::Message;
-use support::*;
-
-mod support;
 
 /// A model with the initializers w0, w1 ... of 4 floats each in this file, at these offsets.
 fn external(location: &str, offsets: &[u64]) -> ModelProto {

@@ -1,18 +1,14 @@
 //! Single elements are what the interpreter computes: random graphs over all ops, element by element, in the formats bit
 //! for bit and over the reals within the enclosure.
 
-#[allow(dead_code, reason = "other tests look into the bodies")]
-#[path = "../../../passes/tests/random_graphs/mod.rs"]
-mod random_graphs;
-
 use std::collections::BTreeMap;
 
+use crate::random_graphs::values::{BITS, reals};
+use crate::random_graphs::{Graph, ops};
 use ngc_interp::Interpreter;
 use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Dim, Loc, Resources, Type, Value};
 use ngc_numerics::{DType, Evaluator, Format, Random, Tensor};
-use random_graphs::values::{BITS, reals};
-use random_graphs::{Graph, ops};
 
 /// Inputs that are drawn for a graph.
 const POINTS: usize = 3;

@@ -1,7 +1,7 @@
 //! Models out and in again: every operator case of testdata/operators.npz, and every op, keeps its values bit by bit; ops
 //! that ONNX lacks, and that are written by steps, keep them to a few units in the last place.
 
-mod operator_cases;
+use crate::operator_cases;
 
 use ngc_dialects::FAMILIES;
 use ngc_formats::FormatError;

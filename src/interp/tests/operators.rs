@@ -1,9 +1,8 @@
 //! Every ONNX operator that is read evaluates to what ONNX Runtime gives (testdata/make_operators.py).
 
-mod operator_cases;
-
 use std::collections::BTreeSet;
 
+use crate::operator_cases::{Case, cases};
 use ngc_formats::onnx::import::operators;
 use ngc_formats::onnx::proto::ModelProto;
 use ngc_formats::onnx::{ImportOptions, import};
@@ -11,7 +10,6 @@ use ngc_interp::Interpreter;
 use ngc_ir::verifier::verify;
 use ngc_numerics::evaluator::Mode;
 use ngc_numerics::{DType, Evaluator, Format};
-use operator_cases::{Case, cases};
 use prost::Message;
 
 fn check(case: &Case) -> Result<(), String> {

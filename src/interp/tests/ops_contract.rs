@@ -1,10 +1,8 @@
 //! Values of matrix products, convolution, pools and attention, against their definitions written out in `f64`.
 
-mod support;
-
+use crate::support::*;
 use ngc_ir::Attr;
 use ngc_numerics::{DType, Format, Mode, Tensor};
-use support::*;
 
 /// Whole numbers from -4 to 4, so that sums of products are exact and must agree to the bit.
 fn whole(count: usize) -> Vec<f64> {

@@ -1,11 +1,9 @@
 //! Values of reductions, softmax, losses and norms, against references written here in `f64` and in big floats.
 
-mod support;
-
+use crate::support::*;
 use ngc_ir::Attr;
 use ngc_numerics::{Data, Format, Mode};
 use rug::Float;
-use support::*;
 
 #[test]
 fn reductions_agree_with_f64() {

@@ -116,6 +116,7 @@ pub trait Pass: Sync {
 }
 
 /// A function taken out of its module, so that a thread may own it.
+#[derive(Clone)]
 pub struct Function {
     /// The op in the module's body, as a key.
     pub op: Op,

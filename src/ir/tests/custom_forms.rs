@@ -1,6 +1,6 @@
 //! Custom forms of dialects that are not registered, given by the reader: they become the ops of the generic form.
 
-mod common;
+use crate::common;
 
 use ngc_ir::text::{CustomForms, OpParser, ParseOptions, PrintOptions, parse_module, print_module};
 use ngc_ir::{Diagnostic, Sources};

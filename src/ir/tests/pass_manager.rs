@@ -1,10 +1,8 @@
 //! Pipelines as text, and what the manager does with passes that change, fail and panic.
 
-mod common;
-
 use std::cell::Cell;
 
-use common::{context, f32, function};
+use crate::common::{context, f32, function};
 use ngc_ir::pass::*;
 use ngc_ir::render::{RenderOptions, render};
 use ngc_ir::{AttrDict, Context, Diagnostics, Loc, Module, Sources};

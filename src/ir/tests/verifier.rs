@@ -1,8 +1,8 @@
 //! What the verifier refuses, and that it says so at the right place.
 
-mod common;
+use crate::common;
 
-use common::{ADD, RETURN, add_function, context, f32, function, unregistered};
+use crate::common::{ADD, RETURN, add_function, context, f32, function, unregistered};
 use ngc_ir::render::{RenderOptions, render};
 use ngc_ir::verifier::verify;
 use ngc_ir::{Attr, AttrDict, Body, Loc, Module, OpState, Sources, Successor, Type, Value};

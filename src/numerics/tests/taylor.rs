@@ -1,15 +1,15 @@
 //! The round-off analysis against computations: the published kernels of testdata/error-bounds.tsv, kernels of machine
 //! learning, and random formulas (ten million values where NGC_NIGHTLY is set). The table is docs/error-bounds.md;
-//! `cargo test --release -p ngc-numerics --test taylor -- --nocapture --test-threads=1` prints it with times.
+//! `cargo test --release -p ngc-numerics --test all taylor -- --nocapture --test-threads=1` prints it with times.
 
-mod fpcore;
+use crate::fpcore;
 
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use fpcore::Kernel;
+use crate::fpcore::Kernel;
 use ngc_numerics::expr::{exp, log, max, sqrt, square};
 use ngc_numerics::program::Program;
 use ngc_numerics::taylor::{ErrorBound, Inexact, Options, RoundedGraph, analyze};
@@ -356,7 +356,7 @@ fn a_normalised_value_is_bounded_where_its_square_underflows_too() {
 fn page() -> String {
     let mut page = String::from(
         "# Round-off bounds of scalar kernels\n\n\
-         Written from the test; `NGC_BLESS=1 cargo test -p ngc-numerics --test taylor` renews it. Inputs are exact values of \
+         Written from the test; `NGC_BLESS=1 cargo test -p ngc-numerics --test all taylor` renews it. Inputs are exact values of \
          the format. Absolute and relative bounds hold for every input; the observed errors, each below the bound to its \
          left, are the largest of a thousand points drawn at random and of a climb from the worst of them. Relative errors \
          are relative to the exact value's magnitude, or, where the value may be zero, to at least its largest magnitude \
@@ -408,7 +408,7 @@ fn the_table_in_the_documentation_is_current() {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == page,
-        "docs/error-bounds.md is out of date; NGC_BLESS=1 cargo test -p ngc-numerics --test taylor renews it"
+        "docs/error-bounds.md is out of date; NGC_BLESS=1 cargo test -p ngc-numerics --test all taylor renews it"
     );
 }
 

@@ -1,12 +1,10 @@
 //! Reading a program does not change what it computes: random graphs over all ops, held against the interpreter at 300
 //! bits, element by element.
 
-#[allow(dead_code, reason = "other tests look into the bodies")]
-#[path = "../../../passes/tests/random_graphs/mod.rs"]
-mod random_graphs;
-
 use std::collections::BTreeMap;
 
+use crate::random_graphs::values::{BITS, reals};
+use crate::random_graphs::{Graph, ops};
 use ngc_interp::Interpreter;
 use ngc_ir::{Resources, Value};
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
@@ -14,8 +12,6 @@ use ngc_reals::Store;
 use ngc_reals::evaluate::Evaluation;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::store::Leaf;
-use random_graphs::values::{BITS, reals};
-use random_graphs::{Graph, ops};
 use rug::Float;
 use rustc_hash::FxHashMap;
 

@@ -1,19 +1,15 @@
 //! What was read is written back as ops that compute the same: random graphs over all ops, at 300 bits.
 
-#[allow(dead_code, reason = "other tests look into the bodies")]
-#[path = "../../../passes/tests/random_graphs/mod.rs"]
-mod random_graphs;
-
 use std::collections::BTreeMap;
 
+use crate::random_graphs::values::{BITS, reals};
+use crate::random_graphs::{Graph, ops};
 use ngc_interp::Interpreter;
 use ngc_ir::{Body, Builder, Module, Resources, Value};
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::write::Writer;
 use ngc_reals::{Form, Node, Store};
-use random_graphs::values::{BITS, reals};
-use random_graphs::{Graph, ops};
 use rug::Float;
 use rustc_hash::FxHashMap;
 

@@ -1,7 +1,5 @@
 //! What the tests of ops share: ops made by name, on scalars and small tensors.
 
-#![allow(dead_code, reason = "each test file uses a part")]
-
 use ngc_ir::{Attr, AttrDict, Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::{DType, Evaluator, Mode, Tensor};
 

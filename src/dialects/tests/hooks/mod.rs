@@ -1,5 +1,4 @@
 //! Calls the hooks of an op's declaration directly.
-#![allow(dead_code)]
 
 use ngc_ir::op_def::Fold;
 use ngc_ir::{Attr, AttrDict, Dim, OpDef, Semantics, Signature, Type};

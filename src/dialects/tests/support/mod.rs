@@ -1,7 +1,5 @@
 //! Types from text, inference and decomposition of single ops.
 
-#![allow(dead_code)]
-
 use ngc_dialects::context;
 use ngc_ir::types::comma;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Dim, Loc, Semantics, Signature, Type, Value};

@@ -1,5 +1,4 @@
 //! Small ONNX models.
-#![allow(dead_code)]
 
 use ngc_formats::FormatError;
 use ngc_formats::onnx::proto::*;

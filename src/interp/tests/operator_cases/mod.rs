@@ -10,7 +10,6 @@ use ngc_numerics::Tensor;
 pub struct Case {
     pub model: Vec<u8>,
     pub inputs: Vec<Tensor>,
-    #[allow(dead_code)]
     pub outputs: Vec<Tensor>,
 }
 

@@ -1,7 +1,5 @@
 //! Evaluation of single ops, and comparison with references.
 
-#![allow(dead_code)]
-
 use ngc_dialects::context;
 use ngc_interp::evaluate_op;
 use ngc_ir::{Attr, AttrDict, Type};

@@ -1,7 +1,6 @@
 //! A small dialect for tests: the shape of `func` and `ng` without their meaning.
 
 // Each test file uses a part of it.
-#![allow(dead_code)]
 
 use ngc_ir::op_def::{
     AttrKind, Default, Fold, Syntax, Traits, ValueKind, attribute, operand, required, variadic,

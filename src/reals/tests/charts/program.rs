@@ -7,7 +7,7 @@ use ngc_reals::store::Leaf;
 use ngc_reals::{Store, Use};
 use rug::Rational;
 
-use crate::best::Input;
+use super::best::Input;
 
 /// How many points each program is evaluated at.
 const POINTS: usize = 5;

@@ -3,9 +3,9 @@
 use ngc_ir::{Body, Context};
 use ngc_numerics::{Random, Tensor};
 
-use crate::changes::Change;
-use crate::programs::{Program, agree, programs};
-use crate::site::changed;
+use super::changes::Change;
+use super::programs::{Program, agree, programs};
+use super::site::changed;
 
 /// A program with its exact result on inputs.
 pub struct Original {

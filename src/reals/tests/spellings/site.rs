@@ -3,7 +3,7 @@
 use ngc_ir::{Attr, AttrDict, Block, Body, Builder, Context, Loc, Op, OpDef, Type, Value};
 use ngc_numerics::{DType, Random};
 
-use crate::changes::Change;
+use super::changes::Change;
 
 /// An op that is copied, and what is made in its place.
 pub struct Site<'a> {

@@ -11,7 +11,7 @@ use ngc_reals::write::Writer;
 use ngc_reals::{Form, Id, Node, Store};
 use rustc_hash::FxHashMap;
 
-use crate::programs::{agree, programs, returned};
+use super::programs::{agree, programs, returned};
 
 /// The arguments and constants that leaves are.
 pub fn leaves(store: &Store, body: &Body, readings: &FxHashMap<Value, Reading>) -> FxHashMap<u32, Value> {

@@ -2,8 +2,8 @@
 
 use ngc_ir::{Attr, Value};
 
+use super::super::site::Site;
 use super::{Change, plain};
-use crate::site::Site;
 
 pub const CHANGES: &[Change] = &[
     plain("operands exchanged", exchanged),

@@ -3,8 +3,8 @@
 use ngc_ir::{Attr, Value};
 use ngc_numerics::{DType, Tensor};
 
+use super::super::site::{Site, ints, shape_of};
 use super::{Change, lawful, plain};
-use crate::site::{Site, ints, shape_of};
 
 pub const CHANGES: &[Change] = &[
     plain("guard that chooses equal values", |s| {

@@ -2,8 +2,8 @@
 
 use ngc_ir::{Attr, AttrDict, Value};
 
+use super::super::site::{Site, ints, shape_of};
 use super::{Change, lawful, plain};
-use crate::site::{Site, ints, shape_of};
 
 pub const CHANGES: &[Change] = &[
     plain("matrix product as a sum of products", |s| {

@@ -2,8 +2,8 @@
 
 use ngc_ir::Value;
 
+use super::super::site::Site;
 use super::{Change, lawful, plain};
-use crate::site::Site;
 
 pub const CHANGES: &[Change] = &[
     plain("exp as expm1 + 1", |s| {

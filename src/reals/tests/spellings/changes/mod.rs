@@ -11,7 +11,7 @@ mod written_out;
 
 use ngc_ir::Value;
 
-use crate::site::Site;
+use super::site::Site;
 
 /// A change of one op.
 pub struct Change {

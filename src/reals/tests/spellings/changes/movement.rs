@@ -2,8 +2,8 @@
 
 use ngc_ir::{Attr, Semantics, Value};
 
+use super::super::site::{Site, ints};
 use super::{Change, plain};
-use crate::site::{Site, ints};
 
 pub const CHANGES: &[Change] = &[
     plain("value reshaped there and back", |s| around_value(s, reshaped)),
@@ -123,7 +123,7 @@ fn around_value(s: &mut Site<'_>, draw: Draw) -> Option<Value> {
 pub fn broadcast_operands(s: &mut Site<'_>) -> Option<Vec<Value>> {
     matches!(s.def.semantics, Semantics::Elementwise(_)).then_some(())?;
     s.ty.as_tensor()?;
-    let shape = crate::site::shape_of(s.ty);
+    let shape = super::super::site::shape_of(s.ty);
     let mut all = Vec::new();
     for v in s.x.clone() {
         let as_it_is = !s.is_tensor(v) || s.shape(v) == shape;
@@ -134,7 +134,7 @@ pub fn broadcast_operands(s: &mut Site<'_>) -> Option<Vec<Value>> {
 
 fn around_op(s: &mut Site<'_>, draw: Draw) -> Option<Value> {
     let x = broadcast_operands(s)?;
-    let shape = crate::site::shape_of(s.ty);
+    let shape = super::super::site::shape_of(s.ty);
     let movement = draw(s, &shape)?;
     let mut moved = Vec::new();
     for v in x {
@@ -249,12 +249,12 @@ fn through_flat(s: &mut Site<'_>) -> Option<Value> {
     let x = s.x[0];
     let count: i64 = s.shape(x).iter().product();
     let flat = s.reshape(x, &[count])?;
-    s.reshape(flat, &crate::site::shape_of(s.ty))
+    s.reshape(flat, &super::super::site::shape_of(s.ty))
 }
 
 fn by_ones(s: &mut Site<'_>) -> Option<Value> {
     s.is("broadcast_to")?;
     s.is_float(s.x[0]).then_some(())?;
-    let ones = s.ones(&crate::site::shape_of(s.ty), s.x[0])?;
+    let ones = s.ones(&super::super::site::shape_of(s.ty), s.x[0])?;
     s.plain("mul", &[s.x[0], ones])
 }

@@ -2,8 +2,8 @@
 
 use ngc_ir::{Attr, Value};
 
+use super::super::site::{Site, ints, shape_of};
 use super::{Change, plain};
-use crate::site::{Site, ints, shape_of};
 
 pub const CHANGES: &[Change] = &[
     plain("reduction keeps its dimensions, or not", keeps),

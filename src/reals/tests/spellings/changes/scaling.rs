@@ -3,8 +3,8 @@
 
 use ngc_ir::Value;
 
+use super::super::site::Site;
 use super::{Change, plain};
-use crate::site::Site;
 
 pub const CHANGES: &[Change] = &[
     plain("value times c over c", |s| {

@@ -5,8 +5,8 @@ use ngc_ir::{Attr, Semantics, Signature, Type, Value};
 use ngc_numerics::Prim;
 use ngc_numerics::expr::{Constant, Expr, Node};
 
+use super::super::site::Site;
 use super::{Change, plain};
-use crate::site::Site;
 
 pub const CHANGES: &[Change] = &[plain("op by its steps", by_steps), plain("op by its formula", by_formula)];
 

@@ -1,9 +1,6 @@
 //! What `stabilize` does, measured: the sections of docs/stabilize.md. Seeds are fixed, so the page says the same on every
 //! machine.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod claims;
 mod correlation;
 mod layers;
@@ -11,7 +8,7 @@ mod networks;
 mod patterns;
 mod rules;
 
-use support::page::Page;
+use crate::support::page::Page;
 
 const PAGE: Page = Page {
     file: "stabilize.md",
@@ -20,12 +17,12 @@ const PAGE: Page = Page {
     command: COMMAND,
 };
 
-const COMMAND: &str = "NGC_BLESS=1 cargo test -p ngc-passes --test measured";
+const COMMAND: &str = "NGC_BLESS=1 cargo test -p ngc-passes --test all measured";
 
 const INTRODUCTION: &str = "\
 # What stabilize does, measured
 
-The tables are written by `NGC_BLESS=1 cargo test -p ngc-passes --test measured`, which also checks them: a test fails when
+The tables are written by `NGC_BLESS=1 cargo test -p ngc-passes --test all measured`, which also checks them: a test fails when
 one is out of date. Seeds are fixed. *Exact* is evaluation at 1 000 bits and more; *before* and *after* are
 the computations as they would run, every op rounded in its format. Times are measured by `benches/stabilize.py`, bits of
 error of formulas stand in [formulas.md](formulas.md).

@@ -1,7 +1,7 @@
 //! Formulas before and after `stabilize`: bits of error on points uniform over bit patterns and over the reals, and
 //! whether both programs are one function over the reals, by enclosures.
 //!
-//!     cargo test --release -p ngc-tools --test formulas -- --ignored --nocapture
+//!     cargo test --release -p ngc-tools --test all formulas -- --ignored --nocapture
 //!
 //! prints the table. NGC_BLESS=1 writes docs/formulas.md as well. NGC_FORMULAS=quad takes the formulas whose suite or name
 //! contains that text, NGC_POINTS=256 so many points, NGC_STABILIZE=search=greedy gives options to the pass,

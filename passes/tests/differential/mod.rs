@@ -16,16 +16,11 @@ mod program;
 #[path = "../../../src/reals/tests/spellings/programs.rs"]
 #[allow(dead_code, reason = "not every test reads what is returned")]
 mod programs;
-#[path = "../random_graphs/mod.rs"]
-#[allow(dead_code, reason = "not every test evaluates")]
-mod random_graphs;
 #[path = "../../../src/reals/tests/spellings/site.rs"]
 mod site;
 #[path = "../../../tools/tests/formulas/suite.rs"]
 #[allow(dead_code, reason = "points are drawn otherwise here")]
 mod suite;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,0 +1,36 @@
+//! The tests of ngc-passes: one program, because linking one for each file takes longer than most of the tests.
+
+mod attacks;
+mod axioms;
+mod boundaries;
+mod calibrate;
+mod chains;
+mod compositions;
+mod contradictions;
+mod corners;
+mod diagnostics;
+mod differential;
+mod digits;
+mod docs;
+mod explain_nonfinite;
+mod facts;
+mod false_rules;
+mod fold_constants;
+mod general;
+mod graph_bounds;
+mod honesty;
+mod measured;
+mod never_looser;
+mod random_graphs;
+mod range;
+mod rational;
+mod renewed_ranges;
+mod rule_text;
+mod rules;
+mod rules_network;
+mod searches;
+mod sharpness;
+mod stabilize;
+mod structures;
+mod support;
+mod widen;

@@ -1,0 +1,14 @@
+//! The tests of ngc-numerics: one program, because linking one for each file takes longer than most of the tests.
+
+mod attacks;
+mod enclosure;
+mod facts;
+mod figures;
+mod format;
+mod format_reference;
+mod format_sweep;
+mod fpcore;
+mod functional;
+mod rounding;
+mod taylor;
+mod tensors;
