@@ -6,6 +6,7 @@
 pub mod analysis;
 pub mod digits;
 pub mod docs;
+pub mod precision;
 pub mod rewrite;
 pub mod stabilize;
 pub mod transform;
@@ -25,6 +26,7 @@ pub const REGISTRY: Registry = Registry {
         &transform::inline::Inline,
         &rewrite::stabilize::Stabilize,
         &transform::symbol_dce::SymbolDce,
+        &precision::widen::Widen,
     ],
     pipelines: &[NamedPipeline {
         name: "stabilize",

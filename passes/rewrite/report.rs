@@ -109,7 +109,7 @@ fn reach(range: &Interval) -> Option<f64> {
     Some(range.lo.abs().max(range.hi.abs())).filter(|&reach| reach < f64::MAX)
 }
 
-fn shown(reach: f64) -> String {
+pub(crate) fn shown(reach: f64) -> String {
     up(reach, |x| format!("{x:.2e}"))
 }
 

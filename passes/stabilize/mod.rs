@@ -32,6 +32,7 @@ use self::picked::Picked;
 use self::plan::{Found, Looked, Plan, Terms};
 use self::window::{Cutter, Group, Likeness, Member};
 use crate::analysis::range::Ranges;
+use crate::precision::widen::{self, Widened};
 use crate::rewrite::measure::{self, Snapshot};
 use crate::rewrite::region;
 use crate::rewrite::report::{Effect, Replaced, Report, Step, overflows};
@@ -61,15 +62,16 @@ pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> R
     let mut seen = FxHashSet::from_iter([region::likeness(&function.body)]);
     for _ in 0..MOST_ROUNDS {
         let replaced = round((context, &definitions), function, &ranges, &mut solved, &mut report);
-        if replaced.is_empty() {
-            break;
-        }
-        if let Some(before) = state.as_mut() {
+        if let Some(before) = state.as_mut().filter(|_| !replaced.is_empty()) {
             let after = Arc::new(Snapshot::of(function));
             measure::explain(before, &after, &replaced, &mut report.applied);
             *before = after;
         }
-        if simplify_body(context, &mut function.body) {
+        // What no form cures may only want a wider format, and what is wider may have a better form.
+        if replaced.is_empty() && !widened(context, function, &ranges, &mut report) {
+            break;
+        }
+        if simplify_body(context, &mut function.body) || replaced.is_empty() {
             state = state.map(|_| Arc::new(Snapshot::of(function)));
         }
         ranges.renew(function);
@@ -81,6 +83,16 @@ pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> R
     let ends = start.zip(state).filter(|_| !report.applied.is_empty());
     report.totals = ends.map(|(start, end)| measure::totals(context, &start, &end));
     report
+}
+
+/// Chooses formats by range; whether any changed.
+fn widened(context: &Context, function: &mut Function, ranges: &Ranges, report: &mut Report) -> bool {
+    let found = widen::widen(context, function, ranges);
+    let step =
+        |Widened { loc, message }| Step { rule: "widen".into(), loc, message, effect: Effect::Unknown };
+    let before = report.applied.len();
+    report.applied.extend(found.into_iter().map(step));
+    report.applied.len() > before
 }
 
 /// Replaces the values that are bettered. Of a value and those that it is made of, it is the outer one where it is more than

@@ -33,3 +33,4 @@ mod sharpness;
 mod stabilize;
 mod structures;
 mod support;
+mod widen;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ngc_ir::pass::{PassManager, Pipeline};
 use ngc_ir::text::{PrintOptions, print_module};
-use ngc_ir::{Attr, AttrDict, Context, Module, Op, Type};
+use ngc_ir::{Attr, AttrDict, Context, Module, Op, Sources, Type};
 use ngc_numerics::DType;
 use ngc_passes::REGISTRY;
 
@@ -139,7 +139,7 @@ pub struct Searched {
     pub unsettled: bool,
 }
 
-/// The pipeline `stabilize` with these options of the pass.
+/// The pipeline `stabilize` with these options of the pass, or with these passes in its place.
 ///
 /// # Errors
 /// What the pass said, or the words of its panic.
@@ -172,6 +172,13 @@ pub fn run(context: &Context, module: &mut Module, options: &str) -> Result<(), 
     run_steps(context, module, options, |_| true)
 }
 
+/// A pipeline with other passes where it has `stabilize`, as `stabilize{search=reals},widen`.
+fn in_place_of_search(text: &str, passes: &str) -> Result<Pipeline, String> {
+    let mut sources = Sources::new();
+    let file = sources.add("pipeline", text.replacen("stabilize", passes, 1), 1);
+    Pipeline::parse(&REGISTRY, &sources, file).map_err(|e| format!("{e:?}"))
+}
+
 fn run_steps(
     context: &Context,
     module: &mut Module,
@@ -179,7 +186,10 @@ fn run_steps(
     wanted: impl Fn(&str) -> bool,
 ) -> Result<(), String> {
     let named = REGISTRY.pipeline("stabilize").ok_or("there is no pipeline")?;
-    let mut pipeline = Pipeline::named(&REGISTRY, named, options)?;
+    let mut pipeline = match options.contains('{') {
+        true => in_place_of_search(named.text, options)?,
+        false => Pipeline::named(&REGISTRY, named, options)?,
+    };
     // A function that nothing public calls is a program all the same.
     pipeline.steps.retain(|step| step.pass.name() != "symbol-dce" && wanted(step.pass.name()));
     let run = catch_unwind(AssertUnwindSafe(|| {

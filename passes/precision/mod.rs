@@ -1,0 +1,3 @@
+//! Formats of interior values and of accumulators.
+
+pub mod widen;
