@@ -3,7 +3,7 @@
 //! A form is judged by its errors at points, rung by rung of a ladder of magnitudes. It takes the place of the given form
 //! only if it is better by a step somewhere and nowhere trades what works for what does not: on every rung its largest
 //! error is at most twice that of the given form plus four units in the last place, and it is finite wherever the given
-//! form is. What is as accurate as the last places of its arguments allow is replaced only by what takes no more steps.
+//! form is. What is as accurate as the last places of its arguments allow is replaced only by what takes no more steps, or few.
 
 use std::cmp::Ordering;
 

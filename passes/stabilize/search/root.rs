@@ -10,12 +10,15 @@ use ngc_reals::{Form, Id};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Choice, Search, places};
+use super::{Choice, Search, elements, places};
 use crate::analysis::range::Ranges;
 use crate::stabilize::judge::Judge;
 use crate::stabilize::ladder;
 use crate::stabilize::order::Errors;
 use crate::stabilize::plan::{Found, Plan};
+
+/// Operations on single numbers that cost nothing that is felt.
+const FEW: usize = 64;
 
 impl Search<'_> {
     /// What is found for a value of the window, when those before it were looked at.
@@ -60,7 +63,8 @@ impl Search<'_> {
             return None;
         }
         let body = &self.window.body;
-        if given.is_stable() && steps(body, new).len() > steps(body, value).len() {
+        let work = steps(body, new);
+        if given.is_stable() && work > FEW && work > steps(body, value) {
             return None;
         }
         let gains = found.bits() + 1.0 < given.bits();
@@ -142,18 +146,19 @@ impl Search<'_> {
     }
 }
 
-/// The ops that compute something on the way to a value.
-fn steps(body: &Body, of: Value) -> FxHashSet<Op> {
-    let (mut seen, mut stack, mut found) = (FxHashSet::default(), vec![of], FxHashSet::default());
+/// Operations on single numbers on the way to a value.
+fn steps(body: &Body, of: Value) -> usize {
+    let (mut seen, mut stack, mut count) = (FxHashSet::<Op>::default(), vec![of], 0);
     while let Some(value) = stack.pop() {
         let Some(op) = body.defining_op(value).filter(|op| seen.insert(*op)) else { continue };
         let moves = body.with_signature(op, |s| facts::moved(s, 0, body.ty(value)).is_some()) == Some(true);
         if !moves && body.op(op).def.is_none_or(|def| !def.traits.constant) {
-            found.insert(op);
+            let read = body.operands(op).iter().map(|&v| elements(body, v)).max().unwrap_or(1);
+            count += read.max(elements(body, value));
         }
         stack.extend(body.operands(op));
     }
-    found
+    count
 }
 
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
