@@ -13,12 +13,17 @@ const DEEPEST: usize = 24;
 impl Store {
     /// A term, with places as indices: `x0[i0, i1]`, `sum(j < 4) x0[i0, j]`.
     pub fn show(&self, of: &Use) -> String {
+        self.show_named(of, &|leaf| format!("x{leaf}"))
+    }
+
+    /// A term, its leaves called by these names.
+    pub fn show_named(&self, of: &Use, name: &dyn Fn(u32) -> String) -> String {
         let mut text = String::new();
-        self.write(&mut text, of, 0);
+        self.write(&mut text, of, name, 0);
         text
     }
 
-    fn write(&self, out: &mut String, of: &Use, depth: usize) {
+    fn write(&self, out: &mut String, of: &Use, name: &dyn Fn(u32) -> String, depth: usize) {
         if depth > DEEPEST {
             out.push('…');
             return;
@@ -29,7 +34,7 @@ impl Store {
             let behind = (of.map.len()..outer.len()).map(crate::term::at);
             let map: Map = of.map.iter().cloned().chain(behind).collect();
             let placed = self.compose(part, &map, &outer).unwrap_or_else(|| part.clone());
-            self.write(out, &placed, depth + 1);
+            self.write(out, &placed, name, depth + 1);
         };
         let list = |out: &mut String, parts: &[Use], between: &str| {
             for (n, x) in parts.iter().enumerate() {
@@ -42,7 +47,7 @@ impl Store {
             Node::Number(number) => drop(write!(out, "{number:?}")),
             Node::Size(size) => drop(write!(out, "{size}")),
             Node::Place => out.push_str(&of.map.first().map_or(String::new(), Index::to_string)),
-            Node::Leaf(leaf) => drop(write!(out, "x{leaf}{}", places(&of.map))),
+            Node::Leaf(leaf) => drop(write!(out, "{}{}", name(*leaf), places(&of.map))),
             Node::Linear(constant, terms) => {
                 out.push('(');
                 for (n, (factor, term)) in terms.iter().enumerate() {

@@ -7,7 +7,7 @@ use ngc_ir::structure::Size;
 use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 
-use super::{Charts, DEEPEST};
+use super::{Chart, Charts, DEEPEST};
 use crate::store::within;
 use crate::term::{Function, Id, Node, Number, Use};
 
@@ -27,7 +27,7 @@ impl Log {
 
 impl Charts<'_> {
     /// What the log chart gives for a term: a logarithm pushed inside, and the exponential of a logarithm.
-    pub(super) fn logarithms(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+    pub(super) fn logarithms(&mut self, id: Id) -> Vec<(Chart, Option<Use>)> {
         let space = self.space(id);
         if let Node::Apply(Function::Prim(Prim::Log), parts) = self.node(id) {
             let log = self.log_of(&parts[0], &space);
@@ -36,7 +36,7 @@ impl Charts<'_> {
                 let rest = self.log_of(&scaled.factor, &space).term;
                 self.sum(vec![(1.into(), scaled.exponent), (1.into(), rest)], &space)
             });
-            return vec![("log-chart", log.opens.then_some(log.term)), ("scaled-log-chart", scaled)];
+            return vec![(Chart::Log, log.opens.then_some(log.term)), (Chart::ScaledLog, scaled)];
         }
         let itself = self.itself(id);
         let can_vanish = matches!(self.node(id), Node::Product(_) | Node::Reduce(..) | Node::Linear(..));
@@ -45,7 +45,7 @@ impl Charts<'_> {
         }
         let log = self.log_own(id);
         let value = log.opens.then(|| self.exp(log.term, &space));
-        vec![("log-chart", value)]
+        vec![(Chart::Log, value)]
     }
 
     /// The logarithm of the magnitude of a value, along dimensions of these extents.

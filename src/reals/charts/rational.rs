@@ -10,7 +10,7 @@ use ngc_ir::structure::Size;
 use ngc_numerics::Prim;
 use rug::{Integer, Rational};
 
-use super::Charts;
+use super::{Chart, Charts};
 use super::polynomial::{ATOMS, Monomial, ONE, Polynomial};
 use crate::term::{Function, Id, Node, Number, Use};
 
@@ -49,7 +49,7 @@ impl Fraction {
 
 impl Charts<'_> {
     /// A sum or a product as one quotient.
-    pub(super) fn quotients(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+    pub(super) fn quotients(&mut self, id: Id) -> Vec<(Chart, Option<Use>)> {
         let space = self.space(id);
         if !matches!(self.node(id), Node::Linear(..) | Node::Product(_)) {
             return Vec::new();
@@ -58,7 +58,7 @@ impl Charts<'_> {
         let Some((fraction, atoms)) = self.fraction_of(&itself, &space) else { return Vec::new() };
         let collected = self.written(&fraction, &atoms, false, &space);
         let nested = self.written(&fraction, &atoms, true, &space);
-        vec![("common-denominator", Some(collected)), ("horner", Some(nested))]
+        vec![(Chart::CommonDenominator, Some(collected)), (Chart::Horner, Some(nested))]
     }
 
     /// A term as one quotient, where that is another term.

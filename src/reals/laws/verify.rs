@@ -1,8 +1,10 @@
 //! Holds the two sides of a law against each other.
 //!
-//! Both sides are evaluated at points, at so many bits that what cancels is seen: the more bits, the smaller the difference
-//! must become, or the sides differ. Points are drawn over all magnitudes of f64, near the numbers of the law and near
-//! each other. Where the left side has a value and the conditions hold, the right side must have the same.
+//! Both sides are looked at twice. As they are written they are enclosed ([`super::enclosed`]), which proves that they differ
+//! or agree. As the normal forms that are matched and made they are evaluated, at so many bits that what cancels is seen: the
+//! more bits, the smaller the difference must become, or the sides differ. Points are drawn over all magnitudes of f64,
+//! near and beyond the numbers of the law, and near each other. Where the left side has a value and the conditions hold, the
+//! right side must have the same.
 
 use std::fmt;
 
@@ -12,6 +14,7 @@ use ngc_numerics::{Cmp, DType, Data, Format, Prim, Tensor};
 use rug::Float;
 
 use super::build::{Bindings, Build};
+use super::enclosed::{self, Seen};
 use super::text::{Expr, Relation, Text};
 use super::{Law, leaves, side};
 use crate::evaluate::Evaluation;
@@ -30,6 +33,19 @@ const LEAST: u32 = 8000;
 
 /// Two numbers that agree in so many bits are equal.
 const AGREEMENT: u32 = 200;
+
+/// At one point of so many, numbers must agree in all the bits that a sum of numbers of f64 may have.
+const STRICTER: usize = 4;
+const STRICT_AGREEMENT: u32 = 2200;
+
+/// So many points of a law are enclosed at the highest precision, if they need it.
+const FAR: usize = 4;
+
+/// Points that tests and tools ask for.
+pub const POINTS: usize = 1000;
+
+/// A law is established by no fewer points than this part of those that are drawn.
+pub const LEAST_PART: usize = 20;
 
 /// What a number of points say of a law.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +95,7 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let numbers = numbers(&law.text);
     let exponential = is_exponential(&law.text);
-    let mut met = 0;
+    let (mut met, mut far) = (0, FAR);
     for n in 0..points {
         let extent = 1 + n % 5;
         let values = match numbers.get(n) {
@@ -89,6 +105,20 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
                 law.text.variables.iter().map(|variable| vec![*x; count(variable.indexed)]).collect()
             }
             None => random.point(&law.text, &numbers, extent, n),
+        };
+        let differ = |values: Vec<Vec<f64>>, left, right| {
+            let names = law.text.variables.iter().map(|variable| variable.name.clone());
+            Verdict::Differs(Point { values: names.zip(values).collect(), left, right })
+        };
+        let agreement = if n % STRICTER == STRICTER - 1 { STRICT_AGREEMENT } else { AGREEMENT };
+        let mut agrees = match enclosed::seen(&law.text, &values, extent, agreement, far > 0) {
+            Seen::Agree => true,
+            Seen::Beside => false,
+            Seen::Differ(left, right) => return differ(values, left, right),
+            Seen::Open => {
+                far = far.saturating_sub(1);
+                false
+            }
         };
         let leaf = |bits: u32, leaf: &Leaf| {
             let Leaf::Value(n) = leaf else { return None };
@@ -100,15 +130,13 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
         let Terms { store, left, right, conditions } = &terms;
         let sides = Sides { store, left, right, conditions, at: &[] };
         match compared(&sides, context, &leaf, extent) {
-            Compared::Agree => met += 1,
+            Compared::Agree => agrees = true,
             Compared::Beside => {}
             Compared::Differ(..) if exponential && size(&values) > LARGEST => {}
-            Compared::Differ(left, right) => {
-                let names = law.text.variables.iter().map(|variable| variable.name.clone());
-                return Verdict::Differs(Point { values: names.zip(values).collect(), left, right });
-            }
+            Compared::Differ(left, right) => return differ(values, left, right),
             Compared::None => return Verdict::NoValue,
         }
+        met += usize::from(agrees);
     }
     if met == 0 { Verdict::NeverMet } else { Verdict::Holds { points: met } }
 }
@@ -344,7 +372,10 @@ impl Random {
 
     /// Moderate numbers at half of the points, and at the others all that has been seen to slip through.
     fn value(&mut self, numbers: &[f64], known: &[f64], n: usize) -> f64 {
-        let near = |random: &mut Random, x: f64| match random.below(6) {
+        let near = |random: &mut Random, x: f64| match random.below(8) {
+            // Just beyond, and far beyond.
+            6 => x * (1.0 + random.unit()),
+            7 => x * 2f64.powi(random.below(80) as i32),
             0 => x,
             1 => x.next_up(),
             2 => x.next_down(),
@@ -353,7 +384,9 @@ impl Random {
             _ => x + random.sign() * 2f64.powi(-(random.below(1070) as i32)),
         };
         let finite = |x: f64| if x.is_finite() { x } else { f64::MAX.copysign(x) };
-        match self.below(if n.is_multiple_of(2) { 4 } else { 10 }) {
+        match self.below(if n.is_multiple_of(2) { 4 } else { 11 }) {
+            // Whole numbers, as exponents and counts are.
+            9 => self.below(9) as f64 - 2.0,
             0 => self.sign() * self.unit(),
             1 => self.sign() * 8.0 * self.unit(),
             2 => 4.0 * self.unit(),
