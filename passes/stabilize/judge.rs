@@ -44,14 +44,16 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Of a window whose value has a format; nothing where its ops cannot be evaluated, or only at great cost.
+    /// Of what a value of a window is made of; nothing where the value has no format, or its ops cannot be evaluated, or only
+    /// at great cost.
     pub fn new(
         context: &'a Context,
         resources: &'a Resources,
         window: &Window,
-        format: Format,
+        root: Value,
         to: Use,
     ) -> Option<Judge<'a>> {
+        let format = window.body.ty(root).format()?;
         let near = numbers(&window.body);
         let leaves: Rc<[_]> = window.leaves.iter().map(|leaf| (leaf.value, leaf.range)).collect();
         let types: Rc<FxHashMap<Value, DType>> = Rc::new(
@@ -73,9 +75,9 @@ impl<'a> Judge<'a> {
         };
         let one = Rc::new(Ladder::new(format, &near, 1, to));
         let mut trial = elements(Mode::Formats, &one).with_limit(WORK / POINTS.1);
-        let shape = trial.shape(&window.body, window.root)?;
+        let shape = trial.shape(&window.body, root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
-        trial.at(&window.body, window.root, &middle)?;
+        trial.at(&window.body, root, &middle)?;
         let more = if to == Use::Check { MORE } else { 1 };
         let count = (more * WORK / trial.work().max(1)).min(more * POINTS.0);
         if count < POINTS.1 {

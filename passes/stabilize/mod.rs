@@ -19,7 +19,7 @@ use std::sync::Arc;
 use ngc_dialects::facts::{self, Pointwise};
 use ngc_ir::pass::Function;
 use ngc_ir::structure;
-use ngc_ir::{Body, Context, Op, Rewriter, Value};
+use ngc_ir::{Body, Builder, Context, Op, Rewriter, Value};
 use ngc_numerics::Prim;
 use ngc_reals::Store;
 use ngc_reals::read::Reader;
@@ -27,8 +27,8 @@ use ngc_reals::recognise::Definitions;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use self::plan::{Found, Looked, Plan};
-use self::window::{Cutter, Likeness, Window};
+use self::plan::{Found, Looked, Plan, Terms};
+use self::window::{Cutter, Group, Likeness, Member};
 use crate::analysis::range::Ranges;
 use crate::rewrite::measure::{self, Snapshot};
 use crate::rewrite::region;
@@ -39,8 +39,11 @@ use crate::transform::{erase_dead, simplify_body};
 /// Rounds after which the search ends.
 const MOST_ROUNDS: usize = 16;
 
-/// What was found for windows, by what they look like.
-type Solved = HashMap<Likeness, Looked, FxBuildHasher>;
+/// Matrix products that a window may reach behind.
+const REACH: usize = 1;
+
+/// What was found for groups of values, by what they look like.
+type Solved = HashMap<Likeness, Arc<Looked>, FxBuildHasher>;
 
 /// Replaces the values of a function by better forms until there are none; with figures of each if they are wanted.
 pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> Report {
@@ -75,15 +78,8 @@ pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> R
     report
 }
 
-/// A value that is looked at, with its window.
-struct Task {
-    op: Op,
-    value: Value,
-    window: Window,
-    likeness: Likeness,
-}
-
-/// Replaces the values that are bettered; of two of which one is made of the other the inner one.
+/// Replaces the values that are bettered. Of a value and those that it is made of, it is the outer one where it is more than
+/// their better forms together.
 fn round(
     (context, definitions): (&Context, &Definitions<'_>),
     function: &mut Function,
@@ -91,72 +87,105 @@ fn round(
     solved: &mut Solved,
     report: &mut Report,
 ) -> Vec<Replaced> {
-    let stays = region::observed(&function.body, ranges);
-    let names = names(context, function);
-    let tasks: Vec<Task> = {
-        let body = &function.body;
-        let open = |v: Value| names.get(&v).cloned().unwrap_or_default();
-        let cutter = Cutter::new(context, body, ranges, &open);
-        let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
-        let task = |op: Op| {
-            let value = body.result(op, 0);
-            let (window, likeness) = cutter.window(value)?;
-            Some(Task { op, value, window, likeness })
-        };
-        ops.into_iter().filter(|&op| is_computed(body, op) && !stays.contains(&op)).filter_map(task).collect()
-    };
-    let mut open: HashMap<&Likeness, &Window, FxBuildHasher> = HashMap::default();
-    for task in tasks.iter().filter(|task| !solved.contains_key(&task.likeness)) {
-        open.entry(&task.likeness).or_insert(&task.window);
-    }
-    let resources = &function.resources;
-    let found: Vec<(Likeness, Looked)> = open
-        .into_iter()
-        .collect::<Vec<_>>()
-        .into_par_iter()
-        .map(|(likeness, window)| (likeness.clone(), Plan::look(context, resources, definitions, window)))
-        .collect();
-    solved.extend(found);
-    let rounding = tasks
-        .iter()
-        .filter(|task| matches!(solved.get(&task.likeness), Some(Looked { found: Found::Rounding, .. })));
-    let rounding = summands(&function.body, rounding.map(|task| task.value).collect());
-    let mut rewriter = Rewriter::new(context, &mut function.body);
-    let (mut replaced, mut dead, mut bettered) = (Vec::new(), Vec::new(), FxHashSet::<Value>::default());
-    for task in &tasks {
-        let Some(Looked { found, refuted }) = solved.get(&task.likeness) else { continue };
-        for law in refuted {
-            let loc = rewriter.body().op(task.op).loc.clone();
+    let looked = groups((context, definitions), function, ranges, solved);
+    let rounding = looked.iter().flat_map(|(group, looked)| {
+        let found = looked.found.iter().flat_map(|(_, found)| group.members.iter().zip(found));
+        found.filter(|(_, found)| matches!(found, Found::Rounding)).map(|(member, _)| member.value)
+    });
+    let rounding = summands(&function.body, rounding.collect());
+    let mut better: Vec<(&Group, &Terms, Member, &Plan)> = Vec::new();
+    for (group, looked) in &looked {
+        for law in &looked.refuted {
+            let loc = function.body.op(group.members[0].op).loc.clone();
             let message =
                 format!("a law gave another function, and was not used; this is a fault of ngc: {law}");
             report.missed.push(Step { rule: "refuted".into(), loc, message, effect: Effect::Unknown });
         }
-        let Found::Better(plan) = found else { continue };
-        if rounding.contains(&task.value) {
+        let Some((terms, found)) = &looked.found else { continue };
+        for (&member, found) in group.members.iter().zip(found) {
+            if let Found::Better(plan) = found
+                && !rounding.contains(&member.value)
+            {
+                better.push((group, terms, member, plan));
+            }
+        }
+    }
+    let bettered: FxHashSet<Value> = better.iter().map(|(_, _, member, _)| member.value).collect();
+    let mut rewriter = Rewriter::new(context, &mut function.body);
+    let (mut replaced, mut dead) = (Vec::new(), Vec::new());
+    for (group, terms, member, plan) in better {
+        let own = |v: &Value| group.members.iter().any(|member| member.value == *v);
+        let waits = group.window.origin.values().any(|v| bettered.contains(v) && !own(v));
+        if waits || !plan.itself {
             continue;
         }
-        let inner = task.window.origin.values().any(|v| *v != task.value && bettered.contains(v));
-        bettered.insert(task.value);
-        if inner {
+        let write = |b: &mut Builder<'_>| {
+            let at = Builder { context: b.context, body: b.body, at: b.at, loc: b.loc.clone() };
+            plan.write(at, terms, &|value| group.window.origin[&value])
+        };
+        let Ok(new) = rewriter.build_before(member.op, write) else { continue };
+        if new == member.value {
             continue;
         }
-        let Ok(new) = rewriter.build_before(task.op, |b| plan.emit(b, &task.window)) else { continue };
-        if new == task.value {
-            continue;
-        }
-        let loc = rewriter.body().op(task.op).loc.clone();
-        rewriter.replace_value(task.value, new);
-        dead.push(task.op);
+        let loc = rewriter.body().op(member.op).loc.clone();
+        rewriter.replace_value(member.value, new);
+        dead.push(member.op);
         let first = report.applied.len();
         let message = plan.message();
         report.applied.push(Step { rule: plan.rule(), loc, message, effect: Effect::Unknown });
         let steps = first..report.applied.len();
-        replaced.push(Replaced { old: task.value, new, steps, nominal: None, sampled: None });
+        replaced.push(Replaced { old: member.value, new, steps, nominal: None, sampled: None });
     }
     for &op in dead.iter().rev() {
         report.erased += rewriter.erase_if_dead(op);
     }
     replaced
+}
+
+/// The values that are looked at, in groups, with what is found for them. Where a window that reaches behind a matrix product
+/// is too large to be judged, the windows of its values end there; where it is too large still, the others go without its last.
+fn groups(
+    (context, definitions): (&Context, &Definitions<'_>),
+    function: &Function,
+    ranges: &Ranges,
+    solved: &mut Solved,
+) -> Vec<(Group, Arc<Looked>)> {
+    let (body, resources) = (&function.body, &function.resources);
+    let stays = region::observed(body, ranges);
+    let names = names(context, function);
+    let open = |v: Value| names.get(&v).cloned().unwrap_or_default();
+    let cutter = Cutter::new(context, body, ranges, &open);
+    let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
+    let looked_at = |op: &Op| is_computed(body, *op) && !stays.contains(op);
+    let mut values: Vec<Value> = ops.into_iter().filter(looked_at).map(|op| body.result(op, 0)).collect();
+    let mut looked = Vec::new();
+    let mut reach = REACH;
+    while !values.is_empty() {
+        let groups = cutter.groups(&values, reach);
+        let mut open: HashMap<&Likeness, &Group, FxBuildHasher> = HashMap::default();
+        for group in groups.iter().filter(|group| !solved.contains_key(&group.likeness)) {
+            open.entry(&group.likeness).or_insert(group);
+        }
+        let found: Vec<(Likeness, Arc<Looked>)> = open
+            .into_iter()
+            .collect::<Vec<_>>()
+            .into_par_iter()
+            .map(|(likeness, group)| (likeness.clone(), Looked::at(context, resources, definitions, group)))
+            .collect();
+        solved.extend(found);
+        values.clear();
+        for group in groups {
+            let found = solved[&group.likeness].clone();
+            if found.found.is_none() {
+                let others = if reach > 0 { group.members.len() } else { group.members.len() - 1 };
+                values.extend(group.members[..others].iter().map(|member| member.value));
+            } else {
+                looked.push((group, found));
+            }
+        }
+        reach = 0;
+    }
+    looked
 }
 
 /// Values and the sums that they are made of.

@@ -1,4 +1,4 @@
-//! What is found for a window, and how it is written into a function.
+//! What is found for the values of a window, and how it is written into a function.
 
 use std::sync::Arc;
 
@@ -7,28 +7,44 @@ use ngc_ir::{Builder, Context, Resources, Type, Value};
 use ngc_numerics::Format;
 use ngc_reals::recognise::Definitions;
 use ngc_reals::write::{Known, Values, Writer};
-use ngc_reals::{Form, Id, Node, Store, Use};
+use ngc_reals::{Form, Id, Store, Use};
 use rustc_hash::FxHashMap;
 
 use super::search::{Choice, Search};
-use super::window::Window;
+use super::window::Group;
 
-/// A better way to compute the value of a window, and of all windows that look like it.
-pub struct Plan {
-    store: Store,
-    root: Use,
-    extents: Vec<Size>,
-    ty: Type,
-    format: Format,
-    leaves: FxHashMap<u32, Value>,
-    choices: FxHashMap<Id, Choice>,
-    /// The laws, charts and ops that the form is owed to, from the value inwards.
-    laws: Vec<String>,
-    given: String,
+/// Stack that a search may need; where less is left it goes on with a new one.
+const STACK: usize = 16 << 20;
+
+/// The terms of a window, and what they are written with.
+pub struct Terms {
+    /// The terms.
+    pub store: Store,
+    /// The format in which forms are written.
+    pub format: Format,
+    /// The values of the window that leaves are.
+    pub leaves: FxHashMap<u32, Value>,
 }
 
-/// What is found for a window.
-#[derive(Clone)]
+/// A better way to compute a value of a window, and of all windows that look like it.
+pub struct Plan {
+    /// The value as a term.
+    pub root: Use,
+    /// Its extents.
+    pub extents: Vec<Size>,
+    /// Its type.
+    pub ty: Type,
+    /// How it and what it is made of are computed.
+    pub choices: FxHashMap<Id, Choice>,
+    /// The laws, charts and ops that the form is owed to, from the value inwards.
+    pub laws: Vec<String>,
+    /// The term in words.
+    pub given: String,
+    /// Whether it is more than the better ways to compute what it is made of.
+    pub itself: bool,
+}
+
+/// What is found for a value.
 pub enum Found {
     /// The given form stays.
     Stays,
@@ -36,111 +52,61 @@ pub enum Found {
     /// of is there for its rounding.
     Rounding,
     /// There is a better form.
-    Better(Arc<Plan>),
+    Better(Plan),
 }
 
-/// What is found for a window, and what was noticed on the way.
-#[derive(Clone)]
+/// What is found for the values of a group, and what was noticed on the way.
 pub struct Looked {
-    /// What is found.
-    pub found: Found,
+    /// What is found for each value; nothing where the window cannot be judged as a whole.
+    pub found: Option<(Terms, Vec<Found>)>,
     /// Laws whose result an evaluation holds for another function: each is a fault of ngc.
     pub refuted: Vec<String>,
 }
 
-#[derive(Default)]
-struct Seen {
-    rounding: bool,
-    refuted: Vec<String>,
+impl Looked {
+    /// What is found for a group.
+    pub fn at(
+        context: &Context,
+        resources: &Resources,
+        definitions: &Definitions<'_>,
+        group: &Group,
+    ) -> Arc<Looked> {
+        let look = || {
+            let Some(mut search) = Search::new(context, resources, definitions, &group.window) else {
+                return Looked { found: None, refuted: Vec::new() };
+            };
+            let found = group.members.iter().map(|member| search.at(member.inner)).collect();
+            let refuted = std::mem::take(&mut search.refuted);
+            Looked { found: Some((search.terms, found)), refuted }
+        };
+        // A search nests deeply, and a thread may take it up while it waits for another one.
+        Arc::new(stacker::maybe_grow(STACK / 2, STACK, look))
+    }
 }
 
 impl Plan {
-    /// What is found for a window.
-    pub fn look(
-        context: &Context,
-        resources: &Resources,
-        definitions: &Definitions<'_>,
-        window: &Window,
-    ) -> Looked {
-        let mut seen = Seen::default();
-        let found = match Plan::find(context, resources, definitions, window, &mut seen) {
-            Some(plan) => Found::Better(Arc::new(plan)),
-            None if seen.rounding => Found::Rounding,
-            None => Found::Stays,
-        };
-        Looked { found, refuted: seen.refuted }
-    }
-
-    /// The best form of a window's value; nothing where the given one stays.
-    fn find(
-        context: &Context,
-        resources: &Resources,
-        definitions: &Definitions<'_>,
-        window: &Window,
-        seen: &mut Seen,
-    ) -> Option<Plan> {
-        let mut window = window.clone();
-        let ty = window.body.ty(window.root);
-        let (mut search, root) = Search::new(context, resources, definitions, &mut window)?;
-        let given = search.of_root(&root, None)?;
-        if given.is_fine() {
-            return None;
-        }
-        if matches!(search.store.node(root.element.id), Node::Number(_)) {
-            seen.rounding = true;
-            return None;
-        }
-        search.solve(root.element.id)?;
-        let choices = search.chosen(root.element.id);
-        let laws = search.laws(root.element.id, &choices);
-        let new = search.write_root(&root, ty).ok();
-        seen.refuted.append(&mut search.refuted);
-        let new = new?;
-        let found = search.of_root(&root, Some(new))?;
-        let gains = found.bits() + 1.0 < given.bits();
-        if !found.betters(&given) || !search.holds(&root, new, gains) || !search.keeps(&root, new) {
-            return None;
-        }
-        let given = search.store.show(&root.element);
-        let (format, leaves) = (search.format, search.leaves.clone());
-        let store = search.store;
-        Some(Plan {
-            store,
-            root: root.element,
-            extents: root.extents,
-            ty,
-            format,
-            leaves,
-            choices,
-            laws,
-            given,
-        })
-    }
-
-    /// Writes the form in the place of the value of a window that looks like the one that was searched.
+    /// Writes the form over values of the window, which are the function's `origin` of them.
     ///
     /// # Errors
     /// A sentence that says what cannot be written.
-    pub fn emit(&self, builder: &mut Builder<'_>, window: &Window) -> Result<Value, String> {
-        let origin = |value: &Value| window.origin[value];
-        let leaves: FxHashMap<u32, Value> = self.leaves.iter().map(|(&leaf, v)| (leaf, origin(v))).collect();
+    pub fn write(
+        &self,
+        builder: Builder<'_>,
+        terms: &Terms,
+        origin: &dyn Fn(Value) -> Value,
+    ) -> Result<Value, String> {
+        let leaves = terms.leaves.iter().map(|(&leaf, &value)| (leaf, origin(value))).collect();
         let mut values = Values::default();
         for (&id, choice) in &self.choices {
             if let Choice::Source(known) = choice {
-                values.insert(id, Known { value: origin(&known.value), ..known.clone() });
+                values.insert(id, Known { value: origin(known.value), ..known.clone() });
             }
         }
         let forms = |id: Id| match self.choices.get(&id) {
             Some(Choice::Form(form)) => form.clone(),
             _ => Form::Plain,
         };
-        let at = Builder {
-            context: builder.context,
-            body: builder.body,
-            at: builder.at,
-            loc: builder.loc.clone(),
-        };
-        let mut writer = Writer::new(&self.store, at, self.format, &leaves, &forms, &values);
+        let mut writer = Writer::new(&terms.store, builder, terms.format, &leaves, &forms, &values);
         let value = writer.value(&self.root, &self.extents)?;
         writer.typed(value, self.ty)
     }

@@ -1,8 +1,8 @@
 //! What one value is made of, cut out of its function: the ops between it and the values that are taken as they are.
 //!
-//! A window ends at arguments, at ops that have no index form, at matrix products (what they sum is looked at with the
-//! product itself, and not again with all that uses it), at large constants, and where it would become too large. What is
-//! found for a window holds for every window that looks like it.
+//! A window ends at arguments, at ops that have no index form, behind a matrix product (a second one is looked at by itself),
+//! at large constants, and where it would become too large. Values that are made of ops of the window alone are looked at
+//! together with it. What is found for a window holds for every window that looks like it.
 
 use std::sync::Arc;
 
@@ -49,7 +49,28 @@ pub struct Window {
     pub origin: FxHashMap<Value, Value>,
 }
 
-/// What windows that look alike have in common.
+/// A value that is looked at.
+#[derive(Clone, Copy)]
+pub struct Member {
+    /// The op of the function.
+    pub op: Op,
+    /// Its result.
+    pub value: Value,
+    /// What that is in the window.
+    pub inner: Value,
+}
+
+/// Values that are looked at together, in the window of the last of them.
+pub struct Group {
+    /// The window.
+    pub window: Window,
+    /// The values, in the order of their ops.
+    pub members: Vec<Member>,
+    /// What groups that look alike have in common.
+    pub likeness: Likeness,
+}
+
+/// What groups that look alike have in common.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Likeness(Vec<Item>);
 
@@ -57,6 +78,7 @@ pub struct Likeness(Vec<Item>);
 enum Item {
     Leaf(Type, [u64; 2], Signs, Vec<Option<u32>>),
     Op(Ident, AttrDict, SmallVec<[u32; 4]>, Type),
+    Member(u32),
 }
 
 /// How the values of a function are cut into windows.
@@ -79,23 +101,40 @@ impl<'a> Cutter<'a> {
         Cutter { context, body, ranges, names }
     }
 
-    /// The ops of a value's window, in order; nothing where the value's own op has no index form.
-    fn ops(&self, root: Value) -> Option<Vec<Op>> {
+    /// The ops of a value's window, in order; nothing where the value's own op has no index form. `reach` is how many matrix
+    /// products may lie on the way to an op.
+    pub fn ops(&self, root: Value, reach: usize) -> Option<Vec<Op>> {
         let first = self.body.defining_op(root).filter(|&op| self.is_open(op))?;
+        let reach = reach.max(usize::from(self.is_contraction(first)));
         let mut found = FxHashSet::from_iter([first]);
-        let mut front = vec![first];
-        while !front.is_empty() && found.len() < MOST {
-            let mut next = Vec::new();
-            for op in front {
-                for &v in self.body.operands(op) {
-                    let Some(op) = self.body.defining_op(v) else { continue };
-                    let inner = self.is_open(op) && !self.is_contraction(op) && !self.is_large(op);
-                    if inner && found.len() < MOST && found.insert(op) {
-                        next.push(op);
+        let mut level = vec![first];
+        for products in 0..=reach {
+            // Ops behind one more product come after all others.
+            let mut behind = Vec::new();
+            let mut front = std::mem::take(&mut level);
+            while !front.is_empty() && found.len() < MOST {
+                let mut next = Vec::new();
+                for op in front {
+                    if self.is_contraction(op) && products < reach && !behind.contains(&op) {
+                        behind.push(op);
+                        continue;
+                    }
+                    for &v in self.body.operands(op) {
+                        let Some(op) = self.body.defining_op(v).filter(|&op| self.is_open(op)) else { continue };
+                        let ends = self.is_large(op) || products == reach && self.is_contraction(op);
+                        if !ends && found.len() < MOST && found.insert(op) {
+                            next.push(op);
+                        }
                     }
                 }
+                front = next;
             }
-            front = next;
+            for op in behind {
+                let operands = self.body.operands(op).iter().filter_map(|&v| self.body.defining_op(v));
+                level.extend(operands.filter(|&op| self.is_open(op) && !self.is_large(op)));
+            }
+            let enters = |op: Op| products + 1 < reach || !self.is_contraction(op);
+            level.retain(|&op| found.len() < MOST && enters(op) && found.insert(op));
         }
         let block = self.body.entry()?;
         Some(self.body.ops(block).filter(|op| found.contains(op)).collect())
@@ -127,16 +166,48 @@ impl<'a> Cutter<'a> {
         constant && (resource || ty.format().is_some() && count.is_none_or(|n| n > LARGE))
     }
 
-    /// The window of a value, with what it looks like.
-    pub fn window(&self, root: Value) -> Option<(Window, Likeness)> {
-        let ops = self.ops(root)?;
+    /// Groups of values, each in the window of its last; windows reach behind so many matrix products.
+    pub fn groups(&self, values: &[Value], reach: usize) -> Vec<Group> {
+        let place: FxHashMap<Op, usize> =
+            self.body.entry().map(|b| self.body.ops(b).enumerate().map(|(n, op)| (op, n)).collect()).unwrap_or_default();
+        let own = |&value: &Value| Some((value, self.ops(value, reach)?));
+        let mut own: Vec<(Value, Vec<Op>)> = values.iter().filter_map(own).collect();
+        own.sort_by_key(|(_, ops)| ops.last().map(|op| place[op]));
+        let mut groups = Vec::new();
+        while let Some((last, ops)) = own.pop() {
+            let all: FxHashSet<Op> = ops.iter().copied().collect();
+            let format = self.body.ty(last).format();
+            let within = |(value, ops): &mut (Value, Vec<Op>)| {
+                self.body.ty(*value).format() == format && ops.iter().all(|op| all.contains(op))
+            };
+            let mut members: Vec<Value> = own.extract_if(.., within).map(|(value, _)| value).collect();
+            members.push(last);
+            groups.extend(self.group(&ops, &members));
+        }
+        groups.reverse();
+        groups
+    }
+
+    /// A group of values that are made of some ops.
+    fn group(&self, ops: &[Op], values: &[Value]) -> Option<Group> {
+        let (window, likeness) = self.window(ops)?;
+        let inner: FxHashMap<Value, Value> = window.origin.iter().map(|(&inner, &value)| (value, inner)).collect();
+        let member = |&value: &Value| Some(Member { op: self.body.defining_op(value)?, value, inner: inner[&value] });
+        let members: Vec<Member> = values.iter().filter_map(member).collect();
+        let mut likeness = likeness;
+        likeness.0.extend(members.iter().map(|member| Item::Member(member.inner.index() as u32)));
+        Some(Group { window, members, likeness })
+    }
+
+    /// Ops as a window, with what it looks like.
+    fn window(&self, ops: &[Op]) -> Option<(Window, Likeness)> {
         let (mut body, mut items) = (Body::new(), Vec::new());
         let region = body.root();
         let block = body.add_block(region);
         let (mut known, mut leaves) = (FxHashMap::<Value, Value>::default(), Vec::<Leaf>::new());
         let made: FxHashSet<Value> = ops.iter().map(|&op| self.body.result(op, 0)).collect();
         let mut names: Vec<Arc<str>> = Vec::new();
-        for &op in &ops {
+        for &op in ops {
             for &v in self.body.operands(op) {
                 if made.contains(&v) || known.contains_key(&v) {
                     continue;
@@ -157,7 +228,7 @@ impl<'a> Cutter<'a> {
                 leaves.push(Leaf { value, range, fact, dims });
             }
         }
-        for &op in &ops {
+        for &op in ops {
             let data = self.body.op(op);
             let operands: SmallVec<[Value; 4]> = self.body.operands(op).iter().map(|v| known[v]).collect();
             let result = self.body.result(op, 0);
@@ -169,7 +240,7 @@ impl<'a> Cutter<'a> {
             items.push(Item::Op(data.name, data.attrs.clone(), places, self.body.ty(result)));
             known.insert(result, new);
         }
-        let root = known[&root];
+        let root = known[&self.body.result(*ops.last()?, 0)];
         let origin = known.into_iter().map(|(old, new)| (new, old)).collect();
         Some((Window { body, root, leaves, origin }, Likeness(items)))
     }

@@ -25,6 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::judge::{Judge, OPEN};
 use super::ladder;
 use super::order::Errors;
+use super::plan::Terms;
 use super::window::Window;
 
 /// Laws that may be used one within the other's result.
@@ -67,20 +68,24 @@ pub struct Best {
 pub struct Search<'a> {
     context: &'a Context,
     resources: &'a Resources,
+    /// The window as it was given.
+    given: &'a Window,
     /// The window; forms are written at the end of its body.
-    pub window: &'a mut Window,
+    window: Window,
     judge: Judge<'a>,
     /// The terms.
-    pub store: Store,
+    pub terms: Terms,
     facts: Facts,
     definitions: &'a Definitions<'a>,
-    /// The format in which forms are written.
-    pub format: Format,
-    /// The values that leaves are.
-    pub leaves: FxHashMap<u32, Value>,
-    /// Values of the window that are a term, by the term.
+    /// What the values of the window are.
+    readings: FxHashMap<Value, Reading>,
+    /// Values of the window that are a term, by the term: those before the value that is looked at.
     sources: Values,
+    /// Those that come later, the next one last.
+    later: Vec<(Value, Id, Known)>,
     known: FxHashMap<Id, Best>,
+    /// Values for which a better form was found, as terms.
+    bettered: FxHashSet<Id>,
     /// Elements that a value of a form may have.
     largest: usize,
     /// The first value that was written for a term: over the reals all are the same.
@@ -104,14 +109,14 @@ impl<'a> Search<'a> {
         context: &'a Context,
         resources: &'a Resources,
         definitions: &'a Definitions<'a>,
-        window: &'a mut Window,
-    ) -> Option<(Search<'a>, Reading)> {
+        given: &'a Window,
+    ) -> Option<Search<'a>> {
+        let window = given.clone();
         let format = window.body.ty(window.root).format()?;
         let mut store = Store::new();
         let dims: Vec<_> = window.leaves.iter().map(|leaf| leaf.dims.clone()).collect();
         let readings = Reader::new(&mut store, context, resources).body(&window.body, &dims);
-        let root = readings.get(&window.root)?.clone();
-        let (mut leaves, mut sources) = (FxHashMap::default(), FxHashMap::default());
+        let (mut leaves, mut later) = (FxHashMap::default(), Vec::new());
         let block = window.body.entry()?;
         let results = window.body.ops(block).map(|op| window.body.result(op, 0));
         for value in window.body.arguments(block).iter().copied().chain(results) {
@@ -122,11 +127,10 @@ impl<'a> Search<'a> {
                     leaves.entry(*leaf).or_insert(value);
                 }
                 Node::Number(_) | Node::Size(_) | Node::Place | Node::Holds(_) => {}
-                _ => {
-                    sources.entry(reading.element.id).or_insert(Known { value, axes, factor: 1.into() });
-                }
+                _ => later.push((value, reading.element.id, Known { value, axes, factor: 1.into() })),
             }
         }
+        later.reverse();
         let facts: FxHashMap<u32, Fact> = leaves
             .iter()
             .filter_map(|(&leaf, &value)| Some((leaf, window.leaves.iter().find(|l| l.value == value)?.fact)))
@@ -134,22 +138,24 @@ impl<'a> Search<'a> {
         let facts = Facts::new(Box::new(move |leaf| facts.get(&leaf).copied().unwrap_or(Fact::UNKNOWN)));
         // Below f32 the widest format is f32: what does not fit is held in it.
         let held = if format.width() < 32 { Format::F32 } else { format };
-        let judge = Judge::new(context, resources, window, format, ladder::Use::Search)?;
+        let judge = Judge::new(context, resources, given, given.root, ladder::Use::Search)?;
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
         let largest = 2 * largest.max(SMALL);
         let search = Search {
             context,
             resources,
+            given,
             window,
             judge,
-            store,
+            terms: Terms { store, format: held, leaves },
             facts,
             definitions,
-            format: held,
-            leaves,
-            sources,
+            readings,
+            sources: FxHashMap::default(),
+            later,
             known: FxHashMap::default(),
+            bettered: FxHashSet::default(),
             largest,
             first: FxHashMap::default(),
             open: FxHashSet::default(),
@@ -159,11 +165,32 @@ impl<'a> Search<'a> {
             left: 0,
             refuted: Vec::new(),
         };
-        Some((search, root))
+        Some(search)
+    }
+
+    /// Takes the values of the window up to one as ways to compute what they are.
+    fn reach(&mut self, last: Value) {
+        while let Some((value, id, source)) = self.later.pop() {
+            if !self.sources.contains_key(&id) {
+                self.sources.insert(id, source.clone());
+                // What is there costs nothing: it stands unless what was found for the term is better.
+                if let Some(known) = self.known.get(&id)
+                    && let (effort, before) = (known.effort, known.errors.clone())
+                    && let Some(errors) = self.errors(id, &source)
+                    && errors.compare(&before).is_le()
+                {
+                    let (choice, value) = (Choice::Source(source.clone()), Some(source));
+                    self.known.insert(id, Best { choice, value, errors, cost: 0, effort });
+                }
+            }
+            if value == last {
+                break;
+            }
+        }
     }
 
     /// Finds the best way to compute a term, with more laws within each other while it is not accurate.
-    pub fn solve(&mut self, id: Id) -> Option<Best> {
+    fn solve(&mut self, id: Id) -> Option<Best> {
         let mut best = None;
         for (ceiling, most) in MOST.into_iter().enumerate() {
             (self.ceiling, self.left) = (ceiling, most);
@@ -225,7 +252,7 @@ impl<'a> Search<'a> {
             return best;
         }
         self.consider(id, Form::Plain, &mut best);
-        if done(&best) || matches!(self.store.node(id), Node::Apply(function, _) if is_truth(function)) {
+        if done(&best) || matches!(self.terms.store.node(id), Node::Apply(function, _) if is_truth(function)) {
             return best;
         }
         if !again {
@@ -239,8 +266,8 @@ impl<'a> Search<'a> {
         if done(&best) || effort == 0 {
             return best;
         }
-        let mut equal = Laws::bundled().alternatives(&mut self.store, &mut self.facts, id);
-        equal.extend(charts::alternatives(&mut self.store, &mut self.facts, id));
+        let mut equal = Laws::bundled().alternatives(&mut self.terms.store, &mut self.facts, id);
+        equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
         equal.retain(|form| !self.laws.contains(&form.law));
         // First what the laws give as it is, then with laws used within it.
         let deepest = self.ceiling;
@@ -268,18 +295,18 @@ impl<'a> Search<'a> {
         if let Some(known) = self.ops.get(&id) {
             return known.clone();
         }
-        let found = self.definitions.forms(&mut self.store, id, &|_| true);
+        let found = self.definitions.forms(&mut self.terms.store, id, &|_| true);
         self.ops.insert(id, found.clone());
         found
     }
 
     /// Whether a term is written anew wherever it is read: a leaf, a number, or one that depends on a bare place.
     fn is_plain(&self, id: Id) -> bool {
-        let bare = self.store.sizes(id).iter().any(|size| size.number() == Some(ANYWHERE));
+        let bare = self.terms.store.sizes(id).iter().any(|size| size.number() == Some(ANYWHERE));
         let simple = |node: &Node| {
             matches!(node, Node::Number(_) | Node::Size(_) | Node::Place | Node::Leaf(_) | Node::Holds(_))
         };
-        bare || simple(self.store.node(id))
+        bare || simple(self.terms.store.node(id))
     }
 
     /// The values that are written for terms, but for one term.
@@ -290,7 +317,7 @@ impl<'a> Search<'a> {
 
     /// Orders of the parts of a short sum or product: each pair first.
     fn orders(&self, id: Id) -> Vec<Vec<usize>> {
-        let count = match self.store.node(id) {
+        let count = match self.terms.store.node(id) {
             Node::Linear(_, terms) => terms.len(),
             Node::Product(factors) => factors.len(),
             _ => 0,
@@ -391,12 +418,12 @@ impl<'a> Search<'a> {
 
     /// A term in a form, over its slots, at the end of the window's body.
     fn write(&mut self, id: Id, form: &Form) -> Result<Known, String> {
-        let sizes: Vec<Size> = self.store.sizes(id).to_vec();
+        let sizes: Vec<Size> = self.terms.store.sizes(id).to_vec();
         let block = self.window.body.entry().ok_or("an empty body")?;
         let (values, before) = (self.values(Some(id)), self.window.body.num_ops());
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
-        let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
+        let mut writer = Writer::new(&self.terms.store, builder, self.terms.format, &self.terms.leaves, &forms, &values);
         let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
         let (value, factor) = writer.scaled(&whole, &sizes)?;
         if (before..self.window.body.num_ops()).any(|n| self.is_larger(Op::from_index(n))) {
@@ -414,11 +441,11 @@ impl<'a> Search<'a> {
 
     /// The errors of a value that is a term, at a few places; nothing where they cannot be known.
     fn errors(&mut self, id: Id, known: &Known) -> Option<Errors> {
-        let held = self.format;
+        let held = self.terms.format;
         let first = self.first.entry(id).or_insert(known.clone()).clone();
         let by = Rational::from(&first.factor / &known.factor).to_f64();
         let mut all = Errors::default();
-        for place in places(self.store.sizes(id))? {
+        for place in places(self.terms.store.sizes(id))? {
             let body = &self.window.body;
             let exact = self.judge.exact(body, first.value, &along(body, &first, &place))?;
             let computed = self.judge.computed(body, known.value, &along(body, known, &place))?;
@@ -435,7 +462,7 @@ impl<'a> Search<'a> {
 
     /// Whether a value is the term over the reals, wherever both are known.
     fn agrees(&mut self, id: Id, known: &Known) -> bool {
-        let (Some(places), Some(first)) = (places(self.store.sizes(id)), self.first.get(&id)) else {
+        let (Some(places), Some(first)) = (places(self.terms.store.sizes(id)), self.first.get(&id)) else {
             return true;
         };
         let (body, by) = (&self.window.body, Rational::from(&first.factor / &known.factor));
@@ -449,7 +476,7 @@ impl<'a> Search<'a> {
     fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
         match form {
             Form::Plain | Form::Ordered(_) => {
-                self.store.node(id).children().iter().map(|part| part.id).collect()
+                self.terms.store.node(id).children().iter().map(|part| part.id).collect()
             }
             Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
             Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
@@ -459,8 +486,8 @@ impl<'a> Search<'a> {
     }
 
     fn shown(&self, id: Id) -> String {
-        let map = (0..self.store.sizes(id).len()).map(slot).collect();
-        self.store.show(&Use { id, map })
+        let map = (0..self.terms.store.sizes(id).len()).map(slot).collect();
+        self.terms.store.show(&Use { id, map })
     }
 }
 

@@ -1,12 +1,11 @@
-//! The value of a window in the forms that were chosen, held against the given one.
+//! A value of a window in the forms that were chosen, held against the given one.
 
 use std::collections::VecDeque;
 
-use ngc_ir::{Builder, Loc, Type, Value};
+use ngc_ir::{Body, Builder, Loc, Value};
 use ngc_numerics::Interval;
 use ngc_reals::read::Reading;
-use ngc_reals::write::Writer;
-use ngc_reals::{Form, Id};
+use ngc_reals::{Form, Id, Node};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,61 +14,80 @@ use crate::analysis::range::Ranges;
 use crate::stabilize::judge::Judge;
 use crate::stabilize::ladder;
 use crate::stabilize::order::Errors;
-use crate::stabilize::window::Window;
+use crate::stabilize::plan::{Found, Plan};
 
 impl Search<'_> {
-    /// The errors of the window's value, or of another one that stands for it; nothing where they cannot be known.
-    pub fn of_root(&mut self, root: &Reading, other: Option<Value>) -> Option<Errors> {
-        root_errors(self.window, &mut self.judge, root, other)
-    }
-
-    /// Whether a value that stands for the window's nowhere trades what works for what does not, at points that the search
-    /// has not seen; what cannot be judged there is not taken.
-    pub fn keeps(&mut self, root: &Reading, other: Value) -> bool {
-        let Some(format) = self.window.body.ty(self.window.root).format() else { return false };
-        let to = ladder::Use::Check;
-        let Some(mut judge) = Judge::new(self.context, self.resources, self.window, format, to) else {
-            return false;
-        };
-        let mut of = |other| root_errors(self.window, &mut judge, root, other);
-        let (given, new) = (of(None), of(Some(other)));
-        given.zip(new).is_some_and(|(given, new)| new.keeps(&given))
-    }
-
-    /// Whether a value that stands for the window's is the same over the reals, and proven finite where that is; what gains
-    /// bits on points need not be, for bounds do not see all that keeps a quotient finite.
-    pub fn holds(&mut self, root: &Reading, other: Value, gains: bool) -> bool {
-        let Some(places) = places(&root.extents) else { return false };
-        let (body, given) = (&self.window.body, self.window.root);
-        if !places
-            .into_iter()
-            .all(|place| self.judge.same(body, (given, &place, &Rational::from(1)), (other, &place)))
-        {
-            self.refuted.push(self.store.show(&root.element));
-            return false;
+    /// What is found for a value of the window, when those before it were looked at.
+    pub fn at(&mut self, value: Value) -> Found {
+        let Some(root) = self.readings.get(&value).cloned() else { return Found::Stays };
+        self.reach(value);
+        let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
+        let Some(given) = given.filter(|given| !given.is_fine()) else { return Found::Stays };
+        if matches!(self.terms.store.node(root.element.id), Node::Number(_)) {
+            return Found::Rounding;
         }
-        let arguments: Vec<Interval> = self.window.leaves.iter().map(|leaf| leaf.range).collect();
-        let ranges = Ranges::of_body(body, &arguments);
-        let fails = |value: Value| body.ty(value).format().is_some_and(|f| ranges.of(value).may_overflow(f));
-        gains || fails(given) || !fails(other)
+        let Some(plan) = self.better(value, &root, &given) else { return Found::Stays };
+        self.bettered.insert(root.element.id);
+        Found::Better(plan)
     }
 
-    /// The window's value in the forms that were chosen.
-    ///
-    /// # Errors
-    /// A sentence that says what cannot be written.
-    pub fn write_root(&mut self, root: &Reading, ty: Type) -> Result<Value, String> {
-        let block = self.window.body.entry().ok_or("an empty body")?;
-        let values = self.values(None);
+    /// The best form of a value; nothing where the given one stays.
+    fn better(&mut self, value: Value, root: &Reading, given: &Errors) -> Option<Plan> {
+        let id = root.element.id;
+        self.solve(id)?;
+        let choices = self.chosen(id);
+        let plan = Plan {
+            root: root.element.clone(),
+            extents: root.extents.clone(),
+            ty: self.window.body.ty(value),
+            laws: self.laws(id, &choices),
+            given: self.terms.store.show(&root.element),
+            itself: self.is_itself(id, &choices),
+            choices,
+        };
+        let block = self.window.body.entry()?;
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
-        let forms = |_| Form::Plain;
-        let mut writer = Writer::new(&self.store, builder, self.format, &self.leaves, &forms, &values);
-        let value = writer.value(&root.element, &root.extents)?;
-        writer.typed(value, ty)
+        let new = plan.write(builder, &self.terms, &|v| v).ok()?;
+        let found = errors(&self.window.body, &mut self.judge, root, [value, new])?;
+        if !found.betters(given) {
+            return None;
+        }
+        let (body, one) = (&self.window.body, Rational::from(1));
+        let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place));
+        if !places(&root.extents)?.into_iter().all(&mut same) {
+            self.refuted.push(plan.given);
+            return None;
+        }
+        let gains = found.bits() + 1.0 < given.bits();
+        self.keeps(&plan, value, root, gains).then_some(plan)
+    }
+
+    /// Whether a form, written into the window as it was given, nowhere trades what works for what does not, at points that
+    /// the search has not seen, and is proven finite where the given form is; what gains bits on points need not be, for
+    /// bounds do not see all that keeps a quotient finite. What cannot be judged is not taken.
+    fn keeps(&self, plan: &Plan, value: Value, root: &Reading, gains: bool) -> bool {
+        let mut window = self.given.clone();
+        let Some(block) = window.body.entry() else { return false };
+        let builder = Builder::at_end(self.context, &mut window.body, block, Loc::Unknown);
+        let Ok(new) = plan.write(builder, &self.terms, &|v| v) else { return false };
+        let arguments: Vec<Interval> = window.leaves.iter().map(|leaf| leaf.range).collect();
+        let fails = |ranges: &Ranges, value: Value| {
+            window.body.ty(value).format().is_some_and(|f| ranges.of(value).may_overflow(f))
+        };
+        if !gains {
+            let ranges = Ranges::of_body(&window.body, &arguments);
+            if !fails(&ranges, value) && fails(&ranges, new) {
+                return false;
+            }
+        }
+        let to = ladder::Use::Check;
+        let Some(mut judge) = Judge::new(self.context, self.resources, &window, value, to) else { return false };
+        let mut of = |new| errors(&window.body, &mut judge, root, [value, new]);
+        of(value).zip(of(new)).is_some_and(|(given, new)| new.keeps(&given))
     }
 
     /// The choices for a term and all that it is computed from.
-    pub fn chosen(&self, id: Id) -> FxHashMap<Id, Choice> {
+    fn chosen(&self, id: Id) -> FxHashMap<Id, Choice> {
         let (mut found, mut stack) = (FxHashMap::default(), vec![id]);
         while let Some(id) = stack.pop() {
             let Some(best) = self.known.get(&id).filter(|_| !found.contains_key(&id)) else { continue };
@@ -83,7 +101,7 @@ impl Search<'_> {
     }
 
     /// What choices are owed to, from a term inwards.
-    pub fn laws(&self, id: Id, choices: &FxHashMap<Id, Choice>) -> Vec<String> {
+    fn laws(&self, id: Id, choices: &FxHashMap<Id, Choice>) -> Vec<String> {
         let (mut laws, mut seen, mut queue) =
             (Vec::<String>::new(), FxHashSet::default(), VecDeque::from([id]));
         while let Some(id) = queue.pop_front() {
@@ -98,21 +116,32 @@ impl Search<'_> {
         }
         laws
     }
+
+    /// Whether a term is computed otherwise than by better ways to compute what it is made of.
+    fn is_itself(&self, id: Id, choices: &FxHashMap<Id, Choice>) -> bool {
+        let (mut seen, mut stack, mut reached) = (FxHashSet::default(), vec![id], false);
+        while let Some(part) = stack.pop() {
+            if part != id && self.bettered.contains(&part) {
+                reached = true;
+                continue;
+            }
+            let Some(Choice::Form(form)) = choices.get(&part) else { continue };
+            if !matches!(form, Form::Plain) {
+                return true;
+            }
+            stack.extend(self.parts(part, form).into_iter().filter(|part| seen.insert(*part)));
+        }
+        !reached
+    }
 }
 
-/// The errors of a window's value, or of another one that stands for it.
-fn root_errors(
-    window: &Window,
-    judge: &mut Judge<'_>,
-    root: &Reading,
-    other: Option<Value>,
-) -> Option<Errors> {
-    let value = other.unwrap_or(window.root);
-    let held = window.body.ty(window.root).format()?;
+/// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
+fn errors(body: &Body, judge: &mut Judge<'_>, root: &Reading, [exact, computed]: [Value; 2]) -> Option<Errors> {
+    let held = body.ty(exact).format()?;
     let mut all = Errors::default();
     for place in places(&root.extents)? {
-        let exact = judge.exact(&window.body, window.root, &place)?;
-        let computed = judge.computed(&window.body, value, &place)?;
+        let exact = judge.exact(body, exact, &place)?;
+        let computed = judge.computed(body, computed, &place)?;
         all = all.with(&judge.errors(held, &exact, &computed));
     }
     (all.points() > 0).then_some(all)
