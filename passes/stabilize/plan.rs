@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Context, Resources, Type, Value};
 use ngc_numerics::Format;
-use ngc_reals::recognise::Definitions;
 use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Id, Store, Use};
 use rustc_hash::FxHashMap;
 
+use super::Equalities;
 use super::search::{Choice, Search};
 use super::window::Group;
 
@@ -24,6 +24,21 @@ pub struct Terms {
     pub format: Format,
     /// The values of the window that leaves are.
     pub leaves: FxHashMap<u32, Value>,
+}
+
+impl Terms {
+    /// The terms that a form of a term is computed from.
+    pub fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
+        match form {
+            Form::Plain | Form::Ordered(_) => {
+                self.store.node(id).children().iter().map(|part| part.id).collect()
+            }
+            Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
+            Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
+            Form::Equal(equal) => vec![equal.term.id],
+            Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
+        }
+    }
 }
 
 /// A better way to compute a value of a window, and of all windows that look like it.
@@ -68,11 +83,11 @@ impl Looked {
     pub fn at(
         context: &Context,
         resources: &Resources,
-        definitions: &Definitions<'_>,
+        equalities: Equalities<'_>,
         group: &Group,
     ) -> Arc<Looked> {
         let look = || {
-            let Some(mut search) = Search::new(context, resources, definitions, &group.window) else {
+            let Some(mut search) = Search::new(context, resources, equalities, &group.window) else {
                 return Looked { found: None, refuted: Vec::new() };
             };
             let found = group.members.iter().map(|member| search.at(member.inner)).collect();

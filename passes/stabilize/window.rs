@@ -120,7 +120,9 @@ impl<'a> Cutter<'a> {
                         continue;
                     }
                     for &v in self.body.operands(op) {
-                        let Some(op) = self.body.defining_op(v).filter(|&op| self.is_open(op)) else { continue };
+                        let Some(op) = self.body.defining_op(v).filter(|&op| self.is_open(op)) else {
+                            continue;
+                        };
                         let ends = self.is_large(op) || products == reach && self.is_contraction(op);
                         if !ends && found.len() < MOST && found.insert(op) {
                             next.push(op);
@@ -168,8 +170,11 @@ impl<'a> Cutter<'a> {
 
     /// Groups of values, each in the window of its last; windows reach behind so many matrix products.
     pub fn groups(&self, values: &[Value], reach: usize) -> Vec<Group> {
-        let place: FxHashMap<Op, usize> =
-            self.body.entry().map(|b| self.body.ops(b).enumerate().map(|(n, op)| (op, n)).collect()).unwrap_or_default();
+        let place: FxHashMap<Op, usize> = self
+            .body
+            .entry()
+            .map(|b| self.body.ops(b).enumerate().map(|(n, op)| (op, n)).collect())
+            .unwrap_or_default();
         let own = |&value: &Value| Some((value, self.ops(value, reach)?));
         let mut own: Vec<(Value, Vec<Op>)> = values.iter().filter_map(own).collect();
         own.sort_by_key(|(_, ops)| ops.last().map(|op| place[op]));
@@ -191,8 +196,10 @@ impl<'a> Cutter<'a> {
     /// A group of values that are made of some ops.
     fn group(&self, ops: &[Op], values: &[Value]) -> Option<Group> {
         let (window, likeness) = self.window(ops)?;
-        let inner: FxHashMap<Value, Value> = window.origin.iter().map(|(&inner, &value)| (value, inner)).collect();
-        let member = |&value: &Value| Some(Member { op: self.body.defining_op(value)?, value, inner: inner[&value] });
+        let inner: FxHashMap<Value, Value> =
+            window.origin.iter().map(|(&inner, &value)| (value, inner)).collect();
+        let member =
+            |&value: &Value| Some(Member { op: self.body.defining_op(value)?, value, inner: inner[&value] });
         let members: Vec<Member> = values.iter().filter_map(member).collect();
         let mut likeness = likeness;
         likeness.0.extend(members.iter().map(|member| Item::Member(member.inner.index() as u32)));

@@ -13,15 +13,14 @@ use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Value};
 use ngc_numerics::{DType, Format};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
-use ngc_reals::laws::Laws;
 use ngc_reals::read::{Reader, Reading};
-use ngc_reals::recognise::Definitions;
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Function, Id, Node, Store, Use};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Equalities;
 use super::judge::{Judge, OPEN};
 use super::ladder;
 use super::order::Errors;
@@ -76,7 +75,7 @@ pub struct Search<'a> {
     /// The terms.
     pub terms: Terms,
     facts: Facts,
-    definitions: &'a Definitions<'a>,
+    equalities: Equalities<'a>,
     /// What the values of the window are.
     readings: FxHashMap<Value, Reading>,
     /// Values of the window that are a term, by the term: those before the value that is looked at.
@@ -108,7 +107,7 @@ impl<'a> Search<'a> {
     pub fn new(
         context: &'a Context,
         resources: &'a Resources,
-        definitions: &'a Definitions<'a>,
+        equalities: Equalities<'a>,
         given: &'a Window,
     ) -> Option<Search<'a>> {
         let window = given.clone();
@@ -150,7 +149,7 @@ impl<'a> Search<'a> {
             judge,
             terms: Terms { store, format: held, leaves },
             facts,
-            definitions,
+            equalities,
             readings,
             sources: FxHashMap::default(),
             later,
@@ -252,7 +251,8 @@ impl<'a> Search<'a> {
             return best;
         }
         self.consider(id, Form::Plain, &mut best);
-        if done(&best) || matches!(self.terms.store.node(id), Node::Apply(function, _) if is_truth(function)) {
+        if done(&best) || matches!(self.terms.store.node(id), Node::Apply(function, _) if is_truth(function))
+        {
             return best;
         }
         if !again {
@@ -266,7 +266,7 @@ impl<'a> Search<'a> {
         if done(&best) || effort == 0 {
             return best;
         }
-        let mut equal = Laws::bundled().alternatives(&mut self.terms.store, &mut self.facts, id);
+        let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
         equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
         equal.retain(|form| !self.laws.contains(&form.law));
         // First what the laws give as it is, then with laws used within it.
@@ -295,7 +295,7 @@ impl<'a> Search<'a> {
         if let Some(known) = self.ops.get(&id) {
             return known.clone();
         }
-        let found = self.definitions.forms(&mut self.terms.store, id, &|_| true);
+        let found = self.equalities.definitions.forms(&mut self.terms.store, id, &|_| true);
         self.ops.insert(id, found.clone());
         found
     }
@@ -423,7 +423,8 @@ impl<'a> Search<'a> {
         let (values, before) = (self.values(Some(id)), self.window.body.num_ops());
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
-        let mut writer = Writer::new(&self.terms.store, builder, self.terms.format, &self.terms.leaves, &forms, &values);
+        let mut writer =
+            Writer::new(&self.terms.store, builder, self.terms.format, &self.terms.leaves, &forms, &values);
         let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
         let (value, factor) = writer.scaled(&whole, &sizes)?;
         if (before..self.window.body.num_ops()).any(|n| self.is_larger(Op::from_index(n))) {
@@ -474,15 +475,7 @@ impl<'a> Search<'a> {
 
     /// The terms that a form of a term is computed from.
     fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
-        match form {
-            Form::Plain | Form::Ordered(_) => {
-                self.terms.store.node(id).children().iter().map(|part| part.id).collect()
-            }
-            Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
-            Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
-            Form::Equal(equal) => vec![equal.term.id],
-            Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
-        }
+        self.terms.parts(id, form)
     }
 
     fn shown(&self, id: Id) -> String {
@@ -517,7 +510,7 @@ fn places(sizes: &[Size]) -> Option<Vec<Vec<i64>>> {
 }
 
 /// The place along the n-th slot.
-fn slot(n: usize) -> Index {
+pub fn slot(n: usize) -> Index {
     Index::axis(Axis(n as u32))
 }
 

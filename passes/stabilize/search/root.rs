@@ -15,6 +15,7 @@ use crate::stabilize::judge::Judge;
 use crate::stabilize::ladder;
 use crate::stabilize::order::Errors;
 use crate::stabilize::plan::{Found, Plan};
+use crate::stabilize::proof;
 
 impl Search<'_> {
     /// What is found for a value of the window, when those before it were looked at.
@@ -81,7 +82,9 @@ impl Search<'_> {
             }
         }
         let to = ladder::Use::Check;
-        let Some(mut judge) = Judge::new(self.context, self.resources, &window, value, to) else { return false };
+        let Some(mut judge) = Judge::new(self.context, self.resources, &window, value, to) else {
+            return false;
+        };
         let mut of = |new| errors(&window.body, &mut judge, root, [value, new]);
         of(value).zip(of(new)).is_some_and(|(given, new)| new.keeps(&given))
     }
@@ -108,7 +111,7 @@ impl Search<'_> {
             let Some(Choice::Form(form)) = choices.get(&id).filter(|_| seen.insert(id)) else { continue };
             let name = match form {
                 Form::Equal(equal) => Some(equal.law.as_str().to_string()),
-                Form::Op(op) => Some(op.name.as_str().trim_start_matches("ng.").to_string()),
+                Form::Op(op) => Some(proof::op_name(op)),
                 _ => None,
             };
             laws.extend(name.filter(|name| !laws.contains(name)));
@@ -136,7 +139,12 @@ impl Search<'_> {
 }
 
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
-fn errors(body: &Body, judge: &mut Judge<'_>, root: &Reading, [exact, computed]: [Value; 2]) -> Option<Errors> {
+fn errors(
+    body: &Body,
+    judge: &mut Judge<'_>,
+    root: &Reading,
+    [exact, computed]: [Value; 2],
+) -> Option<Errors> {
     let held = body.ty(exact).format()?;
     let mut all = Errors::default();
     for place in places(&root.extents)? {

@@ -8,8 +8,8 @@ use ngc_ir::structure::{Axis, Index, Size};
 use ngc_numerics::Reduce;
 use rug::Rational;
 
-use super::{Chart, Charts};
 use super::polynomial::{ONE, Polynomial};
+use super::{Chart, Charts};
 use crate::store::within;
 use crate::term::{Id, Map, Node, Number, Use, at};
 

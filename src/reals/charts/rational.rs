@@ -10,8 +10,8 @@ use ngc_ir::structure::Size;
 use ngc_numerics::Prim;
 use rug::{Integer, Rational};
 
-use super::{Chart, Charts};
 use super::polynomial::{ATOMS, Monomial, ONE, Polynomial};
+use super::{Chart, Charts};
 use crate::term::{Function, Id, Node, Number, Use};
 
 /// How many nodes are read at most.

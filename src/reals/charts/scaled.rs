@@ -7,9 +7,9 @@ use ngc_ir::structure::Size;
 use ngc_numerics::{Cmp, Prim, Reduce};
 use rug::Rational;
 
-use super::{Chart, Charts};
 use super::polynomial::{Monomial, Polynomial};
 use super::rational::Quotient;
+use super::{Chart, Charts};
 use crate::store::within;
 use crate::term::{Function, Id, Map, Node, Use, at};
 

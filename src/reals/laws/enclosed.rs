@@ -181,7 +181,6 @@ impl Point<'_> {
                     Reduce::Prod => Prim::Mul,
                     Reduce::Max => Prim::Max,
                     Reduce::Min => Prim::Min,
-                    _ => return Err(Without::Certainty),
                 };
                 self.fold(prim, (0..self.extent).map(|place| self.value(body, place)))
             }

@@ -34,10 +34,10 @@ const MOST_ALTERNATIVES: usize = 64;
 pub struct Law {
     /// As it is written.
     pub text: Text,
-    /// The file that it is written in, without its ending for one that comes with the library.
+    /// The stem of the name of the file that it is written in.
     pub family: Ident,
-    /// The line there.
-    pub line: usize,
+    /// The file, from the root of the source tree for one that comes with the library, and the line there.
+    pub place: (Ident, usize),
     /// Whether it comes with the library.
     pub bundled: bool,
     /// The left side but for a factor, in the store of patterns.
@@ -120,7 +120,7 @@ impl Laws {
 
     /// Adds the laws of a file, and says what is wrong with others; those that come with the library need not be asked
     /// whether they say anything.
-    fn add(&mut self, (family, source, file): (&str, &str, u16), bundled: bool) -> Diagnostics {
+    fn add(&mut self, (name, source, file): (&str, &str, u16), bundled: bool) -> Diagnostics {
         let (texts, mut errors) = text::read(source, file);
         for text in texts {
             match self.law(text, bundled) {
@@ -131,8 +131,10 @@ impl Laws {
                         _ => None,
                     };
                     let line = 1 + before.unwrap_or_default().iter().filter(|&&c| c == b'\n').count();
-                    let family = Ident::new(family);
-                    self.laws.push(Law { text, family, line, bundled, left, factor, functions });
+                    let place = if bundled { format!("src/reals/rules/{name}.ngr") } else { name.into() };
+                    let place = (Ident::new(&place), line);
+                    let family = Ident::new(stem(name));
+                    self.laws.push(Law { text, family, place, bundled, left, factor, functions });
                 }
                 Err(error) => errors.push(error),
             }
@@ -264,6 +266,12 @@ impl Law {
     pub fn name(&self) -> Ident {
         self.text.name
     }
+}
+
+/// The name of a file without its folder and its ending.
+fn stem(name: &str) -> &str {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    name.strip_suffix(".ngr").unwrap_or(name)
 }
 
 /// The variables of a law as leaves of a store, and the extent of its index.
