@@ -163,7 +163,8 @@ fn certain(x: &Enclosure<Float>) -> Option<f64> {
     if lo == hi {
         return Some(lo);
     }
-    ((hi - lo).abs() <= lo.abs().max(hi.abs()) * f64::EPSILON * 4.0).then_some(lo)
+    let narrow = (hi - lo).abs() <= lo.abs().max(hi.abs()) * f64::EPSILON * 4.0;
+    (lo.is_finite() && hi.is_finite() && narrow).then_some(lo)
 }
 
 /// Numbers that a body speaks of.

@@ -35,6 +35,8 @@ const FACTOR: f64 = 2.0;
 /// By what it may grow where the form is finite at points where the given one is not. Where a result is all cancellation the
 /// largest of a few errors varies by as much.
 const CURED: f64 = 16.0;
+/// Largest errors are alike within so many bits.
+const COARSE: f64 = 4.0;
 /// By what an error must fall on some rung.
 const STEP: f64 = 8.0;
 
@@ -112,10 +114,17 @@ impl Errors {
         self.rungs.iter().all(|r| r.failures == 0 && r.charted <= 1.0)
     }
 
-    /// Which of two forms is tried further: the one with fewer failures, then with fewer bits of error.
+    /// Which of two forms is tried further: the one with fewer failures, then the one that is nowhere much worse than its
+    /// logarithm rounded, then the one with fewer bits of error.
     pub fn compare(&self, other: &Errors) -> Ordering {
         let bits = |errors: &Errors| (errors.bits() * 2.0).round();
-        self.failures().cmp(&other.failures()).then_with(|| bits(self).total_cmp(&bits(other)))
+        let far = |errors: &Errors| {
+            let charted = errors.rungs.iter().map(|r| r.charted).fold(1.0, f64::max);
+            (charted.log2() / COARSE).floor()
+        };
+        let rank = |errors: &Errors| [far(errors), bits(errors)];
+        let by_rank = || rank(self).iter().zip(rank(other)).map(|(a, b)| a.total_cmp(&b)).find(|o| o.is_ne());
+        self.failures().cmp(&other.failures()).then_with(|| by_rank().unwrap_or(Ordering::Equal))
     }
 
     /// Whether a form nowhere trades what works for what does not. A form that is finite where the given one is not may,

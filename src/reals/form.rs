@@ -11,7 +11,7 @@ use rug::Rational;
 use crate::term::Use;
 
 /// One step of a computation of a term, over the term's own slots.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Form {
     /// As its node says.
     Plain,
@@ -28,7 +28,7 @@ pub enum Form {
 }
 
 /// A term that equals another one wherever that has a value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Equal {
     /// The term, read along the slots of the other one.
     pub term: Use,
@@ -37,7 +37,7 @@ pub struct Equal {
 }
 
 /// An op of the dialect whose definition gives a term.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OpForm {
     /// The op.
     pub name: Ident,

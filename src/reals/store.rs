@@ -247,6 +247,7 @@ impl Store {
             }),
             Node::Max(parts) => parts.iter().any(|x| self.is_nonnegative(x.id)),
             Node::Apply(Function::Prim(Prim::Exp | Prim::Abs | Prim::Cosh), _) => true,
+            Node::Apply(Function::Prim(Prim::Log), _) => self.always_positive(node),
             Node::Apply(Function::Choose, parts) => all(&[&parts[1], &parts[2]]),
             Node::Reduce(Reduce::Sum | Reduce::Prod | Reduce::Max, _, body) => self.is_nonnegative(body.id),
             Node::Where(_, yes, no) => all(&[yes, no]),
@@ -266,6 +267,9 @@ impl Store {
             Node::Product(factors) => factors.iter().all(|(x, _)| self.is_positive(x.id)),
             Node::Max(parts) => parts.iter().any(|x| self.is_positive(x.id)),
             Node::Apply(Function::Prim(Prim::Exp | Prim::Cosh), _) => true,
+            Node::Apply(Function::Prim(Prim::Log), x) => {
+                matches!(self.node(x[0].id), Node::Number(Number::Finite(x)) if *x > 1)
+            }
             Node::Apply(Function::Choose, parts) => parts[1..].iter().all(|x| self.is_positive(x.id)),
             // Unknown extents are positive.
             Node::Reduce(Reduce::Sum | Reduce::Prod | Reduce::Max, _, body) => self.is_positive(body.id),

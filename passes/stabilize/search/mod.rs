@@ -63,6 +63,14 @@ pub struct Best {
     effort: usize,
 }
 
+/// A form that was written.
+struct Tried {
+    form: Form,
+    parts: Vec<Option<Value>>,
+    /// The value, and its errors where they can be known; nothing where the form cannot be written.
+    written: Option<(Known, Option<Errors>)>,
+}
+
 /// A search in one window.
 pub struct Search<'a> {
     context: &'a Context,
@@ -83,6 +91,8 @@ pub struct Search<'a> {
     /// Those that come later, the next one last.
     later: Vec<(Value, Id, Known)>,
     known: FxHashMap<Id, Best>,
+    /// Forms that were written, over the values of their parts, and what came of each.
+    tried: FxHashMap<Id, Vec<Tried>>,
     /// Values for which a better form was found, as terms.
     bettered: FxHashSet<Id>,
     /// Elements that a value of a form may have.
@@ -154,6 +164,7 @@ impl<'a> Search<'a> {
             sources: FxHashMap::default(),
             later,
             known: FxHashMap::default(),
+            tried: FxHashMap::default(),
             bettered: FxHashSet::default(),
             largest,
             first: FxHashMap::default(),
@@ -209,7 +220,7 @@ impl<'a> Search<'a> {
     /// The best way to compute a term; nothing while it is being looked for, or where it cannot be written.
     fn best(&mut self, id: Id) -> Option<Best> {
         // What was looked for within the results of laws may be found better outside of them.
-        if self.open.contains(&id) || self.open.len() > NESTED {
+        if self.open.contains(&id) || self.open.len() > NESTED || self.is_large(id) {
             return None;
         }
         if let Some(known) = self.known.get(&id)
@@ -384,14 +395,28 @@ impl<'a> Search<'a> {
             self.first.entry(equal.term.id).or_insert(Known { axes, ..first });
         }
         let parts = self.parts(id, &form);
-        for part in parts {
+        for &part in &parts {
             if self.best(part).is_none() || self.leads_to(part, id) {
                 return;
             }
         }
-        let Ok(value) = self.write(id, &form) else { return };
+        let parts: Vec<Option<Value>> =
+            parts.iter().map(|part| Some(self.known[part].value.as_ref()?.value)).collect();
+        let tried =
+            self.tried.get(&id).and_then(|tried| tried.iter().find(|t| t.form == form && t.parts == parts));
+        let written = match tried {
+            Some(tried) => tried.written.clone(),
+            None => {
+                let value = self.write(id, &form).ok();
+                let written = value.map(|value| (value.clone(), self.errors(id, &value)));
+                let new = Tried { form: form.clone(), parts, written: written.clone() };
+                self.tried.entry(id).or_default().push(new);
+                written
+            }
+        };
+        let Some((value, errors)) = written else { return };
         let (effort, cost) = (self.effort(), self.cost(id, &form));
-        let Some(errors) = self.errors(id, &value) else {
+        let Some(errors) = errors else {
             // What cannot be judged is computed as it says.
             best.get_or_insert(Best {
                 choice: Choice::Form(form),
@@ -431,6 +456,13 @@ impl<'a> Search<'a> {
             return Err("larger than all that was given".into());
         }
         Ok(Known { value, axes: (0..sizes.len()).collect(), factor })
+    }
+
+    /// Whether a term has far more elements than any value that was given.
+    fn is_large(&self, id: Id) -> bool {
+        let counts =
+            self.terms.store.sizes(id).iter().filter_map(|size| size.number()).filter(|&n| n != ANYWHERE);
+        counts.fold(1, u64::saturating_mul) > self.largest as u64
     }
 
     /// Whether an op's result has far more elements than any value that was given: accuracy is not bought by an order of
@@ -475,7 +507,21 @@ impl<'a> Search<'a> {
 
     /// The terms that a form of a term is computed from.
     fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
-        self.terms.parts(id, form)
+        match form {
+            Form::Plain | Form::Ordered(_) => {
+                let node = self.terms.store.node(id);
+                let inner = match node {
+                    // What a matrix product sums is never there as a whole.
+                    Node::Reduce(_, _, body) if self.is_large(body.id) => self.terms.store.node(body.id),
+                    _ => node,
+                };
+                inner.children().iter().map(|part| part.id).collect()
+            }
+            Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
+            Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
+            Form::Equal(equal) => vec![equal.term.id],
+            Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
+        }
     }
 
     fn shown(&self, id: Id) -> String {

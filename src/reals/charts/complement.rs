@@ -169,13 +169,19 @@ impl Charts<'_> {
     fn mixture(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Use> {
         // Weights have one sign, and the constant the other.
         let opposite = terms.iter().all(|(c, _)| (*c > 0) != (*constant > 0));
-        (terms.len() > 1 && !constant.is_zero() && opposite).then_some(())?;
+        let many = terms.len() > 1 || terms.iter().any(|(_, x)| self.summed(x, space).is_some());
+        (many && !constant.is_zero() && opposite).then_some(())?;
         let (total, weighted) = self.weights(terms, space)?;
         (total + constant).is_zero().then_some(())?;
         let mut distances = Vec::new();
         for (c, weight, value) in weighted {
-            let distance = self.store.linear(1.into(), vec![((-1).into(), value)], space);
-            let distance = self.without_cancellation_of(&distance, space).unwrap_or(distance);
+            let distance = match self.summed(&value, space) {
+                Some((over, body)) => {
+                    let distance = self.below_one(body, &within(space, &over));
+                    self.store.close(Node::Reduce(Reduce::Sum, over, distance), space)
+                }
+                None => self.below_one(value, space),
+            };
             let term = match weight {
                 None => distance,
                 Some(weight) => {
@@ -189,13 +195,29 @@ impl Charts<'_> {
         Some(self.store.close(Node::Linear(Rational::new(), distances), space))
     }
 
+    /// `1 - v`, without cancellation where there is a way.
+    fn below_one(&mut self, value: Use, space: &[Size]) -> Use {
+        let distance = self.store.linear(1.into(), vec![((-1).into(), value)], space);
+        self.without_cancellation_of(&distance, space).unwrap_or(distance)
+    }
+
+    /// The dimensions of known extents that a value is summed over, and what is summed.
+    fn summed(&mut self, of: &Use, space: &[Size]) -> Option<(Vec<Size>, Use)> {
+        let Node::Reduce(Reduce::Sum, over, body) = self.node(of.id) else { return None };
+        over.iter().all(|size| size.number().is_some()).then_some(())?;
+        let behind = (0..over.len()).map(|n| at(space.len() + n));
+        let map: Map = of.map.iter().cloned().chain(behind).collect();
+        let body = self.store.compose(&body, &map, &within(space, &over))?;
+        Some((over, body))
+    }
+
     fn without_cancellation_of(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
         let own = self.without_cancellation(of.id)?;
         self.placed(&own, of, space)
     }
 
-    /// The sum of all weights in a sum of weighted values, and factors, weights and values: the weights are numbers, or two
-    /// that differ from a number by their signs, as `w` and `1 - w`.
+    /// The sum of all weights in a sum of weighted values, and factors, weights and values: the weights are numbers, each for
+    /// all elements of a sum, or two that differ from a number by their signs, as `w` and `1 - w`.
     fn weights(&mut self, terms: &[(Rational, Use)], space: &[Size]) -> Option<(Rational, Vec<Weighted>)> {
         if let [(c, x), (d, y)] = terms
             && let (Node::Product(x), Node::Product(y)) = (self.node(x.id), self.node(y.id))
@@ -215,7 +237,18 @@ impl Charts<'_> {
                 }
             }
         }
-        let total = terms.iter().fold(Rational::new(), |sum, (c, _)| sum + c);
+        let mut total = Rational::new();
+        for (c, x) in terms {
+            // A sum has the weight of all its elements.
+            let count = |over: &[Size]| {
+                over.iter().map(|size| size.number().map(Rational::from)).product::<Option<Rational>>()
+            };
+            let count = match self.summed(x, space) {
+                Some((over, _)) => count(&over)?,
+                None => 1.into(),
+            };
+            total += c.clone() * count;
+        }
         Some((total, terms.iter().map(|(c, x)| (c.clone(), None, x.clone())).collect()))
     }
 }

@@ -32,11 +32,17 @@ impl Charts<'_> {
         if let Node::Apply(Function::Prim(Prim::Log), parts) = self.node(id) {
             let log = self.log_of(&parts[0], &space);
             let scaled = self.multiple_of(&parts[0], &space);
-            let scaled = (!self.is_zero(&scaled.exponent)).then(|| {
-                let rest = self.log_of(&scaled.factor, &space).term;
-                self.sum(vec![(1.into(), scaled.exponent), (1.into(), rest)], &space)
-            });
-            return vec![(Chart::Log, log.opens.then_some(log.term)), (Chart::ScaledLog, scaled)];
+            let mut found = vec![(Chart::Log, log.opens.then_some(log.term))];
+            if !self.is_zero(&scaled.exponent) {
+                // Weights that add up to 1 must stay beside what they weigh.
+                let whole = self.plain_log(&scaled.factor, &space);
+                for rest in [self.log_of(&scaled.factor, &space), whole] {
+                    let sum =
+                        self.sum(vec![(1.into(), scaled.exponent.clone()), (1.into(), rest.term)], &space);
+                    found.push((Chart::ScaledLog, Some(sum)));
+                }
+            }
+            return found;
         }
         let itself = self.itself(id);
         let can_vanish = matches!(self.node(id), Node::Product(_) | Node::Reduce(..) | Node::Linear(..));

@@ -209,7 +209,7 @@ impl Reader {
             }
             // What only the right side speaks of would be anything.
             if sides.len() == 1 && self.variables.is_empty() {
-                return self.error(&pair, format!("the left side of '{name}' has no variable"));
+                return Err(Diagnostic::error(loc, format!("the left side of '{name}' has no variable")));
             }
         }
         let (Some(right), Some(left)) = (sides.pop(), sides.pop()) else {
@@ -219,7 +219,8 @@ impl Reader {
         left.each_variable(&mut |n| seen[n] = true);
         if let Some(n) = seen.iter().position(|seen| !seen) {
             let variable = &self.variables[n].name;
-            return self.error(&pair, format!("the left side of '{name}' does not speak of '{variable}'"));
+            let message = format!("the left side of '{name}' does not speak of '{variable}'");
+            return Err(Diagnostic::error(loc, message));
         }
         let written = written[from..].trim_start_matches([':', ' ']).trim_end().to_owned();
         let variables = self.variables;

@@ -133,6 +133,12 @@ impl Store {
                 outside.push((reduced(self, rest), 1.into()));
                 Some(self.product(1.into(), outside, space))
             }
+            (Reduce::Max, Node::Product(_)) => {
+                let (outside, rest) = self.hoisted(&own, space, &inner)?;
+                outside.iter().all(|(x, _)| self.is_positive(x.id)).then_some(())?;
+                let greatest = (reduced(self, rest), 1.into());
+                Some(self.product(1.into(), outside.into_iter().chain([greatest]).collect(), space))
+            }
             (Reduce::Max, Node::Linear(constant, terms)) => {
                 let parts = self.placed_terms(&terms, &own, &inner)?;
                 let (mut varying, mut fixed): (Vec<_>, Vec<_>) =
