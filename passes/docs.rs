@@ -15,6 +15,7 @@ use crate::rewrite::explain::{Explanation, drawing};
 use crate::rewrite::rule::Rule;
 use crate::rewrite::verify::{BITS, Effort};
 use crate::stabilize::Equalities;
+use crate::stabilize::catalogue::example::FORMAT;
 use crate::stabilize::catalogue::{self, Entry, explain};
 
 /// `docs/passes.md`: passes with their options and counters, then the named pipelines.
@@ -137,10 +138,12 @@ pub fn laws_markdown(context: &Context, laws: &Laws) -> Vec<(String, String)> {
          `--explain-rule NAME` and `--verify-rules` say the same of users' laws (grammar/laws.pest), which are checked before \
          they are used.\n\nA law holds wherever its left side has a value and its conditions are met. It is found in any \
          spelling: up to order, brackets and signs, with what is added or multiplied besides. A chart carries values as other \
-         numbers, and has one law for each kind of node.\n\nEvery law is checked in the tests and by `--verify-rules`, at \
+         numbers, and has one law for each kind of node.\n\nEvery law is checked in the tests, and by `--verify-rules` at \
          {POINTS} points: over all magnitudes of f64, at the numbers that the law speaks of, next to them and far beyond them, \
          with values close to each other down to the least difference, and with extents from 1 to 5. Both sides are enclosed \
-         as they are written, in up to 250 000 bits, and evaluated in the normal forms that are matched.\n"
+         as they are written, in up to 250 000 bits, and evaluated in the normal forms that are matched.\n\nFigures are \
+         those of both sides computed op by op in {FORMAT}, at the points at which the search judges; relative errors are \
+         relative to the least normal number at least.\n"
     );
     let definitions = Definitions::new(context);
     let equalities = Equalities { definitions: &definitions, laws };

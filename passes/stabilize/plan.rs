@@ -10,6 +10,7 @@ use ngc_reals::{Form, Id, Store, Use};
 use rustc_hash::FxHashMap;
 
 use super::Equalities;
+use super::catalogue::NORMAL_FORM;
 use super::search::{Choice, Search};
 use super::window::Group;
 
@@ -128,7 +129,7 @@ impl Plan {
 
     /// The law, chart or op that comes first.
     pub fn rule(&self) -> String {
-        self.laws.first().cloned().unwrap_or_else(|| "reals".into())
+        self.laws.first().cloned().unwrap_or_else(|| NORMAL_FORM.into())
     }
 
     /// What was computed, and by what it is computed now.
@@ -138,6 +139,7 @@ impl Plan {
         if given.len() < self.given.len() {
             given.push('…');
         }
-        format!("{given}: by {}", self.laws.join(", "))
+        let names = if self.laws.is_empty() { self.rule() } else { self.laws.join(", ") };
+        format!("{given}: by {names}")
     }
 }

@@ -68,7 +68,8 @@ fn entries_show_what_they_are_good_for() {
 fn names_are_told_apart() {
     let (context, laws) = (ngc_dialects::context(), Laws::bundled());
     let of = |law: bool| {
-        let own = entries(&context, laws).filter(move |e| law == matches!(e, Entry::Law(_) | Entry::Chart(_)));
+        let own =
+            entries(&context, laws).filter(move |e| law == matches!(e, Entry::Law(_) | Entry::Chart(_)));
         let mut names: Vec<String> = own.map(|entry| entry.name().to_string()).collect();
         names.sort();
         names

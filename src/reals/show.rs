@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use ngc_ir::structure::{Index, Test};
+use rug::Rational;
 
 use crate::store::Store;
 use crate::term::{Function, Map, Node, Number, Use};
@@ -44,21 +45,28 @@ impl Store {
         };
         match self.node(of.id) {
             Node::Number(Number::Finite(x)) => drop(write!(out, "{x}")),
-            Node::Number(number) => drop(write!(out, "{number:?}")),
+            Node::Number(number) => out.push_str(match number {
+                Number::Infinite { negative: true } => "-inf",
+                Number::Infinite { negative: false } => "inf",
+                Number::Pi => "pi",
+                Number::E => "e",
+                Number::Nan | Number::Finite(_) => "nan",
+            }),
             Node::Size(size) => drop(write!(out, "{size}")),
             Node::Place => out.push_str(&of.map.first().map_or(String::new(), Index::to_string)),
             Node::Leaf(leaf) => drop(write!(out, "{}{}", name(*leaf), places(&of.map))),
             Node::Linear(constant, terms) => {
                 out.push('(');
                 for (n, (factor, term)) in terms.iter().enumerate() {
-                    out.push_str(if n > 0 { " + " } else { "" });
-                    if *factor != 1 {
+                    out.push_str(sign(n == 0, factor));
+                    let factor = factor.clone().abs();
+                    if factor != 1 {
                         let _ = write!(out, "{factor} ");
                     }
                     part(out, term);
                 }
                 if !constant.is_zero() {
-                    let _ = write!(out, " + {constant}");
+                    let _ = write!(out, "{}{}", sign(terms.is_empty(), constant), constant.clone().abs());
                 }
                 out.push(')');
             }
@@ -77,16 +85,21 @@ impl Store {
                 out.push(')');
             }
             Node::Apply(function, parts) => {
-                match function {
-                    Function::Prim(prim) => out.push_str(prim.name()),
-                    other => drop(write!(out, "{other:?}")),
-                }
+                let (head, between) = match function {
+                    Function::Prim(prim) => (prim.name().to_string(), ", ".to_string()),
+                    Function::Choose => ("where".into(), ", ".into()),
+                    Function::Not => ("not".into(), ", ".into()),
+                    Function::Compare(cmp) => (String::new(), format!(" {} ", cmp.symbol())),
+                    Function::Logical(logical) => (String::new(), format!(" {logical:?} ").to_lowercase()),
+                    Function::Classify(_) | Function::Convert(..) => (format!("{function:?}"), ", ".into()),
+                };
+                out.push_str(&head);
                 out.push('(');
-                list(out, parts, ", ");
+                list(out, parts, &between);
                 out.push(')');
             }
             Node::Reduce(kind, over, body) => {
-                let _ = write!(out, "{kind:?}[");
+                let _ = write!(out, "{}[", format!("{kind:?}").to_lowercase());
                 for (n, size) in over.iter().enumerate() {
                     let _ = write!(out, "{}i{} < {size}", if n > 0 { ", " } else { "" }, of.map.len() + n);
                 }
@@ -102,6 +115,16 @@ impl Store {
                 out.push(')');
             }
         }
+    }
+}
+
+/// What stands before a summand.
+fn sign(first: bool, factor: &Rational) -> &'static str {
+    match (first, *factor < 0) {
+        (true, false) => "",
+        (true, true) => "-",
+        (false, false) => " + ",
+        (false, true) => " - ",
     }
 }
 

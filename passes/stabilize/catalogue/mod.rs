@@ -20,7 +20,7 @@ use super::Equalities;
 pub const READING: &str = "reading";
 /// What proofs call a sum or a product in other brackets.
 pub const REGROUPED: &str = "regrouped";
-/// What remarks call a form that is owed to no law, but to the normal form.
+/// What remarks call a form that is owed to no law or op, but to the normal form.
 pub const NORMAL_FORM: &str = "reals";
 
 /// The family of the charts.
@@ -40,7 +40,7 @@ const WORDS: [(&str, &str); 6] = [
     (
         NORMAL_FORM,
         "The value is computed as its normal form says: like terms are added and common factors divided out, exactly, before \
-         anything is rounded. No law is needed.",
+         anything is rounded, and the others are taken in another order. No law is needed.",
     ),
     (
         "refuted",

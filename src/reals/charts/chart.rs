@@ -110,13 +110,13 @@ impl Chart {
             Chart::Log => "log(sum[j] (exp(a[j]) * exp(b)))",
             Chart::ScaledLog => "log(exp(a) * b + exp(a) * c)",
             Chart::Scaled => "exp(a) / (exp(a) + exp(b))",
-            Chart::Complement => "1 - exp(a) / (1 + exp(a))",
+            Chart::Complement => "1 - a^2 / (1 + a^2)",
             Chart::Mixture => "log(exp(a)/2 + exp(b)/2)",
             Chart::Centred => "a^2 + b^2 - 2 * a * b",
             Chart::CommonDenominator => "1/a - 1/(a + 1)",
             Chart::Horner => "a^3 + 3 * a^2 + 3 * a + 1",
             Chart::PairedFactors => "a * b / (c * d)",
-            Chart::PowersInside => "sqrt(a^2 * exp(b))",
+            Chart::PowersInside => "(prod[j] abs(a[j]))^(1/3)",
         }
     }
 
