@@ -7,7 +7,8 @@ use ngc_ir::Sources;
 use ngc_ir::pass::Function;
 use ngc_ir::text::{ParseOptions, parse_module};
 use ngc_passes::stabilize::catalogue::library::{Library, has_laws};
-use ngc_passes::stabilize::catalogue::{Entry, Laws, entries, example};
+use ngc_passes::stabilize::catalogue::verify::verify;
+use ngc_passes::stabilize::catalogue::{CHARTS, Entry, Laws, entries, example, members};
 use ngc_passes::stabilize::{Equalities, Wanted, stabilize};
 use ngc_reals::recognise::Definitions;
 
@@ -62,6 +63,17 @@ fn entries_show_what_they_are_good_for() {
     println!("no point: {without:?}");
     assert!(charts.is_empty(), "{charts:?}");
     assert!(without.len() * 10 < laws.iter().count(), "{without:?}");
+}
+
+#[test]
+fn charts_hold_for_their_examples() {
+    let (context, laws) = (ngc_dialects::context(), Laws::bundled());
+    let reports = verify(&context, &members(laws, CHARTS), &|| {});
+    assert_eq!(reports.len(), 10);
+    for report in reports {
+        println!("{} {}", report.of.name(), report.text());
+        assert!(report.holds(), "{} {}", report.of.name(), report.text());
+    }
 }
 
 #[test]

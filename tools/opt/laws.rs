@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ngc_ir::{Context, Diagnostics, Loc, Sources};
 use ngc_passes::stabilize::catalogue::library::{Library, has_laws};
 use ngc_passes::stabilize::catalogue::verify::{errors, verify as verified};
-use ngc_passes::stabilize::catalogue::{self, Law, Laws};
+use ngc_passes::stabilize::catalogue::{self, Entry, Laws};
 
 use crate::progress::Progress;
 
@@ -66,13 +66,20 @@ pub fn list(laws: &Laws, families: &[&str]) -> String {
     }
 }
 
-/// The laws of some families, or all of them.
-pub fn of<'a>(laws: &'a Laws, families: &[&str]) -> Vec<&'a Law> {
-    laws.iter().filter(|law| families.is_empty() || families.contains(&law.family.as_str())).collect()
+/// The laws and charts of some families, or all of them.
+pub fn of<'a>(laws: &'a Laws, families: &[&str]) -> Vec<Entry<'a>> {
+    let all = catalogue::families(laws);
+    let families = if families.is_empty() { &all[..] } else { families };
+    families.iter().flat_map(|family| catalogue::members(laws, family)).collect()
+}
+
+/// The law or the chart of a name.
+pub fn named<'a>(laws: &'a Laws, name: &str) -> Option<Entry<'a>> {
+    of(laws, &[]).into_iter().find(|entry| entry.name() == name)
 }
 
 /// How laws stand, as text, and an error for each that does not.
-pub fn verify(context: &Context, wanted: &[&Law]) -> (String, Diagnostics) {
+pub fn verify(context: &Context, wanted: &[Entry<'_>]) -> (String, Diagnostics) {
     let (progress, done) = (Progress::new("verifying laws"), AtomicUsize::new(0));
     let reports = verified(context, wanted, &|| {
         progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, wanted.len());
@@ -81,7 +88,7 @@ pub fn verify(context: &Context, wanted: &[&Law]) -> (String, Diagnostics) {
     let (mut text, mut failures) = (String::new(), errors(&reports));
     for report in &reports {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "law {}: {}", report.law.name(), report.text());
+        let _ = writeln!(text, "law {}: {}", report.of.name(), report.text());
     }
     let failed = failures.0.len();
     let points: usize = reports.iter().map(|report| report.points()).sum();

@@ -12,7 +12,7 @@ use ngc_passes::rewrite::explain::{Explanation, drawing, verified};
 use ngc_passes::rewrite::library::{self, Library};
 use ngc_passes::rewrite::verify::{self, Effort, verify_rules};
 use ngc_passes::stabilize::catalogue::library::has_laws;
-use ngc_passes::stabilize::catalogue::{self, Law, Laws};
+use ngc_passes::stabilize::catalogue::{self, Entry, Laws};
 
 use super::flags::{Flags, MaskedRows};
 use super::laws;
@@ -218,21 +218,19 @@ pub fn answer(flags: &Flags) -> Result<Option<bool>, String> {
     }
     let mut good = true;
     if let Some(names) = &flags.verify_rules {
-        let (mut wanted, mut laws) = (chosen, Vec::new());
-        if shows_laws {
-            laws = laws::of(known, families);
-        }
+        let mut wanted = chosen;
+        let mut entries = if shows_laws { laws::of(known, families) } else { Vec::new() };
         if !names.is_empty() {
             let is_known = |name: &String| {
-                known.named(name).is_some() || all.rules().iter().any(|c| c.rule.name == *name)
+                laws::named(known, name).is_some() || all.rules().iter().any(|c| c.rule.name == *name)
             };
             if let Some(name) = names.iter().find(|name| !is_known(name)) {
                 return Err(none(all, known, &context, name));
             }
             wanted = all.rules().iter().filter(|c| names.contains(&c.rule.name)).collect();
-            laws = names.iter().filter_map(|name| known.named(name)).collect();
+            entries = names.iter().filter_map(|name| laws::named(known, name)).collect();
         }
-        good = verify(&context, all, &wanted, &laws, &sources, &flags.output)?;
+        good = verify(&context, all, &wanted, &entries, &sources, &flags.output)?;
     }
     Ok(Some(good))
 }
@@ -298,16 +296,16 @@ fn verify(
     context: &Context,
     all: &RuleSet,
     wanted: &[&CompiledRule],
-    laws: &[&Law],
+    entries: &[Entry<'_>],
     sources: &Sources,
     output: &str,
 ) -> Result<bool, String> {
     let (mut text, mut failures) = (String::new(), Diagnostics::default());
-    if !wanted.is_empty() || laws.is_empty() {
+    if !wanted.is_empty() || entries.is_empty() {
         (text, failures) = verify_all(context, all, wanted);
     }
-    if !laws.is_empty() {
-        let (more, failed) = laws::verify(context, laws);
+    if !entries.is_empty() {
+        let (more, failed) = laws::verify(context, entries);
         text.push_str(&more);
         failures.0.extend(failed.0);
     }

@@ -69,8 +69,7 @@ pub fn of_law(context: &Context, equalities: Equalities<'_>, law: &Law) -> Optio
 
 /// Examples of a chart: of the terms that it gives for its own example that which gains most.
 pub fn of_chart(context: &Context, equalities: Equalities<'_>, chart: Chart) -> Option<Examples> {
-    let text = format!("/// An example.\nexample: {} = 0\n", chart.example());
-    let text = text::parse(&text, 0).ok()?.pop()?;
+    let text = chart.text()?;
     let mut stage = Stage::new(&text);
     let left = stage.term(&text.left)?;
     let given = charts::alternatives(&mut stage.store, &mut Facts::default(), left.id);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use ngc_ir::{Context, Diagnostics, Sources};
-use ngc_reals::laws::{Law, Laws};
+use ngc_reals::laws::Laws;
 
+use super::Entry;
 use super::verify::{errors, verify};
 
 /// Whether a text has laws over the reals, and not rules between ops, whose every rule begins with a word of its own.
@@ -62,7 +63,7 @@ impl Library {
         done: &(dyn Fn(usize) + Sync),
     ) -> Result<(), Diagnostics> {
         let Some(laws) = self.laws.get(option) else { return Ok(()) };
-        let unknown: Vec<&Law> = laws.iter().filter(|law| !law.bundled).collect();
+        let unknown: Vec<Entry<'_>> = laws.iter().filter(|law| !law.bundled).map(Entry::Law).collect();
         let reports = verify(context, &unknown, &|| done(unknown.len()));
         let errors = errors(&reports);
         if errors.has_errors() { Err(errors) } else { Ok(()) }

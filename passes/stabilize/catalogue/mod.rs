@@ -151,10 +151,8 @@ pub fn explained(context: &Context, laws: &Laws, name: &str) -> Option<String> {
     for entry in entries(context, laws).filter(|entry| entry.name() == name) {
         let line = if out.is_empty() { "" } else { "\n" };
         let _ = write!(out, "{line}{name}\n\n{}", explain::markdown(context, equalities, &entry));
-        if let Entry::Law(law) = entry {
-            for report in verify::verify(context, &[law], &|| {}) {
-                let _ = writeln!(out, "\nVerified: {name} {}.", report.text());
-            }
+        for report in verify::verify(context, &[entry], &|| {}) {
+            let _ = writeln!(out, "\nVerified: {name} {}.", report.text());
         }
     }
     (!out.is_empty()).then_some(out)

@@ -1,5 +1,7 @@
 //! The charts by name, with what there is to say about each.
 
+use crate::laws::text::{self, Text};
+
 /// A law of a chart: one for every kind of node, so it is no line of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Chart {
@@ -118,6 +120,12 @@ impl Chart {
             Chart::PairedFactors => "a * b / (c * d)",
             Chart::PowersInside => "(prod[j] abs(a[j]))^(1/3)",
         }
+    }
+
+    /// The example, as the left side of a law.
+    pub fn text(self) -> Option<Text> {
+        let text = format!("/// An example.\nexample: {} = 0\n", self.example());
+        text::parse(&text, 0).ok()?.pop()
     }
 
     /// The chart of a name.

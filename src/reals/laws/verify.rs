@@ -17,6 +17,7 @@ use super::build::{Bindings, Build};
 use super::enclosed::{self, Seen};
 use super::text::{Expr, Relation, Text};
 use super::{Law, leaves, side};
+use crate::charts::{self, Chart};
 use crate::evaluate::Evaluation;
 use crate::facts::Facts;
 use crate::store::{Leaf, Store};
@@ -91,34 +92,72 @@ struct Terms {
 
 /// Evaluates both sides of a law at so many points.
 pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
-    let Some(terms) = terms(&law.text) else { return Verdict::NoValue };
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let numbers = numbers(&law.text);
+    let Some(Terms { store, left, right, conditions }) = terms(&law.text) else { return Verdict::NoValue };
     let exponential = is_exponential(&law.text);
-    let (mut met, mut far) = (0, FAR);
+    let mut far = FAR;
+    at_points(&law.text, points, |n, values, extent, leaf| {
+        let agreement = if n % STRICTER == STRICTER - 1 { STRICT_AGREEMENT } else { AGREEMENT };
+        let agrees = match enclosed::seen(&law.text, values, extent, agreement, far > 0) {
+            Seen::Agree => true,
+            Seen::Beside => false,
+            Seen::Differ(left, right) => return Compared::Differ(left, right),
+            Seen::Open => {
+                far = far.saturating_sub(1);
+                false
+            }
+        };
+        let sides = Sides { store: &store, left: &left, right: &right, conditions: &conditions, at: &[] };
+        let found = compared(&sides, context, leaf, extent);
+        match found {
+            Compared::Differ(..) if !(exponential && size(values) > LARGEST) => found,
+            Compared::Differ(..) | Compared::Beside if agrees => Compared::Agree,
+            Compared::Differ(..) => Compared::Beside,
+            _ => found,
+        }
+    })
+}
+
+/// Evaluates all that a chart gives for its own example, and the example, at so many points.
+pub fn verify_chart(chart: Chart, context: &Context, points: usize) -> Verdict {
+    let Some(text) = chart.text() else { return Verdict::NoValue };
+    let mut store = Store::new();
+    let Some(left) = side(&mut store, &text, &text.left) else { return Verdict::NoValue };
+    let mut equal = charts::alternatives(&mut store, &mut Facts::default(), left.id);
+    equal.retain(|equal| equal.law.as_str() == chart.name());
+    at_points(&text, points, |_, values, extent, leaf| {
+        let mut found = Compared::Beside;
+        for right in equal.iter().map(|equal| &equal.term) {
+            let sides = Sides { store: &store, left: &left, right, conditions: &[], at: &[] };
+            match compared(&sides, context, leaf, extent) {
+                Compared::Differ(..) if size(values) > LARGEST => {}
+                Compared::Beside => {}
+                Compared::Agree => found = Compared::Agree,
+                wrong => return wrong,
+            }
+        }
+        found
+    })
+}
+
+/// What so many points say, at each of which `check` holds sides against each other: it gets the number of the point, the
+/// elements of all variables, the extent of the index, and what gives leaves their elements.
+fn at_points(
+    text: &Text,
+    points: usize,
+    mut check: impl FnMut(usize, &[Vec<f64>], usize, &Elements<'_>) -> Compared,
+) -> Verdict {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let numbers = numbers(text);
+    let mut met = 0;
     for n in 0..points {
         let extent = 1 + n % 5;
         let values = match numbers.get(n) {
             // All variables alike.
             Some(x) => {
                 let count = |indexed| if indexed { extent } else { 1 };
-                law.text.variables.iter().map(|variable| vec![*x; count(variable.indexed)]).collect()
+                text.variables.iter().map(|variable| vec![*x; count(variable.indexed)]).collect()
             }
-            None => random.point(&law.text, &numbers, extent, n),
-        };
-        let differ = |values: Vec<Vec<f64>>, left, right| {
-            let names = law.text.variables.iter().map(|variable| variable.name.clone());
-            Verdict::Differs(Point { values: names.zip(values).collect(), left, right })
-        };
-        let agreement = if n % STRICTER == STRICTER - 1 { STRICT_AGREEMENT } else { AGREEMENT };
-        let mut agrees = match enclosed::seen(&law.text, &values, extent, agreement, far > 0) {
-            Seen::Agree => true,
-            Seen::Beside => false,
-            Seen::Differ(left, right) => return differ(values, left, right),
-            Seen::Open => {
-                far = far.saturating_sub(1);
-                false
-            }
+            None => random.point(text, &numbers, extent, n),
         };
         let leaf = |bits: u32, leaf: &Leaf| {
             let Leaf::Value(n) = leaf else { return None };
@@ -127,16 +166,15 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
             let shape = if own.len() == 1 { Vec::new() } else { vec![own.len()] };
             Some(Tensor { dtype: DType::Float(Format::F64), shape, data: Data::Real(own) })
         };
-        let Terms { store, left, right, conditions } = &terms;
-        let sides = Sides { store, left, right, conditions, at: &[] };
-        match compared(&sides, context, &leaf, extent) {
-            Compared::Agree => agrees = true,
+        match check(n, &values, extent, &leaf) {
+            Compared::Agree => met += 1,
             Compared::Beside => {}
-            Compared::Differ(..) if exponential && size(&values) > LARGEST => {}
-            Compared::Differ(left, right) => return differ(values, left, right),
+            Compared::Differ(left, right) => {
+                let names = text.variables.iter().map(|variable| variable.name.clone());
+                return Verdict::Differs(Point { values: names.zip(values).collect(), left, right });
+            }
             Compared::None => return Verdict::NoValue,
         }
-        met += usize::from(agrees);
     }
     if met == 0 { Verdict::NeverMet } else { Verdict::Holds { points: met } }
 }
