@@ -20,6 +20,9 @@ pub const OPEN: usize = 3;
 /// Bits of enclosures over the reals, tried in this order.
 const BITS: [u32; 2] = [320, 1400];
 
+/// Ways to move the leaves by a last place, each up or down.
+const MOVES: [u64; 3] = [1, 2, 3];
+
 /// One point of so many may stay undecided.
 const FEW: usize = 5;
 
@@ -40,7 +43,10 @@ pub struct Judge<'a> {
     ladder: Rc<Ladder>,
     computed: Elements<'a>,
     exact: [Elements<'a>; BITS.len()],
+    /// Over the reals, of leaves that are moved by one unit in the last place.
+    moved: [Elements<'a>; MOVES.len()],
     known: FxHashMap<Key, Rc<Vec<Option<f64>>>>,
+    reaches: FxHashMap<Key, Rc<Vec<f64>>>,
 }
 
 impl<'a> Judge<'a> {
@@ -59,14 +65,14 @@ impl<'a> Judge<'a> {
         let types: Rc<FxHashMap<Value, DType>> = Rc::new(
             window.leaves.iter().filter_map(|l| Some((l.value, window.body.ty(l.value).elem()?))).collect(),
         );
-        let elements = |mode: Mode, ladder: &Rc<Ladder>| {
+        let elements = |mode: Mode, ladder: &Rc<Ladder>, moved: Option<u64>| {
             let (ladder, leaves, types) = (ladder.clone(), leaves.clone(), types.clone());
             let points = ladder.points.len();
             let leaf = move |value: Value, place: &[i64]| {
                 let Some(n) = leaves.iter().position(|(leaf, _)| *leaf == value) else { return Vec::new() };
                 let range = &leaves[n].1;
                 match types.get(&value) {
-                    Some(DType::Float(format)) => ladder.column(n, range, *format, place),
+                    Some(DType::Float(format)) => ladder.column(n, range, *format, place, moved),
                     Some(_) => ladder.integers(n, range, place),
                     None => Vec::new(),
                 }
@@ -74,7 +80,7 @@ impl<'a> Judge<'a> {
             Elements::new(context, resources, mode, points, Box::new(|_, _| OPEN), Box::new(leaf))
         };
         let one = Rc::new(Ladder::new(format, &near, 1, to));
-        let mut trial = elements(Mode::Formats, &one).with_limit(WORK / POINTS.1);
+        let mut trial = elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
         let shape = trial.shape(&window.body, root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
         trial.at(&window.body, root, &middle)?;
@@ -84,9 +90,18 @@ impl<'a> Judge<'a> {
             return None;
         }
         let ladder = Rc::new(Ladder::new(format, &near, count, to));
-        let computed = elements(Mode::Formats, &ladder);
-        let exact = BITS.map(|bits| elements(Mode::Real { bits }, &ladder));
-        Some(Judge { format, ladder, computed, exact, known: FxHashMap::default() })
+        let computed = elements(Mode::Formats, &ladder, None);
+        let exact = BITS.map(|bits| elements(Mode::Real { bits }, &ladder, None));
+        let moved = MOVES.map(|seed| elements(Mode::Real { bits: BITS[0] }, &ladder, Some(seed)));
+        Some(Judge {
+            format,
+            ladder,
+            computed,
+            exact,
+            moved,
+            known: FxHashMap::default(),
+            reaches: FxHashMap::default(),
+        })
     }
 
     /// An element as it is computed, at every point.
@@ -123,6 +138,28 @@ impl<'a> Judge<'a> {
         Some(found)
     }
 
+    /// How far an element over the reals moves where the leaves move by one unit in the last place, at every point; nothing
+    /// is known as 0.
+    pub fn reach(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Rc<Vec<f64>>> {
+        let key = (value, SmallVec::from_slice(place));
+        if let Some(known) = self.reaches.get(&key) {
+            return Some(known.clone());
+        }
+        let exact = self.exact(body, value, place)?;
+        let mut reach = vec![0.0_f64; exact.len()];
+        for moved in &mut self.moved {
+            let column = moved.at(body, value, place)?;
+            let Column::Reals(values) = &*column else { return None };
+            for ((reach, exact), x) in reach.iter_mut().zip(&*exact).zip(values) {
+                let moved = exact.zip(certain(x)).map_or(0.0, |(exact, x)| (x - exact).abs());
+                *reach = reach.max(moved);
+            }
+        }
+        let reach = Rc::new(reach);
+        self.reaches.insert(key, reach.clone());
+        Some(reach)
+    }
+
     /// Whether an element times a number may be another one over the reals, at every point at which both have a value.
     pub fn same(
         &mut self,
@@ -148,9 +185,31 @@ impl<'a> Judge<'a> {
         !a.iter().zip(b).any(|(a, b)| apart(a, b))
     }
 
-    /// Errors of computed values, which `held` must hold.
-    pub fn errors(&self, held: Format, exact: &[Option<f64>], computed: &[f64]) -> Errors {
-        Errors::of((self.format, held), exact, computed, self.ladder.points.iter().map(|p| p.rung))
+    /// The errors of an element that stands for a number of times another one, in values that `held` holds.
+    pub fn errors(
+        &mut self,
+        body: &Body,
+        held: Format,
+        (value, at, by): (Value, &[i64], f64),
+        (computed, there): (Value, &[i64]),
+    ) -> Option<Errors> {
+        let mut exact = self.exact(body, value, at)?;
+        let computed = self.computed(body, computed, there)?;
+        if by != 1.0 {
+            exact = Rc::new(exact.iter().map(|x| x.map(|x| x * by)).collect());
+        }
+        let formats = (self.format, held);
+        let ladder = self.ladder.clone();
+        let rungs = || ladder.points.iter().map(|p| p.rung);
+        let errors = Errors::of(formats, &exact, &computed, None, rungs());
+        if errors.is_fine() {
+            return Some(errors);
+        }
+        let mut reach = self.reach(body, value, at)?;
+        if by != 1.0 {
+            reach = Rc::new(reach.iter().map(|x| x * by.abs()).collect());
+        }
+        Some(Errors::of(formats, &exact, &computed, Some(&reach), rungs()))
     }
 }
 

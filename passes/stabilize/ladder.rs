@@ -107,11 +107,26 @@ impl Ladder {
         Ladder { points }
     }
 
-    /// The element of a leaf at a place, at every point, in a format.
-    pub fn column(&self, leaf: usize, range: &Interval, format: Format, place: &[i64]) -> Vec<f64> {
+    /// The element of a leaf at a place, at every point, in a format; moved by one unit in the last place, up or down, if
+    /// `moved` is given.
+    pub fn column(
+        &self,
+        leaf: usize,
+        range: &Interval,
+        format: Format,
+        place: &[i64],
+        moved: Option<u64>,
+    ) -> Vec<f64> {
         let at =
             place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
-        self.points.iter().map(|point| point.value(leaf, at, range, format)).collect()
+        let one = |point: &Point| {
+            let x = point.value(leaf, at, range, format);
+            let Some(moved) = moved.filter(|_| x != 0.0) else { return x };
+            let by = if mix(point.seed ^ at ^ moved) & 1 == 0 { 1.0 } else { -1.0 };
+            let other = x + by * format.ulp(x);
+            if range.contains(&other) { other } else { x }
+        };
+        self.points.iter().map(one).collect()
     }
 
     /// The integer element of a leaf at a place.

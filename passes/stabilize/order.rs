@@ -3,7 +3,7 @@
 //! A form is judged by its errors at points, rung by rung of a ladder of magnitudes. It takes the place of the given form
 //! only if it is better by a step somewhere and nowhere trades what works for what does not: on every rung its largest
 //! error is at most twice that of the given form plus four units in the last place, and it is finite wherever the given
-//! form is.
+//! form is. What is as accurate as the last places of its arguments allow is replaced only by what takes no more steps.
 
 use std::cmp::Ordering;
 
@@ -19,8 +19,9 @@ pub struct Errors {
 struct Rung {
     /// The largest error, in units in the last place of the exact result.
     worst: f64,
-    /// The same in units that grow with the logarithm of the exact result.
-    charted: f64,
+    /// The same beside what is allowed to a stable form: the last places of the result and of its logarithm, and how far the
+    /// exact result moves where its arguments move by a last place.
+    unstable: f64,
     /// Points at which the form is not finite although the exact result is.
     failures: usize,
     /// Bits of error, summed over the points.
@@ -35,6 +36,8 @@ const FACTOR: f64 = 2.0;
 /// By what it may grow where the form is finite at points where the given one is not. Where a result is all cancellation the
 /// largest of a few errors varies by as much.
 const CURED: f64 = 16.0;
+/// By how much more than its arguments' last places a result of sums may be wrong.
+const SUMS: f64 = 16.0;
 /// Largest errors are alike within so many bits.
 const COARSE: f64 = 4.0;
 /// By what an error must fall on some rung.
@@ -43,21 +46,29 @@ const STEP: f64 = 8.0;
 impl Errors {
     /// Errors at points that lie on these rungs. Where there is no exact value, or none that the format holds, nothing is
     /// judged. `held` is the format that holds the values between, which may reach further than `format`, whose last places
-    /// are counted.
+    /// are counted. `reach` is how far the exact values move where the arguments move by a last place.
     pub fn of(
         (format, held): (Format, Format),
         exact: &[Option<f64>],
         computed: &[f64],
+        reach: Option<&[f64]>,
         rungs: impl Iterator<Item = usize>,
     ) -> Errors {
         let mut errors = Errors::default();
-        for ((exact, &computed), rung) in exact.iter().zip(computed).zip(rungs) {
-            errors.note((format, held), *exact, computed, rung);
+        for (n, rung) in rungs.enumerate() {
+            errors.note((format, held), exact[n], computed[n], reach.map_or(0.0, |reach| reach[n]), rung);
         }
         errors
     }
 
-    fn note(&mut self, (format, held): (Format, Format), exact: Option<f64>, computed: f64, rung: usize) {
+    fn note(
+        &mut self,
+        (format, held): (Format, Format),
+        exact: Option<f64>,
+        computed: f64,
+        reach: f64,
+        rung: usize,
+    ) {
         let Some(exact) = exact.filter(|x| x.is_finite() && x.abs() <= held.max_finite()) else { return };
         if self.rungs.len() <= rung {
             self.rungs.resize(rung + 1, Rung::default());
@@ -69,10 +80,12 @@ impl Errors {
             known.bits += f64::from(format.width());
             return;
         }
-        let error = (computed - exact).abs() / last_place(format, held, exact);
+        let unit = last_place(format, held, exact);
+        let error = (computed - exact).abs() / unit;
         known.worst = known.worst.max(error);
-        known.charted =
-            known.charted.max(error / (SLACK + exact.abs().max(format.min_subnormal()).ln().abs()));
+        let log = exact.abs().max(format.min_subnormal()).ln().abs();
+        let allowed = unit * (SLACK + log) + SUMS * reach;
+        known.unstable = known.unstable.max((computed - exact).abs() / allowed);
         known.bits += (1.0 + error).log2().min(f64::from(format.width()));
     }
 
@@ -81,7 +94,7 @@ impl Errors {
         self.rungs.resize(self.rungs.len().max(other.rungs.len()), Rung::default());
         for (own, other) in self.rungs.iter_mut().zip(&other.rungs) {
             own.worst = own.worst.max(other.worst);
-            own.charted = own.charted.max(other.charted);
+            own.unstable = own.unstable.max(other.unstable);
             own.failures += other.failures;
             own.bits += other.bits;
             own.points += other.points;
@@ -109,18 +122,18 @@ impl Errors {
         self.rungs.iter().all(|r| r.failures == 0 && r.worst <= SLACK)
     }
 
-    /// Whether a form is never wrong by more than its logarithm is when it is rounded.
-    pub fn is_good(&self) -> bool {
-        self.rungs.iter().all(|r| r.failures == 0 && r.charted <= 1.0)
+    /// Whether a form is nowhere less accurate than the last places of its arguments allow.
+    pub fn is_stable(&self) -> bool {
+        self.rungs.iter().all(|r| r.failures == 0 && r.unstable <= 1.0)
     }
 
-    /// Which of two forms is tried further: the one with fewer failures, then the one that is nowhere much worse than its
-    /// logarithm rounded, then the one with fewer bits of error.
+    /// Which of two forms is tried further: the one with fewer failures, then the one that is nowhere much less stable,
+    /// then the one with fewer bits of error.
     pub fn compare(&self, other: &Errors) -> Ordering {
         let bits = |errors: &Errors| (errors.bits() * 2.0).round();
         let far = |errors: &Errors| {
-            let charted = errors.rungs.iter().map(|r| r.charted).fold(1.0, f64::max);
-            (charted.log2() / COARSE).floor()
+            let unstable = errors.rungs.iter().map(|r| r.unstable).fold(1.0, f64::max);
+            (unstable.log2() / COARSE).floor()
         };
         let rank = |errors: &Errors| [far(errors), bits(errors)];
         let by_rank = || rank(self).iter().zip(rank(other)).map(|(a, b)| a.total_cmp(&b)).find(|o| o.is_ne());
@@ -128,17 +141,27 @@ impl Errors {
     }
 
     /// Whether a form nowhere trades what works for what does not. A form that is finite where the given one is not may,
-    /// elsewhere, be as wrong as its logarithm rounded: a softmax without its shift is exact to the last place as long as
-    /// it does not overflow, and no form that never overflows is.
+    /// elsewhere, be as wrong as arguments rounded make it: a softmax without its shift is exact to the last place as long
+    /// as it does not overflow, and no form that never overflows is. Nor is it held to the few points of a rung on which the
+    /// given form is more exact than it usually is.
     pub fn keeps(&self, given: &Errors) -> bool {
         let cures = self.failures() < given.failures();
-        let factor = if cures { CURED } else { FACTOR };
+        let (factor, least) = if cures { (CURED, given.typical()) } else { (FACTOR, 0.0) };
         self.rungs.iter().enumerate().all(|(n, own)| {
             let given = given.rungs.get(n).copied().unwrap_or_default();
             let cured = own.failures < given.failures;
-            let close = own.worst <= factor * given.worst + SLACK || (cures && own.charted <= 1.0);
+            let close =
+                own.worst <= factor * given.worst.max(least) + SLACK || (cures && own.unstable <= 1.0);
             own.failures <= given.failures && (cured || close)
         })
+    }
+
+    /// The median of the largest errors on the rungs on which nothing fails.
+    fn typical(&self) -> f64 {
+        let sound = self.rungs.iter().filter(|r| r.points > 0 && r.failures == 0);
+        let mut worst: Vec<f64> = sound.map(|r| r.worst).collect();
+        worst.sort_by(f64::total_cmp);
+        worst.get(worst.len() / 2).copied().unwrap_or(0.0)
     }
 
     /// Whether a form takes the place of the given one.

@@ -10,7 +10,7 @@ mod root;
 use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
 use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Value};
-use ngc_numerics::{DType, Format};
+use ngc_numerics::{DType, Format, Reduce};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
 use ngc_reals::read::{Reader, Reading};
@@ -34,7 +34,7 @@ const DEEPEST: usize = 3;
 const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
 
 /// So many elements are few.
-const SMALL: usize = 16;
+const SMALL: usize = 1024;
 
 /// Terms that are looked for one for the other, at most.
 const NESTED: usize = 40;
@@ -205,7 +205,7 @@ impl<'a> Search<'a> {
         for (ceiling, most) in MOST.into_iter().enumerate() {
             (self.ceiling, self.left) = (ceiling, most);
             best = self.best(id);
-            if best.as_ref().is_none_or(|best| best.errors.is_good()) {
+            if best.as_ref().is_none_or(|best| best.errors.is_stable()) {
                 break;
             }
         }
@@ -285,7 +285,7 @@ impl<'a> Search<'a> {
         for ceiling in [self.laws.len() + 1, deepest] {
             for (n, form) in equal.iter().enumerate() {
                 let deeper = ceiling > self.laws.len() + 1;
-                if done(&best) || deeper && best.as_ref().is_some_and(|best| best.errors.is_good()) {
+                if done(&best) || deeper && best.as_ref().is_some_and(|best| best.errors.is_stable()) {
                     break;
                 }
                 let share = self.left / (equal.len() - n);
@@ -465,6 +465,15 @@ impl<'a> Search<'a> {
         counts.fold(1, u64::saturating_mul) > self.largest as u64
     }
 
+    /// Whether a term is a product of values of which none has as many dimensions.
+    fn is_outer(&self, id: Id) -> bool {
+        let slots = |id: Id| self.terms.store.sizes(id).len();
+        match self.terms.store.node(id) {
+            Node::Product(factors) => factors.iter().all(|(x, _)| slots(x.id) < slots(id)),
+            _ => false,
+        }
+    }
+
     /// Whether an op's result has far more elements than any value that was given: accuracy is not bought by an order of
     /// growth.
     fn is_larger(&self, op: Op) -> bool {
@@ -480,15 +489,8 @@ impl<'a> Search<'a> {
         let mut all = Errors::default();
         for place in places(self.terms.store.sizes(id))? {
             let body = &self.window.body;
-            let exact = self.judge.exact(body, first.value, &along(body, &first, &place))?;
-            let computed = self.judge.computed(body, known.value, &along(body, known, &place))?;
-            all = all.with(&match by == 1.0 {
-                true => self.judge.errors(held, &exact, &computed),
-                false => {
-                    let exact: Vec<Option<f64>> = exact.iter().map(|x| x.map(|x| x * by)).collect();
-                    self.judge.errors(held, &exact, &computed)
-                }
-            });
+            let (given, new) = (along(body, &first, &place), along(body, known, &place));
+            all = all.with(&self.judge.errors(body, held, (first.value, &given, by), (known.value, &new))?);
         }
         Some(all)
     }
@@ -512,7 +514,9 @@ impl<'a> Search<'a> {
                 let node = self.terms.store.node(id);
                 let inner = match node {
                     // What a matrix product sums is never there as a whole.
-                    Node::Reduce(_, _, body) if self.is_large(body.id) => self.terms.store.node(body.id),
+                    Node::Reduce(Reduce::Sum, _, body) if self.is_outer(body.id) => {
+                        self.terms.store.node(body.id)
+                    }
                     _ => node,
                 };
                 inner.children().iter().map(|part| part.id).collect()

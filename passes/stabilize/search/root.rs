@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use ngc_ir::{Body, Builder, Loc, Value};
+use ngc_dialects::facts;
+use ngc_ir::{Body, Builder, Loc, Op, Value};
 use ngc_numerics::Interval;
 use ngc_reals::read::Reading;
 use ngc_reals::{Form, Id, Node};
@@ -57,6 +58,10 @@ impl Search<'_> {
         let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place));
         if !places(&root.extents)?.into_iter().all(&mut same) {
             self.refuted.push(plan.given);
+            return None;
+        }
+        let body = &self.window.body;
+        if given.is_stable() && steps(body, new).len() > steps(body, value).len() {
             return None;
         }
         let gains = found.bits() + 1.0 < given.bits();
@@ -138,6 +143,20 @@ impl Search<'_> {
     }
 }
 
+/// The ops that compute something on the way to a value.
+fn steps(body: &Body, of: Value) -> FxHashSet<Op> {
+    let (mut seen, mut stack, mut found) = (FxHashSet::default(), vec![of], FxHashSet::default());
+    while let Some(value) = stack.pop() {
+        let Some(op) = body.defining_op(value).filter(|op| seen.insert(*op)) else { continue };
+        let moves = body.with_signature(op, |s| facts::moved(s, 0, body.ty(value)).is_some()) == Some(true);
+        if !moves && body.op(op).def.is_none_or(|def| !def.traits.constant) {
+            found.insert(op);
+        }
+        stack.extend(body.operands(op));
+    }
+    found
+}
+
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
 fn errors(
     body: &Body,
@@ -148,9 +167,7 @@ fn errors(
     let held = body.ty(exact).format()?;
     let mut all = Errors::default();
     for place in places(&root.extents)? {
-        let exact = judge.exact(body, exact, &place)?;
-        let computed = judge.computed(body, computed, &place)?;
-        all = all.with(&judge.errors(held, &exact, &computed));
+        all = all.with(&judge.errors(body, held, (exact, &place, 1.0), (computed, &place))?);
     }
     (all.points() > 0).then_some(all)
 }
