@@ -6,6 +6,7 @@
 //! ([`build`]). Variables are numbers: of infinities no law speaks. No law is believed: [`verify`] evaluates both of its sides.
 
 pub mod build;
+mod draw;
 mod enclosed;
 mod matching;
 pub mod text;
