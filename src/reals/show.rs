@@ -73,7 +73,12 @@ impl Store {
             Node::Product(factors) => {
                 for (n, (base, exponent)) in factors.iter().enumerate() {
                     out.push_str(if n > 0 { " " } else { "" });
+                    // A reduction reaches as far as a product, and a product may stand in another one as it is.
+                    let whole = matches!(self.node(base.id), Node::Reduce(..) | Node::Product(_));
+                    let brackets = whole && (factors.len() > 1 || *exponent != 1);
+                    out.push_str(if brackets { "(" } else { "" });
                     part(out, base);
+                    out.push_str(if brackets { ")" } else { "" });
                     if *exponent != 1 {
                         let _ = write!(out, "^({exponent})");
                     }
