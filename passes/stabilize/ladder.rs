@@ -155,7 +155,12 @@ impl Point {
             Kind::Spread => sign(b) * power(f64::from(self.exponent) + 2.0 * unit(a) - 1.0),
             Kind::Positive => power(f64::from(self.exponent) + 2.0 * unit(a) - 1.0),
             Kind::Near => {
-                sign(self.seed) * power(f64::from(self.exponent) + unit(self.seed)) * (1.0 + apart())
+                let size = power(f64::from(self.exponent) + unit(self.seed));
+                // Every fourth time equal, and then of either sign.
+                match mix(self.seed ^ 0x99) % 4 {
+                    0 => sign(b) * size,
+                    _ => sign(self.seed) * size * (1.0 + apart()),
+                }
             }
             Kind::About => self.about + sign(b) * power(f64::from(self.exponent) - 4.0 * unit(a)),
             Kind::Ends => match mix(a) % 8 {

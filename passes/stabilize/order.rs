@@ -33,8 +33,8 @@ struct Rung {
 pub const SLACK: f64 = 4.0;
 /// By what an error may grow where another falls.
 const FACTOR: f64 = 2.0;
-/// By what it may grow where the form is finite at points where the given one is not. Where a result is all cancellation the
-/// largest of a few errors varies by as much.
+/// By what it may grow where the form is finite at points where the given one is not, beside as many units. Where a result is
+/// all cancellation the largest of a few errors varies by as much.
 const CURED: f64 = 16.0;
 /// By how much more than its arguments' last places a result of sums may be wrong.
 const SUMS: f64 = 16.0;
@@ -146,12 +146,13 @@ impl Errors {
     /// given form is more exact than it usually is.
     pub fn keeps(&self, given: &Errors) -> bool {
         let cures = self.failures() < given.failures();
-        let (factor, least) = if cures { (CURED, given.typical()) } else { (FACTOR, 0.0) };
+        let (factor, least, slack) =
+            if cures { (CURED, given.typical(), CURED) } else { (FACTOR, 0.0, SLACK) };
         self.rungs.iter().enumerate().all(|(n, own)| {
             let given = given.rungs.get(n).copied().unwrap_or_default();
             let cured = own.failures < given.failures;
             let close =
-                own.worst <= factor * given.worst.max(least) + SLACK || (cures && own.unstable <= 1.0);
+                own.worst <= factor * given.worst.max(least) + slack || (cures && own.unstable <= 1.0);
             own.failures <= given.failures && (cured || close)
         })
     }

@@ -64,7 +64,7 @@ pub struct Plan {
 pub enum Found {
     /// The given form stays.
     Stays,
-    /// The value is no constant, but over the reals it is one number: the error that a compensated sum keeps. What it is made
+    /// The value is no constant, but over the reals it is 0: the error that a compensated sum keeps. What it is made
     /// of is there for its rounding.
     Rounding,
     /// There is a better form.

@@ -69,7 +69,7 @@ fn entries_show_what_they_are_good_for() {
 fn charts_hold_for_their_examples() {
     let (context, laws) = (ngc_dialects::context(), Laws::bundled());
     let reports = verify(&context, &members(laws, CHARTS), &|| {});
-    assert_eq!(reports.len(), 10);
+    assert!(reports.len() >= 10);
     for report in reports {
         println!("{} {}", report.of.name(), report.text());
         assert!(report.holds(), "{} {}", report.of.name(), report.text());

@@ -70,7 +70,8 @@ impl<'a> Definitions<'a> {
         let space = store.sizes(id).to_vec();
         let whole = whole(store, id);
         if let Some(all) = Head::of(store.node(id)).and_then(|head| self.pointwise.get(&head)) {
-            let parts = pattern::parts(store, &whole, &space);
+            let mut parts = pattern::parts(store, &whole, &space);
+            parts.extend(pattern::roots(store, &whole, &space));
             for op in all.iter().filter(|op| target(op.name.as_str())) {
                 for x in op.pattern.proposals(store, &parts, &space, MOST_TRIED) {
                     if x.iter().any(|x| x.id == id) {
@@ -88,10 +89,10 @@ impl<'a> Definitions<'a> {
             found.extend(exponentials::parted(store, &whole, &space));
         }
         self.rows(store, id, target, &mut found);
-        let whole = |form: &Form| matches!(form, Form::Op(op) if op.factor == 1);
+        let whole = |form: &Form| matches!(form, Form::Op(op) if op.factor.clone().abs() == 1);
         if found.iter().any(whole) {
-            // A multiple of another op is no better.
-            found.retain(|form| !matches!(form, Form::Op(op) if op.factor != 1));
+            // A multiple of another op is no better; of an odd function the negative of the negative is.
+            found.retain(|form| !matches!(form, Form::Op(_)) || whole(form));
         }
         found
     }

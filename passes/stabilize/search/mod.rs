@@ -57,10 +57,24 @@ pub struct Best {
     /// wherever it is read.
     value: Option<Known>,
     errors: Errors,
+    /// Whether it is an op that makes a number of an operand that overflows: where the op is computed in steps, it may not.
+    exposed: bool,
     /// Steps that it takes, those of its parts among them.
     cost: usize,
     /// How many laws were allowed within each other to find it.
     effort: usize,
+}
+
+impl Best {
+    /// Whether nothing better is looked for.
+    fn is_fine(&self) -> bool {
+        self.errors.is_fine() && !self.exposed
+    }
+
+    /// Whether nothing better is looked for that takes more effort.
+    fn is_stable(&self) -> bool {
+        self.errors.is_stable() && !self.exposed
+    }
 }
 
 /// A form that was written.
@@ -190,7 +204,7 @@ impl<'a> Search<'a> {
                     && errors.compare(&before).is_le()
                 {
                     let (choice, value) = (Choice::Source(source.clone()), Some(source));
-                    self.known.insert(id, Best { choice, value, errors, cost: 0, effort });
+                    self.known.insert(id, Best { choice, value, errors, exposed: false, cost: 0, effort });
                 }
             }
             if value == last {
@@ -205,7 +219,7 @@ impl<'a> Search<'a> {
         for (ceiling, most) in MOST.into_iter().enumerate() {
             (self.ceiling, self.left) = (ceiling, most);
             best = self.best(id);
-            if best.as_ref().is_none_or(|best| best.errors.is_stable()) {
+            if best.as_ref().is_none_or(Best::is_stable) {
                 break;
             }
         }
@@ -224,7 +238,7 @@ impl<'a> Search<'a> {
             return None;
         }
         if let Some(known) = self.known.get(&id)
-            && (known.errors.is_fine() || known.effort >= self.effort())
+            && (known.is_fine() || known.effort >= self.effort())
         {
             return Some(known.clone());
         }
@@ -241,9 +255,16 @@ impl<'a> Search<'a> {
         let effort = self.effort();
         if self.is_plain(id) {
             let errors = Errors::default();
-            return Some(Best { choice: Choice::Form(Form::Plain), value: None, errors, cost: 0, effort });
+            return Some(Best {
+                choice: Choice::Form(Form::Plain),
+                value: None,
+                errors,
+                exposed: false,
+                cost: 0,
+                effort,
+            });
         }
-        let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.is_fine());
+        let done = |best: &Option<Best>| best.as_ref().is_some_and(Best::is_fine);
         // What was found with less effort stands; but its parts may be computed better now.
         let known = self.known.get(&id).cloned();
         let again = known.is_some();
@@ -254,6 +275,7 @@ impl<'a> Search<'a> {
                 choice: Choice::Source(source.clone()),
                 value: Some(source),
                 errors,
+                exposed: false,
                 cost: 0,
                 effort,
             });
@@ -262,6 +284,12 @@ impl<'a> Search<'a> {
             return best;
         }
         self.consider(id, Form::Plain, &mut best);
+        // What nobody wrote may be one op as well.
+        if !again && !self.sources.contains_key(&id) && best.as_ref().is_some_and(|best| best.cost > 1) {
+            for form in self.ops(id) {
+                self.consider(id, form, &mut best);
+            }
+        }
         if done(&best) || matches!(self.terms.store.node(id), Node::Apply(function, _) if is_truth(function))
         {
             return best;
@@ -285,7 +313,7 @@ impl<'a> Search<'a> {
         for ceiling in [self.laws.len() + 1, deepest] {
             for (n, form) in equal.iter().enumerate() {
                 let deeper = ceiling > self.laws.len() + 1;
-                if done(&best) || deeper && best.as_ref().is_some_and(|best| best.errors.is_stable()) {
+                if done(&best) || deeper && best.as_ref().is_some_and(Best::is_stable) {
                     break;
                 }
                 let share = self.left / (equal.len() - n);
@@ -422,13 +450,17 @@ impl<'a> Search<'a> {
                 choice: Choice::Form(form),
                 value: Some(value),
                 errors: Errors::default(),
+                exposed: false,
                 cost,
                 effort,
             });
             return;
         };
-        let better =
-            best.as_ref().is_none_or(|best| errors.compare(&best.errors).then(cost.cmp(&best.cost)).is_lt());
+        let exposed = self.is_exposed(id, &form, &value);
+        let better = best.as_ref().is_none_or(|best| {
+            let order = errors.compare(&best.errors).then(exposed.cmp(&best.exposed));
+            order.then(cost.cmp(&best.cost)).is_lt()
+        });
         if !better {
             return;
         }
@@ -438,7 +470,38 @@ impl<'a> Search<'a> {
             self.refuted.push(format!("{}: {}", equal.law, self.shown(id)));
             return;
         }
-        *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, cost, effort });
+        *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, exposed, cost, effort });
+    }
+
+    /// Whether an op gives a number at a point where one of its operands overflows.
+    fn is_exposed(&mut self, id: Id, form: &Form, value: &Known) -> bool {
+        let Form::Op(op) = form else { return false };
+        let Some(places) = places(self.terms.store.sizes(id)).filter(|_| op.over.is_empty()) else {
+            return false;
+        };
+        let body = &self.window.body;
+        for operand in &op.operands {
+            let Some(known) = self.known.get(&operand.id).and_then(|best| best.value.clone()) else {
+                continue;
+            };
+            let axes: Option<Vec<usize>> =
+                operand.map.iter().map(|index| Some(index.as_axis()?.0 as usize)).collect();
+            let Some(axes) = axes else { continue };
+            for place in &places {
+                let there: Vec<i64> = axes.iter().map(|&axis| place[axis]).collect();
+                let (at, there) = (along(body, value, place), along(body, &known, &there));
+                let (Some(value), Some(operand)) = (
+                    self.judge.computed(body, value.value, &at),
+                    self.judge.computed(body, known.value, &there),
+                ) else {
+                    continue;
+                };
+                if value.iter().zip(&operand).any(|(v, x)| v.is_finite() && x.is_infinite()) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// A term in a form, over its slots, at the end of the window's body.

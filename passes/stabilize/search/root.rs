@@ -6,7 +6,7 @@ use ngc_dialects::facts;
 use ngc_ir::{Body, Builder, Loc, Op, Value};
 use ngc_numerics::Interval;
 use ngc_reals::read::Reading;
-use ngc_reals::{Form, Id, Node};
+use ngc_reals::{Form, Id};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -25,7 +25,7 @@ impl Search<'_> {
         self.reach(value);
         let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
         let Some(given) = given.filter(|given| !given.is_fine()) else { return Found::Stays };
-        if matches!(self.terms.store.node(root.element.id), Node::Number(_)) {
+        if self.terms.store.as_rational(&root.element).is_some_and(|x| x.is_zero()) {
             return Found::Rounding;
         }
         let Some(plan) = self.better(value, &root, &given) else { return Found::Stays };

@@ -21,6 +21,8 @@ pub enum Chart {
     CommonDenominator,
     /// Polynomials in brackets.
     Horner,
+    /// Polynomials as products.
+    Factored,
     /// Factors beside divisors.
     PairedFactors,
     /// Powers of products.
@@ -29,7 +31,7 @@ pub enum Chart {
 
 impl Chart {
     /// All of them.
-    pub const ALL: [Chart; 10] = [
+    pub const ALL: [Chart; 11] = [
         Chart::Log,
         Chart::ScaledLog,
         Chart::Scaled,
@@ -38,6 +40,7 @@ impl Chart {
         Chart::Centred,
         Chart::CommonDenominator,
         Chart::Horner,
+        Chart::Factored,
         Chart::PairedFactors,
         Chart::PowersInside,
     ];
@@ -53,6 +56,7 @@ impl Chart {
             Chart::Centred => "centred-chart",
             Chart::CommonDenominator => "common-denominator",
             Chart::Horner => "horner",
+            Chart::Factored => "factored",
             Chart::PairedFactors => "paired-factors",
             Chart::PowersInside => "powers-inside",
         }
@@ -95,6 +99,10 @@ impl Chart {
                 "The powers of a polynomial round, and overflow before they meet. In nested form none is taken; the \
                  numerator of a quotient is collected exactly first."
             }
+            Chart::Factored => {
+                "A polynomial cancels near its zeros, while the factor that is zero there does not. The differences and sums \
+                 of two values, or of one and 1, that divide a polynomial are taken out; of nearly equal values they are exact."
+            }
             Chart::PairedFactors => {
                 "Products above and below a line may overflow or underflow where the quotient does not. Each factor is \
                  divided by one of the divisors first."
@@ -117,6 +125,7 @@ impl Chart {
             Chart::Centred => "a^2 + b^2 - 2 * a * b",
             Chart::CommonDenominator => "1/a - 1/(a + 1)",
             Chart::Horner => "a^3 + 3 * a^2 + 3 * a + 1",
+            Chart::Factored => "a^3 - a^2 * b - a * b^2 + b^3",
             Chart::PairedFactors => "a * b / (c * d)",
             Chart::PowersInside => "(prod[j] abs(a[j]))^(1/3)",
         }

@@ -58,7 +58,42 @@ impl Charts<'_> {
         let Some((fraction, atoms)) = self.fraction_of(&itself, &space) else { return Vec::new() };
         let collected = self.written(&fraction, &atoms, false, &space);
         let nested = self.written(&fraction, &atoms, true, &space);
-        vec![(Chart::CommonDenominator, Some(collected)), (Chart::Horner, Some(nested))]
+        let factored = self.factored(&fraction, &atoms, &space);
+        let paired = self.paired(&collected, &space);
+        vec![
+            (Chart::CommonDenominator, Some(collected)),
+            (Chart::CommonDenominator, paired),
+            (Chart::Horner, Some(nested)),
+            (Chart::Factored, factored),
+        ]
+    }
+
+    /// A fraction whose numerator is a product of sums and differences of two atoms, or of one and 1, and a rest: where
+    /// the atoms are nearly equal, the differences are exact.
+    fn factored(&mut self, of: &Fraction, atoms: &Atoms, space: &[Size]) -> Option<Use> {
+        let (content, common, mut rest) = of.numerator.primitive();
+        (rest.len() > 1).then_some(())?;
+        let mut factors = powers(&common, &atoms.atoms);
+        let count = atoms.atoms.len();
+        let pairs = (0..count).flat_map(|n| (n + 1..=count).map(move |m| (n, m)));
+        for (n, m) in pairs {
+            for sign in [-1, 1] {
+                let mut linear = Polynomial::atom(n);
+                let other = if m == count { Polynomial::constant(1.into()) } else { Polynomial::atom(m) };
+                linear.add(&Rational::from(sign), &other)?;
+                while let Some(quotient) = rest.over(&linear).filter(|_| rest.len() > 2) {
+                    rest = quotient;
+                    factors.push((self.collected(&linear, &atoms.atoms, space), Rational::from(1)));
+                }
+            }
+        }
+        (factors.len() > powers(&common, &atoms.atoms).len()).then_some(())?;
+        factors.push((self.collected(&rest, &atoms.atoms, space), Rational::from(1)));
+        for (&divisor, &power) in &of.divisors {
+            let divisor = self.collected(&atoms.divisors[divisor], &atoms.atoms, space);
+            factors.push((divisor, -Rational::from(power)));
+        }
+        Some(self.store.product(content, factors, space))
     }
 
     /// A term as one quotient, where that is another term.

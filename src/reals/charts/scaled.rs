@@ -4,14 +4,17 @@
 //! A normal form would take the scale out again; these terms are interned as they are.
 
 use ngc_ir::structure::Size;
-use ngc_numerics::{Cmp, Prim, Reduce};
+use ngc_numerics::{Cmp, Logical, Prim, Reduce};
 use rug::Rational;
 
-use super::polynomial::{Monomial, Polynomial};
+use super::polynomial::{ATOMS, Monomial, Polynomial};
 use super::rational::Quotient;
 use super::{Chart, Charts};
 use crate::store::within;
 use crate::term::{Function, Id, Map, Node, Use, at};
+
+/// Factors that are paired by their sizes, at most.
+const MOST_PAIRED: usize = 6;
 
 impl Charts<'_> {
     /// A product in which sums of powers are scaled.
@@ -134,40 +137,59 @@ impl Charts<'_> {
         Some((self.store.close(Node::Reduce(Reduce::Sum, over, product), space), scales))
     }
 
-    /// A quotient of polynomials that are homogeneous in the arguments of a divisor: these divided by the greatest of them.
+    /// A quotient of polynomials in the arguments of a divisor: these divided by the greatest of them, and where not all
+    /// monomials are of one degree, of them and 1.
     fn scaled_together(&mut self, id: Id, space: &[Size]) -> Option<Use> {
         let itself = self.itself(id);
         let Quotient { numerator, divisors, atoms } = self.parts_of_quotient(&itself, space)?;
         let used = |of: &Polynomial, n: usize| of.monomials().any(|(m, _)| m[n] > 0);
         for (divisor, _) in divisors.iter().filter(|(divisor, _)| divisor.len() > 1) {
             let group: Vec<usize> = (0..atoms.len()).filter(|&n| used(divisor, n)).collect();
-            let degree = |of: &Polynomial| {
-                let degree_of = |m: &Monomial| group.iter().map(|&n| u32::from(m[n])).sum::<u32>();
-                let mut degrees = of.monomials().map(|(m, _)| degree_of(m));
-                let first = degrees.next()?;
-                degrees.all(|d| d == first).then_some(first)
-            };
-            let Some(above) = degree(&numerator) else { continue };
-            let Some(below) =
-                divisors.iter().map(|(divisor, power)| Some(degree(divisor)? * power)).sum::<Option<u32>>()
-            else {
+            let degree_of = |m: &Monomial| group.iter().map(|&n| m[n]).sum::<u8>();
+            let degree = |of: &Polynomial| of.monomials().map(|(m, _)| degree_of(m)).max().unwrap_or(0);
+            let equal = |of: &Polynomial| of.monomials().all(|(m, _)| degree_of(m) == degree(of));
+            let alike = equal(&numerator) && divisors.iter().all(|(divisor, _)| equal(divisor));
+            // What grows no faster than its arguments needs no scale.
+            if !alike && (degree(divisor) < 2 || atoms.len() == ATOMS) {
                 continue;
+            }
+            let unit = atoms.len();
+            let filled = |of: &Polynomial| {
+                let mut filled = Polynomial::default();
+                for (m, c) in of.monomials() {
+                    let mut m = *m;
+                    if !alike {
+                        m[unit] = degree(of) - degree_of(&m);
+                    }
+                    filled.add(&Rational::from(1), &Polynomial::monomial(m, c.clone()))?;
+                }
+                Some(filled)
             };
-            let sizes = group
+            let mut sizes: Vec<Use> = group
                 .iter()
                 .map(|&n| self.store.apply(Function::Prim(Prim::Abs), vec![atoms[n].clone()], space))
                 .collect();
+            let mut scaled = atoms.clone();
+            let one = self.store.rational(1);
+            if !alike {
+                sizes.push(one.clone());
+            }
             let greatest = self.store.greatest(sizes, space);
             let scale = self.nonzero(greatest, space);
-            let mut scaled = atoms.clone();
             for &n in &group {
                 scaled[n] = self.quotient(atoms[n].clone(), scale.clone(), space);
             }
-            let mut factors = vec![(self.kept(&numerator, &scaled, space), Rational::from(1))];
+            if !alike {
+                scaled.push(self.quotient(one, scale.clone(), space));
+            }
+            let mut factors = vec![(self.kept(&filled(&numerator)?, &scaled, space), Rational::from(1))];
+            let mut below = 0;
             for (divisor, power) in &divisors {
-                let divisor = self.kept(divisor, &scaled, space);
+                below += u32::from(degree(divisor)) * power;
+                let divisor = self.kept(&filled(divisor)?, &scaled, space);
                 factors.push((divisor, -Rational::from(*power)));
             }
+            let above = u32::from(degree(&numerator));
             factors.push((scale, Rational::from(i64::from(above) - i64::from(below))));
             factors.retain(|(_, e)| !e.is_zero());
             return Some(self.store.close(Node::Product(factors), space));
@@ -204,24 +226,98 @@ impl Charts<'_> {
         }
     }
 
-    /// Each factor beside a divisor: what would overflow together may not in pairs.
+    /// A multiple of a product, its factors beside divisors.
+    pub(super) fn paired(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
+        let (number, product) = match self.node(of.id) {
+            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
+                (terms[0].0.clone(), self.placed(&terms[0].1, of, space)?)
+            }
+            _ => (Rational::from(1), of.clone()),
+        };
+        let Node::Product(factors) = self.node(product.id) else { return None };
+        let mut placed = Vec::new();
+        for (x, e) in factors {
+            placed.push((self.placed(&x, &product, space)?, e));
+        }
+        let paired = self.paired_factors(&placed, space)?;
+        Some(self.store.scaled(number, paired, space))
+    }
+
+    /// Each factor beside a divisor, the greater beside the greater: what would overflow together does not in pairs.
     fn paired_factors(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
-        let (above, below): (Vec<_>, Vec<_>) = factors.iter().cloned().partition(|(_, e)| *e > 0);
-        (above.len() > 1 && !below.is_empty()).then_some(())?;
-        let mut parts: Vec<Vec<(Use, Rational)>> = above.into_iter().map(|x| vec![x]).collect();
-        let count = parts.len();
-        for (n, x) in below.into_iter().enumerate() {
-            parts[n % count].push(x);
-        }
-        let mut all = Vec::new();
-        for part in parts {
-            let part = match &part[..] {
-                [(x, e)] if *e == 1 => x.clone(),
-                _ => self.store.close(Node::Product(part), space),
+        let (mut above, mut below) = (Vec::new(), Vec::new());
+        for (x, e) in factors {
+            let whole = (*e.denom() == 1).then(|| e.numer().to_i32()).flatten();
+            let (part, count) = match whole {
+                Some(e) => (x.clone(), e.unsigned_abs() as usize),
+                None => (self.store.power(x.clone(), e.clone().abs(), space), 1),
             };
-            all.push((part, Rational::from(1)));
+            let side = if *e > 0 { &mut above } else { &mut below };
+            side.extend(std::iter::repeat_n(part, count.min(MOST_PAIRED + 1)));
         }
-        Some(self.store.close(Node::Product(all), space))
+        let count = above.len() + below.len();
+        (!above.is_empty() && !below.is_empty() && (3..=MOST_PAIRED).contains(&count)).then_some(())?;
+        let one = self.store.rational(1);
+        let alone = above.len().min(below.len()) == 1;
+        if alone && count == 3 {
+            // One of a side stands beside the greater of the others where it is above 1, else beside the lesser.
+            let (single, pair) = if below.len() == 1 { (&below[0], &above) } else { (&above[0], &below) };
+            let (near, far) = self.by_size([&pair[0], &pair[1]], [single, &one], space);
+            let first = match below.len() {
+                1 => self.ratio_of(near, single.clone(), space),
+                _ => self.ratio_of(single.clone(), near, space),
+            };
+            let e = if below.len() == 1 { 1 } else { -1 };
+            return Some(self.bracketed(vec![(first, 1), (far, e)], space));
+        }
+        let mut pairs = Vec::new();
+        match (&above[..], &below[..]) {
+            ([a, b], [c, d]) => {
+                let (near, far) = self.by_size([c, d], [a, b], space);
+                pairs.push((self.ratio_of(a.clone(), near, space), 1));
+                pairs.push((self.ratio_of(b.clone(), far, space), 1));
+            }
+            _ => {
+                // In turn.
+                for (n, x) in above.iter().enumerate() {
+                    let part = match below.get(n) {
+                        Some(y) => self.ratio_of(x.clone(), y.clone(), space),
+                        None => x.clone(),
+                    };
+                    pairs.push((part, 1));
+                }
+                pairs.extend(below.iter().skip(above.len()).map(|y| (y.clone(), -1)));
+            }
+        }
+        Some(self.bracketed(pairs, space))
+    }
+
+    /// The greater of two values first where the first of two others is the greater one, else the lesser.
+    fn by_size(&mut self, [a, b]: [&Use; 2], [c, d]: [&Use; 2], space: &[Size]) -> (Use, Use) {
+        if a == b || c == d {
+            return (a.clone(), b.clone());
+        }
+        let mut above = |x: &Use, y: &Use| {
+            let [x, y] = [x, y].map(|x| self.store.apply(Function::Prim(Prim::Abs), vec![x.clone()], space));
+            self.store.compare(Cmp::Lt, y, x, space)
+        };
+        let tests = vec![above(a, b), above(c, d)];
+        let turned = self.store.apply(Function::Logical(Logical::Xor), tests, space);
+        let mut choose = |x: &Use, y: &Use| {
+            self.store.apply(Function::Choose, vec![turned.clone(), x.clone(), y.clone()], space)
+        };
+        (choose(b, a), choose(a, b))
+    }
+
+    /// A quotient by itself, whatever multiplies it.
+    fn ratio_of(&mut self, a: Use, b: Use, space: &[Size]) -> Use {
+        self.bracketed(vec![(a, 1), (b, -1)], space)
+    }
+
+    /// A product that is not multiplied out.
+    fn bracketed(&mut self, factors: Vec<(Use, i32)>, space: &[Size]) -> Use {
+        let factors = factors.into_iter().map(|(x, e)| (x, Rational::from(e))).collect();
+        self.store.close(Node::Product(factors), space)
     }
 
     /// Roots of products as products of roots, of values that are nowhere negative.

@@ -47,6 +47,8 @@ pub struct Law {
     factor: Rational,
     /// The functions of the left side, a bit each.
     functions: u128,
+    /// A number for all variables at which the left side is a plain number.
+    harmless: Rational,
 }
 
 /// Laws, and the store in which their left sides are terms.
@@ -127,6 +129,7 @@ impl Laws {
             match self.law(text, bundled) {
                 Ok((text, left, factor)) => {
                     let functions = functions(&self.patterns, left.id, DEPTH);
+                    let harmless = harmless(&mut self.patterns, &text);
                     let before = match text.loc {
                         Loc::Source { offset, .. } => source.as_bytes().get(..offset as usize),
                         _ => None,
@@ -135,7 +138,7 @@ impl Laws {
                     let place = if bundled { format!("src/reals/rules/{name}.ngr") } else { name.into() };
                     let place = (Ident::new(&place), line);
                     let family = Ident::new(stem(name));
-                    self.laws.push(Law { text, family, place, bundled, left, factor, functions });
+                    self.laws.push(Law { text, family, place, bundled, left, factor, functions, harmless });
                 }
                 Err(error) => errors.push(error),
             }
@@ -233,7 +236,9 @@ impl Law {
         };
         let mut value = build.expr(&self.text.right)?;
         if let Some(condition) = asked {
-            let otherwise = build.expr(&self.text.left)?;
+            let bindings = self.guarded(bindings, &condition, store, &space);
+            let otherwise =
+                Build { store, facts, bindings: &bindings, space: space.clone() }.expr(&self.text.left)?;
             value = store.apply(Function::Choose, vec![condition, value, otherwise], &space);
         }
         value = store.scaled(Rational::from(self.factor.recip_ref()), value, &space);
@@ -249,6 +254,21 @@ impl Law {
                 store.product(number.clone(), factors, &space)
             }
         })
+    }
+
+    /// What the variables stand for where a condition does not hold, else a number: what the law is there to cure does not
+    /// go on in what is left to the other side, which would be a term to be cured again.
+    fn guarded(&self, of: &Bindings, condition: &Use, store: &mut Store, space: &[Size]) -> Bindings {
+        let mut guarded = of.clone();
+        for (value, variable) in guarded.values.iter_mut().zip(&self.text.variables) {
+            let Some(known) = value.as_mut().filter(|_| !variable.indexed) else { continue };
+            if !matches!(store.node(known.id), Node::Number(_)) {
+                let harmless = store.rational(self.harmless.clone());
+                let parts = vec![condition.clone(), harmless, known.clone()];
+                *known = store.apply(Function::Choose, parts, space);
+            }
+        }
+        guarded
     }
 
     /// Whether a relation speaks of places of the index.
@@ -286,6 +306,20 @@ fn leaves(store: &mut Store, text: &Text) -> Bindings {
         })
         .collect();
     Bindings { values, over: Some(over) }
+}
+
+/// A number for all variables at which the left side is a rational number.
+fn harmless(store: &mut Store, text: &Text) -> Rational {
+    let numbers = [(1, 1), (2, 1), (0, 1), (1, 2)].map(Rational::from);
+    let plain = |number: &&Rational| {
+        let value = store.rational((*number).clone());
+        let values = text.variables.iter().map(|_| Some(value.clone())).collect();
+        let bindings = Bindings { values, over: Some(vec![Size::unknown(Unknown(0))]) };
+        let facts = &mut Facts::default();
+        let side = Build { store, facts, bindings: &bindings, space: Vec::new() }.expr(&text.left);
+        side.is_some_and(|side| store.as_rational(&side).is_some())
+    };
+    numbers.iter().find(plain).unwrap_or(&numbers[0]).clone()
 }
 
 /// A side of a law as a term about leaves.

@@ -109,6 +109,31 @@ pub(super) fn parts(store: &Store, whole: &Use, space: &[Size]) -> Vec<Part> {
     found
 }
 
+/// What the terms of short sums of squares are the squares of: numbers and multiples have no power that shows it.
+pub(super) fn roots(store: &mut Store, whole: &Use, space: &[Size]) -> Vec<Part> {
+    let (half, two) = (Rational::from((1, 2)), Rational::from(2));
+    let mut found = Vec::new();
+    for of in used(store, whole, space) {
+        let Node::Linear(constant, terms) = store.node(of.id).clone() else { continue };
+        let count = terms.len() + usize::from(!constant.is_zero());
+        let square = |(_, x): &(Rational, Use)| matches!(store.node(x.id), Node::Product(_));
+        let squares = terms.iter().all(|(c, x)| *c > 0 && store.is_nonnegative(x.id));
+        if count != 2 || constant < 0 || !squares || !terms.iter().any(square) {
+            continue;
+        }
+        let Some(mut parts) = store.placed_terms(&terms, &of, space) else { continue };
+        if !constant.is_zero() {
+            parts.push((constant, store.rational(1)));
+        }
+        for (c, x) in parts {
+            let number = store.rational(c);
+            let root = store.product(1.into(), vec![(number, half.clone()), (x, half.clone())], space);
+            found.push(Part { role: Role::Power(two.clone()), factor: 1.into(), of: root });
+        }
+    }
+    found
+}
+
 /// Steps from a term to the reductions that its definition as an op may have.
 const DEEPEST_SUM: usize = 3;
 
@@ -202,6 +227,9 @@ impl Pattern {
                     }
                 }
             }
+            // Of a value and its negative the former is plainer.
+            let negative = |x: &Use| matches!(store.node(x.id), Node::Linear(_, terms) if terms.iter().all(|(c, _)| *c < 0));
+            own.sort_by_key(negative);
             // A function of one value twice is simpler than that.
             let longer = |known: &Vec<Use>| {
                 let new = own.iter().filter(|x| !known.contains(x));
