@@ -72,9 +72,9 @@ pub fn of_chart(context: &Context, equalities: Equalities<'_>, chart: Chart) -> 
     let text = chart.text()?;
     let mut stage = Stage::new(&text);
     let left = stage.term(&text.left)?;
-    let given = charts::alternatives(&mut stage.store, &mut Facts::default(), left.id);
-    let own = given.into_iter().filter(|equal| equal.law.as_str() == chart.name());
-    let found = own.filter_map(|equal| stage.examples(context, equalities, &text, &left, &equal.term));
+    let given = charts::given(&mut stage.store, &mut Facts::default(), left.id);
+    let own = given.into_iter().filter(|(of, term)| *of == chart && term.id != left.id);
+    let found = own.filter_map(|(_, right)| stage.examples(context, equalities, &text, &left, &right));
     found.reduce(|best, other| if other.gain > best.gain { other } else { best })
 }
 

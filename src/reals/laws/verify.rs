@@ -123,11 +123,11 @@ pub fn verify_chart(chart: Chart, context: &Context, points: usize) -> Verdict {
     let Some(text) = chart.text() else { return Verdict::NoValue };
     let mut store = Store::new();
     let Some(left) = side(&mut store, &text, &text.left) else { return Verdict::NoValue };
-    let mut equal = charts::alternatives(&mut store, &mut Facts::default(), left.id);
-    equal.retain(|equal| equal.law.as_str() == chart.name());
+    let mut equal = charts::given(&mut store, &mut Facts::default(), left.id);
+    equal.retain(|(of, term)| *of == chart && term.id != left.id);
     at_points(&text, points, |_, values, extent, leaf| {
         let mut found = Compared::Beside;
-        for right in equal.iter().map(|equal| &equal.term) {
+        for (_, right) in &equal {
             let sides = Sides { store: &store, left: &left, right, conditions: &[], at: &[] };
             match compared(&sides, context, leaf, extent) {
                 Compared::Differ(..) if size(values) > LARGEST => {}
