@@ -5,6 +5,7 @@ use ngc_ir::pass::{
     StatisticDef,
 };
 use ngc_ir::{Body, Diagnostics, Loc};
+use ngc_reals::laws::Laws;
 
 use super::beam::Beam;
 use super::compile::{CompiledRule, SPELLED_OUT};
@@ -15,6 +16,7 @@ use super::egraph::saturate::Limits;
 use super::greedy::Greedy;
 use super::library::{self, Library};
 use super::report::{Effect, Exchange};
+use crate::stabilize::{Wanted, catalogue, stabilize};
 
 /// The pass.
 pub struct Stabilize;
@@ -59,7 +61,7 @@ impl Pass for Stabilize {
                 doc: "egraph: equality saturation; greedy: downhill from the form as written and from random ones; beam: \
                       the best forms, step by step; directed: every rule as it is written, wherever it matches, \
                       whatever bounds say; reals: the best form of what each value is over the reals, however it is \
-                      written, by laws and charts in place of rules (it takes no other option)",
+                      written, by laws and charts in place of rules (of the other options it takes rules, which are laws then)",
             },
             OptionDef {
                 name: "masked-rows",
@@ -70,7 +72,7 @@ impl Pass for Stabilize {
             OptionDef {
                 name: "rules",
                 kind: OptionKind::Str(""),
-                doc: "files with rules to add to the bundled ones, separated by commas",
+                doc: "files with rules to add to the bundled ones, or with laws where search=reals, separated by commas",
             },
             OptionDef {
                 name: "region",
@@ -195,7 +197,19 @@ impl Pass for Stabilize {
         let wanted = exchange.and_then(|e| e.proofs.as_ref());
         options.egraph.proofs = wanted.is_some();
         let report = match text("search").as_str() {
-            "reals" => crate::stabilize::stabilize(cx.context, function, options.figures),
+            "reals" => {
+                let laws = match cx.supply::<catalogue::library::Library>().and_then(|all| all.get(&files)) {
+                    Some(laws) => laws,
+                    None if files.is_empty() => Laws::bundled(),
+                    None => {
+                        let message =
+                            format!("the laws of '{files}' were not read: the driver supplies them");
+                        return Err(library::failed(message));
+                    }
+                };
+                let wanted = Wanted { figures: options.figures, proofs: wanted.is_some() };
+                stabilize(cx.context, function, laws, wanted)
+            }
             _ => drive::stabilize(cx.context, function, &rules, &options),
         };
         let masked =

@@ -6,11 +6,13 @@
 //! ([`order`]) says which form is better; the given one stays unless another betters it, and trades nothing for it. What
 //! wins is written into the function ([`plan`]). Windows that are alike are searched once.
 
+pub mod catalogue;
 mod judge;
 mod ladder;
 mod order;
 mod picked;
 mod plan;
+mod proof;
 mod search;
 mod window;
 
@@ -23,6 +25,7 @@ use ngc_ir::structure;
 use ngc_ir::{Body, Builder, Context, Op, Rewriter, Value};
 use ngc_numerics::Prim;
 use ngc_reals::Store;
+use ngc_reals::laws::Laws;
 use ngc_reals::read::Reader;
 use ngc_reals::recognise::Definitions;
 use rayon::prelude::*;
@@ -33,7 +36,9 @@ use self::plan::{Found, Looked, Plan, Terms};
 use self::window::{Cutter, Group, Likeness, Member};
 use crate::analysis::range::Ranges;
 use crate::precision::widen::{self, Widened};
+use crate::rewrite;
 use crate::rewrite::measure::{self, Snapshot};
+use crate::rewrite::proof::Proof;
 use crate::rewrite::region;
 use crate::rewrite::report::{Effect, Replaced, Report, Step, overflows};
 use crate::transform::dims::named_dims;
@@ -48,20 +53,41 @@ const REACH: usize = 1;
 /// What was found for groups of values, by what they look like.
 type Solved = HashMap<Likeness, Arc<Looked>, FxBuildHasher>;
 
-/// Replaces the values of a function by better forms until there are none; with figures of each if they are wanted.
-pub fn stabilize(context: &Context, function: &mut Function, figures: bool) -> Report {
+/// What says that terms are equal: the ops that they are, and laws; charts are always there.
+#[derive(Clone, Copy)]
+pub struct Equalities<'a> {
+    /// The definitions of ops.
+    pub definitions: &'a Definitions<'a>,
+    /// The laws.
+    pub laws: &'a Laws,
+}
+
+/// What is wanted of a search beside the function.
+#[derive(Clone, Copy, Default)]
+pub struct Wanted {
+    /// Figures of each rewrite.
+    pub figures: bool,
+    /// A proof of each.
+    pub proofs: bool,
+}
+
+/// Replaces the values of a function by better forms, as laws and charts give them, until there are none.
+pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted: Wanted) -> Report {
     let mut report = Report { erased: erase_dead(&mut function.body), ..Report::default() };
     let mut ranges = Ranges::default();
     ranges.renew(function);
-    let start = figures.then(|| Arc::new(Snapshot::of(function)));
+    let start = wanted.figures.then(|| Arc::new(Snapshot::of(function)));
     let mut state = start.clone();
     let (mut solved, definitions) = (Solved::default(), Definitions::new(context));
-    if take_functions_first((context, &definitions), function, &mut solved) {
+    let equalities = Equalities { definitions: &definitions, laws };
+    if take_functions_first((context, equalities), function, &mut solved) {
         ranges.renew(function);
     }
+    let name = function.name().to_string();
     let mut seen = FxHashSet::from_iter([region::likeness(&function.body)]);
-    for _ in 0..MOST_ROUNDS {
-        let replaced = round((context, &definitions), function, &ranges, &mut solved, &mut report);
+    for n in 0..MOST_ROUNDS {
+        let title = wanted.proofs.then(|| (name.clone(), n + 1));
+        let replaced = round((context, equalities), function, &ranges, &mut solved, (&mut report, title));
         if let Some(before) = state.as_mut().filter(|_| !replaced.is_empty()) {
             let after = Arc::new(Snapshot::of(function));
             measure::explain(before, &after, &replaced, &mut report.applied);
@@ -98,13 +124,14 @@ fn widened(context: &Context, function: &mut Function, ranges: &Ranges, report: 
 /// Replaces the values that are bettered. Of a value and those that it is made of, it is the outer one where it is more than
 /// their better forms together.
 fn round(
-    (context, definitions): (&Context, &Definitions<'_>),
+    (context, equalities): (&Context, Equalities<'_>),
     function: &mut Function,
     ranges: &Ranges,
     solved: &mut Solved,
-    report: &mut Report,
+    (report, title): (&mut Report, Option<(String, usize)>),
 ) -> Vec<Replaced> {
-    let looked = groups((context, definitions), function, ranges, solved);
+    let looked = groups((context, equalities), function, ranges, solved);
+    let names = title.as_ref().map(|_| rewrite::proof::names(&function.body));
     let rounding = looked.iter().flat_map(|(group, looked)| {
         let found = looked.found.iter().flat_map(|(_, found)| group.members.iter().zip(found));
         found.filter(|(_, found)| matches!(found, Found::Rounding)).map(|(member, _)| member.value)
@@ -149,6 +176,18 @@ fn round(
         dead.push(member.op);
         let first = report.applied.len();
         let message = plan.message();
+        if let Some(((function, round), names)) = title.as_ref().zip(names.as_ref()) {
+            let called =
+                |v: Value| names.get(&v.index()).cloned().unwrap_or_else(|| format!("%{}", v.index()));
+            let steps = proof::steps(plan, terms, &|v| called(group.window.origin[&v]));
+            report.proofs.push(Proof {
+                function: function.clone(),
+                round: *round,
+                value: called(member.value),
+                loc: loc.clone(),
+                steps: steps.into_iter().map(|(law, text)| (law, loc.clone(), text)).collect(),
+            });
+        }
         report.applied.push(Step { rule: plan.rule(), loc, message, effect: Effect::Unknown });
         let steps = first..report.applied.len();
         replaced.push(Replaced { old: member.value, new, steps, nominal: None, sampled: None });
@@ -161,7 +200,7 @@ fn round(
 
 /// Takes functions of picked elements before they are picked, where that has a better form; whether there are any.
 fn take_functions_first(
-    (context, definitions): (&Context, &Definitions<'_>),
+    (context, equalities): (&Context, Equalities<'_>),
     function: &mut Function,
     solved: &mut Solved,
 ) -> bool {
@@ -174,7 +213,7 @@ fn take_functions_first(
     let values: Vec<Vec<Value>> = all.iter().map(taken).collect();
     let mut ranges = Ranges::default();
     ranges.renew(&trial);
-    let looked = groups((context, definitions), &trial, &ranges, solved);
+    let looked = groups((context, equalities), &trial, &ranges, solved);
     let mut better = FxHashSet::default();
     for (group, looked) in &looked {
         let found = looked.found.iter().flat_map(|(_, found)| group.members.iter().zip(found));
@@ -193,7 +232,7 @@ fn take_functions_first(
 /// The values that are looked at, in groups, with what is found for them. Where a window that reaches behind a matrix product
 /// is too large to be judged, the windows of its values end there; where it is too large still, the others go without its last.
 fn groups(
-    (context, definitions): (&Context, &Definitions<'_>),
+    (context, equalities): (&Context, Equalities<'_>),
     function: &Function,
     ranges: &Ranges,
     solved: &mut Solved,
@@ -218,7 +257,7 @@ fn groups(
             .into_iter()
             .collect::<Vec<_>>()
             .into_par_iter()
-            .map(|(likeness, group)| (likeness.clone(), Looked::at(context, resources, definitions, group)))
+            .map(|(likeness, group)| (likeness.clone(), Looked::at(context, resources, equalities, group)))
             .collect();
         solved.extend(found);
         values.clear();

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Context, Resources, Type, Value};
 use ngc_numerics::Format;
-use ngc_reals::recognise::Definitions;
 use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Id, Store, Use};
 use rustc_hash::FxHashMap;
 
+use super::Equalities;
+use super::catalogue::NORMAL_FORM;
 use super::search::{Choice, Search};
 use super::window::Group;
 
@@ -24,6 +25,21 @@ pub struct Terms {
     pub format: Format,
     /// The values of the window that leaves are.
     pub leaves: FxHashMap<u32, Value>,
+}
+
+impl Terms {
+    /// The terms that a form of a term is computed from.
+    pub fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
+        match form {
+            Form::Plain | Form::Ordered(_) => {
+                self.store.node(id).children().iter().map(|part| part.id).collect()
+            }
+            Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
+            Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
+            Form::Equal(equal) => vec![equal.term.id],
+            Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
+        }
+    }
 }
 
 /// A better way to compute a value of a window, and of all windows that look like it.
@@ -68,11 +84,11 @@ impl Looked {
     pub fn at(
         context: &Context,
         resources: &Resources,
-        definitions: &Definitions<'_>,
+        equalities: Equalities<'_>,
         group: &Group,
     ) -> Arc<Looked> {
         let look = || {
-            let Some(mut search) = Search::new(context, resources, definitions, &group.window) else {
+            let Some(mut search) = Search::new(context, resources, equalities, &group.window) else {
                 return Looked { found: None, refuted: Vec::new() };
             };
             let found = group.members.iter().map(|member| search.at(member.inner)).collect();
@@ -113,7 +129,7 @@ impl Plan {
 
     /// The law, chart or op that comes first.
     pub fn rule(&self) -> String {
-        self.laws.first().cloned().unwrap_or_else(|| "reals".into())
+        self.laws.first().cloned().unwrap_or_else(|| NORMAL_FORM.into())
     }
 
     /// What was computed, and by what it is computed now.
@@ -123,6 +139,7 @@ impl Plan {
         if given.len() < self.given.len() {
             given.push('…');
         }
-        format!("{given}: by {}", self.laws.join(", "))
+        let names = if self.laws.is_empty() { self.rule() } else { self.laws.join(", ") };
+        format!("{given}: by {names}")
     }
 }

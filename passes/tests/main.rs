@@ -4,6 +4,7 @@ mod attacks;
 mod axioms;
 mod boundaries;
 mod calibrate;
+mod catalogue;
 mod chains;
 mod compositions;
 mod contradictions;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use ngc_ir::structure::{Index, Test};
+use rug::Rational;
 
 use crate::store::Store;
 use crate::term::{Function, Map, Node, Number, Use};
@@ -13,12 +14,17 @@ const DEEPEST: usize = 24;
 impl Store {
     /// A term, with places as indices: `x0[i0, i1]`, `sum(j < 4) x0[i0, j]`.
     pub fn show(&self, of: &Use) -> String {
+        self.show_named(of, &|leaf| format!("x{leaf}"))
+    }
+
+    /// A term, its leaves called by these names.
+    pub fn show_named(&self, of: &Use, name: &dyn Fn(u32) -> String) -> String {
         let mut text = String::new();
-        self.write(&mut text, of, 0);
+        self.write(&mut text, of, name, 0);
         text
     }
 
-    fn write(&self, out: &mut String, of: &Use, depth: usize) {
+    fn write(&self, out: &mut String, of: &Use, name: &dyn Fn(u32) -> String, depth: usize) {
         if depth > DEEPEST {
             out.push('…');
             return;
@@ -29,7 +35,7 @@ impl Store {
             let behind = (of.map.len()..outer.len()).map(crate::term::at);
             let map: Map = of.map.iter().cloned().chain(behind).collect();
             let placed = self.compose(part, &map, &outer).unwrap_or_else(|| part.clone());
-            self.write(out, &placed, depth + 1);
+            self.write(out, &placed, name, depth + 1);
         };
         let list = |out: &mut String, parts: &[Use], between: &str| {
             for (n, x) in parts.iter().enumerate() {
@@ -39,28 +45,40 @@ impl Store {
         };
         match self.node(of.id) {
             Node::Number(Number::Finite(x)) => drop(write!(out, "{x}")),
-            Node::Number(number) => drop(write!(out, "{number:?}")),
+            Node::Number(number) => out.push_str(match number {
+                Number::Infinite { negative: true } => "-inf",
+                Number::Infinite { negative: false } => "inf",
+                Number::Pi => "pi",
+                Number::E => "e",
+                Number::Nan | Number::Finite(_) => "nan",
+            }),
             Node::Size(size) => drop(write!(out, "{size}")),
             Node::Place => out.push_str(&of.map.first().map_or(String::new(), Index::to_string)),
-            Node::Leaf(leaf) => drop(write!(out, "x{leaf}{}", places(&of.map))),
+            Node::Leaf(leaf) => drop(write!(out, "{}{}", name(*leaf), places(&of.map))),
             Node::Linear(constant, terms) => {
                 out.push('(');
                 for (n, (factor, term)) in terms.iter().enumerate() {
-                    out.push_str(if n > 0 { " + " } else { "" });
-                    if *factor != 1 {
+                    out.push_str(sign(n == 0, factor));
+                    let factor = factor.clone().abs();
+                    if factor != 1 {
                         let _ = write!(out, "{factor} ");
                     }
                     part(out, term);
                 }
                 if !constant.is_zero() {
-                    let _ = write!(out, " + {constant}");
+                    let _ = write!(out, "{}{}", sign(terms.is_empty(), constant), constant.clone().abs());
                 }
                 out.push(')');
             }
             Node::Product(factors) => {
                 for (n, (base, exponent)) in factors.iter().enumerate() {
                     out.push_str(if n > 0 { " " } else { "" });
+                    // A reduction reaches as far as a product, and a product may stand in another one as it is.
+                    let whole = matches!(self.node(base.id), Node::Reduce(..) | Node::Product(_));
+                    let brackets = whole && (factors.len() > 1 || *exponent != 1);
+                    out.push_str(if brackets { "(" } else { "" });
                     part(out, base);
+                    out.push_str(if brackets { ")" } else { "" });
                     if *exponent != 1 {
                         let _ = write!(out, "^({exponent})");
                     }
@@ -72,16 +90,21 @@ impl Store {
                 out.push(')');
             }
             Node::Apply(function, parts) => {
-                match function {
-                    Function::Prim(prim) => out.push_str(prim.name()),
-                    other => drop(write!(out, "{other:?}")),
-                }
+                let (head, between) = match function {
+                    Function::Prim(prim) => (prim.name().to_string(), ", ".to_string()),
+                    Function::Choose => ("where".into(), ", ".into()),
+                    Function::Not => ("not".into(), ", ".into()),
+                    Function::Compare(cmp) => (String::new(), format!(" {} ", cmp.symbol())),
+                    Function::Logical(logical) => (String::new(), format!(" {logical:?} ").to_lowercase()),
+                    Function::Classify(_) | Function::Convert(..) => (format!("{function:?}"), ", ".into()),
+                };
+                out.push_str(&head);
                 out.push('(');
-                list(out, parts, ", ");
+                list(out, parts, &between);
                 out.push(')');
             }
             Node::Reduce(kind, over, body) => {
-                let _ = write!(out, "{kind:?}[");
+                let _ = write!(out, "{}[", format!("{kind:?}").to_lowercase());
                 for (n, size) in over.iter().enumerate() {
                     let _ = write!(out, "{}i{} < {size}", if n > 0 { ", " } else { "" }, of.map.len() + n);
                 }
@@ -97,6 +120,16 @@ impl Store {
                 out.push(')');
             }
         }
+    }
+}
+
+/// What stands before a summand.
+fn sign(first: bool, factor: &Rational) -> &'static str {
+    match (first, *factor < 0) {
+        (true, false) => "",
+        (true, true) => "-",
+        (false, false) => " + ",
+        (false, true) => " - ",
     }
 }
 

@@ -143,8 +143,9 @@ pub struct Flags {
     #[arg(long, requires = "calibrate", help_heading = "Rewrite rules")]
     pub assume_calibrated: bool,
 
-    /// Use the rewrite rules of this file too (grammar/rules.pest says how they are written). They are checked first, as
-    /// --verify-rules does, and one that is not established is an error; may be given again
+    /// Use the rewrite rules of this file too (grammar/rules.pest says how they are written), or its laws (grammar/laws.pest)
+    /// where search=reals. They are checked first, as --verify-rules does, and one that is not established is an error; may be
+    /// given again
     #[arg(long, value_name = "FILE", help_heading = "Rewrite rules")]
     pub rules: Vec<String>,
 
@@ -165,12 +166,13 @@ pub struct Flags {
     #[arg(long, value_name = "FILE", help_heading = "Rewrite rules")]
     pub target: Option<String>,
 
-    /// List rules with set, label and what they are for, and exit
+    /// List rules with set, label and what they are for, then laws and charts by family, and exit; --rule-set may name a
+    /// family
     #[arg(long, help_heading = "Rewrite rules")]
     pub list_rules: bool,
 
-    /// Show a rule with its conditions in words, its error bounds, how it was verified, inputs on which it helps and on
-    /// which it does not, and exit
+    /// Show a rule, a law, or whatever else a remark names, with its conditions in words, its error bounds, how it was
+    /// verified, inputs on which it helps and on which it does not, and exit
     #[arg(long, value_name = "NAME", help_heading = "Rewrite rules")]
     pub explain_rule: Option<String>,
 
@@ -178,7 +180,7 @@ pub struct Flags {
     #[arg(long, help_heading = "Rewrite rules")]
     pub explain_rule_dot: bool,
 
-    /// Check rules, or those named, and exit: both sides are evaluated at hundreds of bits and must agree, and error
+    /// Check rules and laws, or those named, and exit: both sides are evaluated at hundreds of bits and must agree, and error
     /// bounds must hold in f64, f32, f16 and bf16. The exit code is 1 if one is not established
     #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',',
           help_heading = "Rewrite rules")]

@@ -11,8 +11,11 @@ use ngc_passes::rewrite::compile::{CompiledRule, RuleSet, nearest};
 use ngc_passes::rewrite::explain::{Explanation, drawing, verified};
 use ngc_passes::rewrite::library::{self, Library};
 use ngc_passes::rewrite::verify::{self, Effort, verify_rules};
+use ngc_passes::stabilize::catalogue::library::has_laws;
+use ngc_passes::stabilize::catalogue::{self, Entry, Laws};
 
 use super::flags::{Flags, MaskedRows};
+use super::laws;
 use crate::io::write_output;
 use crate::progress::Progress;
 use crate::show;
@@ -62,35 +65,64 @@ fn uses_rules(step: &Step) -> bool {
     step.pass.name() == PASS
 }
 
-/// The rules that a pipeline asks for; those of users are checked, unless they shall be trusted.
+/// What a pipeline rewrites by.
+pub struct Libraries {
+    /// Rules between ops.
+    pub rules: Library,
+    /// Laws over the reals.
+    pub laws: catalogue::library::Library,
+}
+
+/// The rules and laws that a pipeline asks for; those of users are checked, unless they shall be trusted.
 ///
 /// # Errors
 /// What is wrong with a rule file, or with the name of a set; rules that are not established. The sources hold the files.
-pub fn library(
+pub fn libraries(
     context: &Context,
     pipeline: &Pipeline,
     trust: bool,
-) -> Result<Library, (Diagnostics, Sources)> {
-    let mut library = Library::default();
+) -> Result<Libraries, (Diagnostics, Sources)> {
+    let mut all = Libraries { rules: Library::default(), laws: catalogue::library::Library::default() };
     for step in pipeline.steps.iter().filter(|step| uses_rules(step)) {
-        let text = |name| match step.options.get(name) {
-            OptionValue::Str(text) => text,
-            other => other.to_string(),
-        };
-        let (mut sources, files) = (Sources::new(), text("rules"));
-        let checked = library.add(context, &files, &mut sources, read).and_then(|rules| {
-            library::categories(&text("rule-set"), rules).map_err(library::failed)?;
-            Ok(())
-        });
-        let checked =
-            checked.and_then(|()| if trust { Ok(()) } else { check(context, &mut library, &files) });
-        let checked = checked.and_then(|()| match text("target").as_str() {
-            "" => Ok(()),
-            name => library.add_target(context, name, &mut sources, |path| read_as("target file", path)),
-        });
-        checked.map_err(|diagnostics| (diagnostics, sources))?;
+        let mut sources = Sources::new();
+        read_for(context, &mut all, step, &mut sources, trust).map_err(|found| (found, sources))?;
     }
-    Ok(library)
+    Ok(all)
+}
+
+fn read_for(
+    context: &Context,
+    all: &mut Libraries,
+    step: &Step,
+    sources: &mut Sources,
+    trust: bool,
+) -> Result<(), Diagnostics> {
+    let text = |name| match step.options.get(name) {
+        OptionValue::Str(text) => text,
+        other => other.to_string(),
+    };
+    let (option, reals) = (text("rules"), text("search") == "reals");
+    let laws = laws::files(&option, read).map_err(library::failed)?;
+    let is_law = |name: &str| laws.iter().any(|(law, _)| law == name);
+    if let Some(name) = library::files(&option).find(|name| is_law(name) != reals) {
+        let message = match reals {
+            true => format!("'{name}' has rules between ops, which search=reals does not use: it takes laws"),
+            false => format!("'{name}' has laws over the reals, which search=reals alone uses"),
+        };
+        return Err(library::failed(message));
+    }
+    if reals {
+        laws::add(&mut all.laws, context, &option, &laws, sources, trust)?;
+    }
+    let rules = all.rules.add(context, &option, sources, read_rules)?;
+    library::categories(&text("rule-set"), rules).map_err(library::failed)?;
+    if !trust {
+        check(context, &mut all.rules, &option)?;
+    }
+    match text("target").as_str() {
+        "" => Ok(()),
+        name => all.rules.add_target(context, name, sources, |path| read_as("target file", path)),
+    }
 }
 
 /// Checks users' rules before they are used.
@@ -110,6 +142,12 @@ fn read(path: &str) -> Result<String, String> {
     read_as("rule file", path)
 }
 
+/// The text of a file with rules between ops; of one with laws, nothing.
+fn read_rules(path: &str) -> Result<String, String> {
+    let text = read(path)?;
+    Ok(if has_laws(&text) { String::new() } else { text })
+}
+
 fn read_as(what: &str, path: &str) -> Result<String, String> {
     let bytes = fs::read(path).map_err(|e| format!("cannot read the {what} '{path}': {e}"))?;
     decode_source(path, bytes).map_err(|d| d.message)
@@ -126,49 +164,84 @@ pub fn answer(flags: &Flags) -> Result<Option<bool>, String> {
     }
     let (context, mut sources) = (ngc_dialects::context(), Sources::new());
     let (mut library, option) = (Library::default(), flags.rules.join(","));
-    let all = match library.add(&context, &option, &mut sources, read) {
+    let mut with_laws = catalogue::library::Library::default();
+    let files = laws::files(&option, read).map_err(|e| format!("error: {e}"))?;
+    let added = with_laws.add(&option, &files, &mut sources);
+    let all = match added.and_then(|()| library.add(&context, &option, &mut sources, read_rules)) {
         Ok(rules) => rules,
         Err(diagnostics) => {
             show(&diagnostics, &sources);
             return Ok(Some(false));
         }
     };
-    let sets = flags.rule_set.join(",");
-    let chosen: Vec<&CompiledRule> = if sets.is_empty() {
+    let known = with_laws.get(&option).ok_or("error: no laws were read")?;
+    // A set is one of rules, or a family of laws.
+    let (families, sets) = laws::families(known, &flags.rule_set);
+    let everything = sets.is_empty() && families.is_empty() || sets.contains(&"all");
+    let sets = sets.join(",");
+    let chosen: Vec<&CompiledRule> = if everything {
         all.rules().iter().collect()
+    } else if sets.is_empty() {
+        Vec::new()
     } else {
         let sets = library::categories(&sets, all).map_err(|e| format!("error: {e}"))?;
-        let within =
-            |c: &&CompiledRule| sets.contains(&"all") || c.rule.sets().any(|set| sets.contains(&set));
-        all.rules().iter().filter(within).collect()
+        all.rules().iter().filter(|c| c.rule.sets().any(|set| sets.contains(&set))).collect()
     };
+    let shows_laws = everything || !families.is_empty();
+    let families = if everything { &[][..] } else { &families[..] };
     if flags.list_rules {
-        write_output(&flags.output, list(&chosen).as_bytes())?;
+        let mut text = list(&chosen);
+        if shows_laws {
+            text.push_str(if text.is_empty() { "" } else { "\n" });
+            text.push_str(&laws::list(known, families));
+        }
+        write_output(&flags.output, text.as_bytes())?;
     }
     if let Some(name) = &flags.explain_rule {
-        let rule = find(all, name)?;
-        let text =
-            if flags.explain_rule_dot { drawing::dot(&rule.rule) } else { explain(&context, all, rule) };
+        let rule = all.rules().iter().find(|c| c.rule.name == *name);
+        let text = match rule {
+            Some(rule) if flags.explain_rule_dot => drawing::dot(&rule.rule),
+            _ if flags.explain_rule_dot => return Err(none(all, known, &context, name)),
+            _ => {
+                let parts = [
+                    rule.map(|rule| explain(&context, all, rule)),
+                    catalogue::explained(&context, known, name),
+                ];
+                let parts: Vec<String> = parts.into_iter().flatten().collect();
+                if parts.is_empty() {
+                    return Err(none(all, known, &context, name));
+                }
+                parts.join("\n")
+            }
+        };
         write_output(&flags.output, text.as_bytes())?;
     }
     let mut good = true;
     if let Some(names) = &flags.verify_rules {
         let mut wanted = chosen;
+        let mut entries = if shows_laws { laws::of(known, families) } else { Vec::new() };
         if !names.is_empty() {
-            names.iter().try_for_each(|name| find(all, name).map(|_| ()))?;
+            let is_known = |name: &String| {
+                laws::named(known, name).is_some() || all.rules().iter().any(|c| c.rule.name == *name)
+            };
+            if let Some(name) = names.iter().find(|name| !is_known(name)) {
+                return Err(none(all, known, &context, name));
+            }
             wanted = all.rules().iter().filter(|c| names.contains(&c.rule.name)).collect();
+            entries = names.iter().filter_map(|name| laws::named(known, name)).collect();
         }
-        good = verify(&context, all, &wanted, &sources, &flags.output)?;
+        good = verify(&context, all, &wanted, &entries, &sources, &flags.output)?;
     }
     Ok(Some(good))
 }
 
-fn find<'r>(rules: &'r RuleSet, name: &str) -> Result<&'r CompiledRule, String> {
-    rules.rules().iter().find(|c| c.rule.name == name).ok_or_else(|| {
-        let near = nearest(name, rules.rules().iter().map(|c| c.rule.name.as_str()));
-        let help = near.map_or("; --list-rules shows all".into(), |n| format!("; did you mean '{n}'?"));
-        format!("error: there is no rule '{name}'{help}")
-    })
+/// That there is no rule of a name, and which may be meant.
+fn none(rules: &RuleSet, laws: &Laws, context: &Context, name: &str) -> String {
+    let entries: Vec<_> = catalogue::entries(context, laws).collect();
+    let names = rules.rules().iter().map(|c| c.rule.name.as_str());
+    let near = nearest(name, names.chain(entries.iter().map(|entry| entry.name())));
+    let help = near.map_or("; --list-rules shows all".into(), |n| format!("; did you mean '{n}'?"));
+    format!("error: there is no rule '{name}'{help}")
 }
 
 /// Rules file by file; a rule that holds both ways once.
@@ -218,14 +291,31 @@ fn explain(context: &Context, rules: &RuleSet, rule: &CompiledRule) -> String {
     out
 }
 
-/// Prints how each rule was established; whether all were.
+/// Prints how each rule and each law was established; whether all were.
 fn verify(
     context: &Context,
     all: &RuleSet,
     wanted: &[&CompiledRule],
+    entries: &[Entry<'_>],
     sources: &Sources,
     output: &str,
 ) -> Result<bool, String> {
+    let (mut text, mut failures) = (String::new(), Diagnostics::default());
+    if !wanted.is_empty() || entries.is_empty() {
+        (text, failures) = verify_all(context, all, wanted);
+    }
+    if !entries.is_empty() {
+        let (more, failed) = laws::verify(context, entries);
+        text.push_str(&more);
+        failures.0.extend(failed.0);
+    }
+    write_output(output, text.as_bytes())?;
+    show(&failures, sources);
+    Ok(!failures.has_errors())
+}
+
+/// How each rule was established, as text, and an error for each that is not.
+fn verify_all(context: &Context, all: &RuleSet, wanted: &[&CompiledRule]) -> (String, Diagnostics) {
     let (progress, done) = (Progress::new("verifying rules"), AtomicUsize::new(0));
     let reports = verify_rules(context, all, wanted, Effort { derive: true, ..Effort::default() }, &|| {
         progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, wanted.len());
@@ -246,7 +336,5 @@ fn verify(
     if failed > 0 {
         failures.error(Loc::Unknown, format!("{failed} of {} rules are not established", reports.len()));
     }
-    write_output(output, text.as_bytes())?;
-    show(&failures, sources);
-    Ok(failed == 0)
+    (text, failures)
 }

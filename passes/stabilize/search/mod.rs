@@ -13,15 +13,14 @@ use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Value};
 use ngc_numerics::{DType, Format, Reduce};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
-use ngc_reals::laws::Laws;
 use ngc_reals::read::{Reader, Reading};
-use ngc_reals::recognise::Definitions;
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Function, Id, Node, Store, Use};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Equalities;
 use super::judge::{Judge, OPEN};
 use super::ladder;
 use super::order::Errors;
@@ -98,7 +97,7 @@ pub struct Search<'a> {
     /// The terms.
     pub terms: Terms,
     facts: Facts,
-    definitions: &'a Definitions<'a>,
+    equalities: Equalities<'a>,
     /// What the values of the window are.
     readings: FxHashMap<Value, Reading>,
     /// Values of the window that are a term, by the term: those before the value that is looked at.
@@ -132,7 +131,7 @@ impl<'a> Search<'a> {
     pub fn new(
         context: &'a Context,
         resources: &'a Resources,
-        definitions: &'a Definitions<'a>,
+        equalities: Equalities<'a>,
         given: &'a Window,
     ) -> Option<Search<'a>> {
         let window = given.clone();
@@ -174,7 +173,7 @@ impl<'a> Search<'a> {
             judge,
             terms: Terms { store, format: held, leaves },
             facts,
-            definitions,
+            equalities,
             readings,
             sources: FxHashMap::default(),
             later,
@@ -306,7 +305,7 @@ impl<'a> Search<'a> {
         if done(&best) || effort == 0 {
             return best;
         }
-        let mut equal = Laws::bundled().alternatives(&mut self.terms.store, &mut self.facts, id);
+        let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
         equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
         equal.retain(|form| !self.laws.contains(&form.law));
         // First what the laws give as it is, then with laws used within it.
@@ -335,7 +334,7 @@ impl<'a> Search<'a> {
         if let Some(known) = self.ops.get(&id) {
             return known.clone();
         }
-        let found = self.definitions.forms(&mut self.terms.store, id, &|_| true);
+        let found = self.equalities.definitions.forms(&mut self.terms.store, id, &|_| true);
         self.ops.insert(id, found.clone());
         found
     }
@@ -624,7 +623,7 @@ fn places(sizes: &[Size]) -> Option<Vec<Vec<i64>>> {
 }
 
 /// The place along the n-th slot.
-fn slot(n: usize) -> Index {
+pub fn slot(n: usize) -> Index {
     Index::axis(Axis(n as u32))
 }
 

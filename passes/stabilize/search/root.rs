@@ -16,6 +16,7 @@ use crate::stabilize::judge::Judge;
 use crate::stabilize::ladder;
 use crate::stabilize::order::Errors;
 use crate::stabilize::plan::{Found, Plan};
+use crate::stabilize::proof;
 
 /// Operations on single numbers that cost nothing that is felt.
 const FEW: usize = 64;
@@ -119,7 +120,7 @@ impl Search<'_> {
             let Some(Choice::Form(form)) = choices.get(&id).filter(|_| seen.insert(id)) else { continue };
             let name = match form {
                 Form::Equal(equal) => Some(equal.law.as_str().to_string()),
-                Form::Op(op) => Some(op.name.as_str().trim_start_matches("ng.").to_string()),
+                Form::Op(op) => Some(proof::op_name(op)),
                 _ => None,
             };
             laws.extend(name.filter(|name| !laws.contains(name)));

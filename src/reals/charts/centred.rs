@@ -8,8 +8,8 @@ use ngc_ir::structure::{Axis, Index, Size};
 use ngc_numerics::Reduce;
 use rug::Rational;
 
-use super::Charts;
 use super::polynomial::{ONE, Polynomial};
+use super::{Chart, Charts};
 use crate::store::within;
 use crate::term::{Id, Map, Node, Number, Use, at};
 
@@ -27,26 +27,26 @@ type Factors = Vec<(Use, Rational)>;
 
 impl Charts<'_> {
     /// A sum in which what all values have in common is subtracted first.
-    pub(super) fn centred(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+    pub(super) fn centred(&mut self, id: Id) -> Vec<(Chart, Option<Use>)> {
         let Node::Linear(constant, terms) = self.node(id) else { return Vec::new() };
         let space = self.space(id);
         let itself = self.itself(id);
-        let mut found = vec![("centred-chart", self.squares(&itself, &space))];
+        let mut found = vec![(Chart::Centred, self.squares(&itself, &space))];
         for (a, _) in terms.iter().enumerate() {
             for (b, _) in terms.iter().enumerate().filter(|(b, _)| *b != a) {
                 let rest =
                     || terms.iter().enumerate().filter(|(n, _)| *n != a && *n != b).map(|(_, t)| t.clone());
                 if let Some(moment) = self.central_moment(&terms[a], &terms[b], &space) {
                     let all = rest().chain([(1.into(), moment)]).collect();
-                    found.push(("centred-chart", Some(self.store.linear(constant.clone(), all, &space))));
+                    found.push((Chart::Centred, Some(self.store.linear(constant.clone(), all, &space))));
                 }
                 if let Some(apart) = self.on_an_element(&terms[a], &terms[b], &space) {
                     let node = Node::Linear(constant.clone(), rest().chain(apart).collect());
-                    found.push(("centred-chart", Some(self.store.close(node, &space))));
+                    found.push((Chart::Centred, Some(self.store.close(node, &space))));
                 }
             }
         }
-        found.push(("centred-chart", self.merged_squares(&constant, &terms, &space)));
+        found.push((Chart::Centred, self.merged_squares(&constant, &terms, &space)));
         found
     }
 

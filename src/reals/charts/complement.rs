@@ -4,7 +4,7 @@ use ngc_ir::structure::{Index, Size, Test};
 use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 
-use super::Charts;
+use super::{Chart, Charts};
 use crate::facts::place_among;
 use crate::store::within;
 use crate::term::{Function, Id, Map, Node, Use, at};
@@ -14,7 +14,7 @@ type Weighted = (Rational, Option<Use>, Use);
 
 impl Charts<'_> {
     /// What is left of a difference from 1, and a logarithm by the distance from 1.
-    pub(super) fn complements(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+    pub(super) fn complements(&mut self, id: Id) -> Vec<(Chart, Option<Use>)> {
         let space = self.space(id);
         match self.node(id) {
             Node::Linear(constant, terms) => {
@@ -30,15 +30,15 @@ impl Charts<'_> {
                     self.store.linear(constant.clone(), terms, &space)
                 });
                 vec![
-                    ("complement-chart", self.without_cancellation(id)),
-                    ("complement-chart", self.rest_of_sums(&itself, &space)),
-                    ("mixture-chart", self.mixture(&constant, &terms, &space)),
-                    ("mixture-chart", by_logs),
+                    (Chart::Complement, self.without_cancellation(id)),
+                    (Chart::Complement, self.rest_of_sums(&itself, &space)),
+                    (Chart::Mixture, self.mixture(&constant, &terms, &space)),
+                    (Chart::Mixture, by_logs),
                 ]
             }
             Node::Apply(Function::Prim(Prim::Log), _) => {
                 let itself = self.itself(id);
-                vec![("mixture-chart", self.log_of_mixture(&itself, &space))]
+                vec![(Chart::Mixture, self.log_of_mixture(&itself, &space))]
             }
             _ => Vec::new(),
         }

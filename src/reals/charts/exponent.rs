@@ -6,7 +6,7 @@
 use ngc_ir::structure::Size;
 use ngc_numerics::{Prim, Reduce};
 
-use super::{Charts, DEEPEST};
+use super::{Chart, Charts, DEEPEST};
 use crate::store::within;
 use crate::term::{Function, Id, Node, Number, Use};
 
@@ -19,14 +19,14 @@ pub(super) struct Multiple {
 
 impl Charts<'_> {
     /// A term as a multiple of an exponential, multiplied out.
-    pub(super) fn multiples(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+    pub(super) fn multiples(&mut self, id: Id) -> Vec<(Chart, Option<Use>)> {
         if !matches!(self.node(id), Node::Product(_) | Node::Reduce(..) | Node::Linear(..) | Node::Max(_)) {
             return Vec::new();
         }
         let space = self.space(id);
         let Multiple { factor, exponent } = self.multiple_own(id);
         let power = self.exp(exponent, &space);
-        vec![("scaled-chart", Some(self.times(factor, power, &space)))]
+        vec![(Chart::Scaled, Some(self.times(factor, power, &space)))]
     }
 
     /// A value as a multiple of an exponential, along dimensions of these extents.

@@ -7,7 +7,7 @@ use ngc_ir::structure::Size;
 use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 
-use super::{Charts, DEEPEST};
+use super::{Chart, Charts, DEEPEST};
 use crate::store::within;
 use crate::term::{Function, Id, Node, Number, Use};
 
@@ -27,19 +27,19 @@ impl Log {
 
 impl Charts<'_> {
     /// What the log chart gives for a term: a logarithm pushed inside, and the exponential of a logarithm.
-    pub(super) fn logarithms(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+    pub(super) fn logarithms(&mut self, id: Id) -> Vec<(Chart, Option<Use>)> {
         let space = self.space(id);
         if let Node::Apply(Function::Prim(Prim::Log), parts) = self.node(id) {
             let log = self.log_of(&parts[0], &space);
             let scaled = self.multiple_of(&parts[0], &space);
-            let mut found = vec![("log-chart", log.opens.then_some(log.term))];
+            let mut found = vec![(Chart::Log, log.opens.then_some(log.term))];
             if !self.is_zero(&scaled.exponent) {
                 // Weights that add up to 1 must stay beside what they weigh.
                 let whole = self.plain_log(&scaled.factor, &space);
                 for rest in [self.log_of(&scaled.factor, &space), whole] {
                     let sum =
                         self.sum(vec![(1.into(), scaled.exponent.clone()), (1.into(), rest.term)], &space);
-                    found.push(("scaled-log-chart", Some(sum)));
+                    found.push((Chart::ScaledLog, Some(sum)));
                 }
             }
             return found;
@@ -51,7 +51,7 @@ impl Charts<'_> {
         }
         let log = self.log_own(id);
         let value = log.opens.then(|| self.exp(log.term, &space));
-        vec![("log-chart", value)]
+        vec![(Chart::Log, value)]
     }
 
     /// The logarithm of the magnitude of a value, along dimensions of these extents.

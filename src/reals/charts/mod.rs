@@ -5,6 +5,7 @@
 //! law for each kind of node, so that what it cures does not depend on how many terms there are or how deep they nest.
 
 mod centred;
+mod chart;
 mod complement;
 mod exponent;
 mod log;
@@ -23,30 +24,35 @@ use crate::form::Equal;
 use crate::store::Store;
 use crate::term::{Function, Id, Map, Node, Use, at};
 
+pub use self::chart::Chart;
 use self::exponent::Multiple;
 use self::log::Log;
 
 /// Terms that are nested deeper stay as they are.
 const DEEPEST: usize = 48;
 
-/// Terms over the slots of a term that equal it wherever it has a value, as the charts give them.
+/// Terms over the slots of a term that equal it wherever it has a value, as the charts give them; each once.
 pub fn alternatives(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
-    let mut charts = Charts::new(store, facts);
     let mut found: Vec<Equal> = Vec::new();
-    let mut laws: Vec<(&str, Option<Use>)> = Vec::new();
+    for (chart, term) in given(store, facts, id) {
+        if term.id != id && found.iter().all(|known| known.term != term) {
+            found.push(Equal { term, law: Ident::new(chart.name()) });
+        }
+    }
+    found
+}
+
+/// All that the charts give for a term: two may give the same.
+pub fn given(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<(Chart, Use)> {
+    let mut charts = Charts::new(store, facts);
+    let mut laws: Vec<(Chart, Option<Use>)> = Vec::new();
     laws.extend(charts.logarithms(id));
     laws.extend(charts.multiples(id));
     laws.extend(charts.complements(id));
     laws.extend(charts.centred(id));
     laws.extend(charts.quotients(id));
     laws.extend(charts.magnitudes(id));
-    for (law, term) in laws {
-        let Some(term) = term else { continue };
-        if term.id != id && found.iter().all(|known| known.term != term) {
-            found.push(Equal { term, law: Ident::new(law) });
-        }
-    }
-    found
+    laws.into_iter().filter_map(|(chart, term)| Some((chart, term?))).collect()
 }
 
 /// The logarithm of the magnitude of a value, read along dimensions of these extents, with the logarithm inside where

@@ -10,8 +10,8 @@ use ngc_ir::structure::Size;
 use ngc_numerics::Prim;
 use rug::{Integer, Rational};
 
-use super::Charts;
 use super::polynomial::{ATOMS, Monomial, ONE, Polynomial};
+use super::{Chart, Charts};
 use crate::term::{Function, Id, Node, Number, Use};
 
 /// How many nodes are read at most.
@@ -49,7 +49,7 @@ impl Fraction {
 
 impl Charts<'_> {
     /// A sum or a product as one quotient.
-    pub(super) fn quotients(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+    pub(super) fn quotients(&mut self, id: Id) -> Vec<(Chart, Option<Use>)> {
         let space = self.space(id);
         if !matches!(self.node(id), Node::Linear(..) | Node::Product(_)) {
             return Vec::new();
@@ -61,10 +61,10 @@ impl Charts<'_> {
         let factored = self.factored(&fraction, &atoms, &space);
         let paired = self.paired(&collected, &space);
         vec![
-            ("common-denominator", Some(collected)),
-            ("common-denominator", paired),
-            ("horner", Some(nested)),
-            ("factored", factored),
+            (Chart::CommonDenominator, Some(collected)),
+            (Chart::CommonDenominator, paired),
+            (Chart::Horner, Some(nested)),
+            (Chart::Factored, factored),
         ]
     }
 

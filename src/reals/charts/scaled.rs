@@ -7,9 +7,9 @@ use ngc_ir::structure::Size;
 use ngc_numerics::{Cmp, Logical, Prim, Reduce};
 use rug::Rational;
 
-use super::Charts;
 use super::polynomial::{ATOMS, Monomial, Polynomial};
 use super::rational::Quotient;
+use super::{Chart, Charts};
 use crate::store::within;
 use crate::term::{Function, Id, Map, Node, Use, at};
 
@@ -18,16 +18,16 @@ const MOST_PAIRED: usize = 6;
 
 impl Charts<'_> {
     /// A product in which sums of powers are scaled.
-    pub(super) fn magnitudes(&mut self, id: Id) -> Vec<(&'static str, Option<Use>)> {
+    pub(super) fn magnitudes(&mut self, id: Id) -> Vec<(Chart, Option<Use>)> {
         let space = self.space(id);
         match self.node(id) {
             Node::Product(factors) => vec![
-                ("scaled-chart", self.scaled_factors(&factors, &space)),
-                ("scaled-chart", self.scaled_together(id, &space)),
-                ("paired-factors", self.paired_factors(&factors, &space)),
-                ("powers-inside", self.powers_inside(&factors, &space)),
+                (Chart::Scaled, self.scaled_factors(&factors, &space)),
+                (Chart::Scaled, self.scaled_together(id, &space)),
+                (Chart::PairedFactors, self.paired_factors(&factors, &space)),
+                (Chart::PowersInside, self.powers_inside(&factors, &space)),
             ],
-            Node::Linear(..) => vec![("scaled-chart", self.scaled_together(id, &space))],
+            Node::Linear(..) => vec![(Chart::Scaled, self.scaled_together(id, &space))],
             _ => Vec::new(),
         }
     }

@@ -6,6 +6,8 @@
 //! ([`build`]). Variables are numbers: of infinities no law speaks. No law is believed: [`verify`] evaluates both of its sides.
 
 pub mod build;
+mod draw;
+mod enclosed;
 mod matching;
 pub mod text;
 pub mod verify;
@@ -13,7 +15,7 @@ pub mod verify;
 use std::sync::LazyLock;
 
 use ngc_ir::structure::{Size, Unknown};
-use ngc_ir::{Diagnostic, Ident, Loc};
+use ngc_ir::{Diagnostic, Diagnostics, Ident, Loc};
 use ngc_numerics::Prim;
 use rug::Rational;
 
@@ -33,6 +35,12 @@ const MOST_ALTERNATIVES: usize = 64;
 pub struct Law {
     /// As it is written.
     pub text: Text,
+    /// The stem of the name of the file that it is written in.
+    pub family: Ident,
+    /// The file, from the root of the source tree for one that comes with the library, and the line there.
+    pub place: (Ident, usize),
+    /// Whether it comes with the library.
+    pub bundled: bool,
     /// The left side but for a factor, in the store of patterns.
     left: Use,
     /// This factor.
@@ -62,9 +70,8 @@ pub const BUNDLED: &[(&str, &str)] = &[
 
 static LAWS: LazyLock<Laws> = LazyLock::new(|| {
     let mut laws = Laws::default();
-    for (file, (family, text)) in BUNDLED.iter().enumerate() {
-        laws.add(text, file as u16, true).unwrap_or_else(|e| panic!("{family}.ngr: {e:?}"));
-    }
+    let errors = laws.add_bundled();
+    assert!(!errors.has_errors(), "{errors:?}");
     laws
 });
 
@@ -86,54 +93,102 @@ impl Laws {
     /// The first violation of the grammar, an unknown function, or a law that says nothing, located.
     pub fn parse(text: &str, file: u16) -> Result<Laws, Diagnostic> {
         let mut laws = Laws::default();
-        laws.add(text, file, false)?;
-        Ok(laws)
+        match laws.add(("", text, file), false).0.into_iter().next() {
+            None => Ok(laws),
+            Some(error) => Err(error),
+        }
     }
 
-    /// Adds the laws of a text; those that the tests have read need not be asked whether they say anything.
-    fn add(&mut self, text: &str, file: u16, believed: bool) -> Result<(), Diagnostic> {
-        for text in text::parse(text, file)? {
-            let (store, loc) = (&mut self.patterns, text.loc.clone());
-            let name = text.name;
-            if self.laws.iter().any(|law| law.text.name == name) {
-                return Err(Diagnostic::error(loc.clone(), format!("there is another law '{name}'")));
-            }
-            let refused =
-                |why: &str| Err(Diagnostic::error(loc.clone(), format!("'{name}' is no law: {why}")));
-            let Some(left) = side(store, &text, &text.left) else {
-                return refused("its left side has no index form");
-            };
-            if !believed && side(store, &text, &text.right).is_none_or(|right| right == left) {
-                return refused("both sides have the same normal form");
-            }
-            // A factor is no part of a pattern: it may be anything.
-            let (left, factor) = match store.node(left.id) {
-                Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
-                    (terms[0].1.clone(), terms[0].0.clone())
-                }
-                _ => (left, Rational::from(1)),
-            };
-            let pattern = matches!(
-                store.node(left.id),
-                Node::Linear(..)
-                    | Node::Product(_)
-                    | Node::Max(_)
-                    | Node::Reduce(..)
-                    | Node::Apply(Function::Prim(_), _)
-            );
-            if !pattern {
-                return refused("its left side is no sum, product, function or reduction");
-            }
-            let functions = functions(store, left.id, DEPTH);
-            let harmless = harmless(store, &text);
-            self.laws.push(Law { text, left, factor, functions, harmless });
+    /// The laws that come with the library, and those of further files: of each its name, its text, and its number in the
+    /// table of sources.
+    ///
+    /// # Errors
+    /// The first violation of the grammar in each file, or all that is wrong with its laws, located.
+    pub fn with(files: &[(&str, &str, u16)]) -> Result<Laws, Diagnostics> {
+        let mut laws = Laws::default();
+        let mut errors = laws.add_bundled();
+        for file in files {
+            errors.0.extend(laws.add(*file, false).0);
         }
-        Ok(())
+        if errors.has_errors() { Err(errors) } else { Ok(laws) }
+    }
+
+    fn add_bundled(&mut self) -> Diagnostics {
+        let mut errors = Diagnostics::default();
+        for (n, (family, text)) in BUNDLED.iter().enumerate() {
+            errors.0.extend(self.add((family, text, n as u16), true).0);
+        }
+        errors
+    }
+
+    /// Adds the laws of a file, and says what is wrong with others; those that come with the library need not be asked
+    /// whether they say anything.
+    fn add(&mut self, (name, source, file): (&str, &str, u16), bundled: bool) -> Diagnostics {
+        let (texts, mut errors) = text::read(source, file);
+        for text in texts {
+            match self.law(text, bundled) {
+                Ok((text, left, factor)) => {
+                    let functions = functions(&self.patterns, left.id, DEPTH);
+                    let harmless = harmless(&mut self.patterns, &text);
+                    let before = match text.loc {
+                        Loc::Source { offset, .. } => source.as_bytes().get(..offset as usize),
+                        _ => None,
+                    };
+                    let line = 1 + before.unwrap_or_default().iter().filter(|&&c| c == b'\n').count();
+                    let place = if bundled { format!("src/reals/rules/{name}.ngr") } else { name.into() };
+                    let place = (Ident::new(&place), line);
+                    let family = Ident::new(stem(name));
+                    self.laws.push(Law { text, family, place, bundled, left, factor, functions, harmless });
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        errors
+    }
+
+    /// A law with its left side as a pattern and the factor of that.
+    fn law(&mut self, text: Text, bundled: bool) -> Result<(Text, Use, Rational), Diagnostic> {
+        let (store, loc) = (&mut self.patterns, text.loc.clone());
+        let name = text.name;
+        if self.laws.iter().any(|law| law.text.name == name) {
+            return Err(Diagnostic::error(loc, format!("there is another law '{name}'")));
+        }
+        let refused = |why: &str| Err(Diagnostic::error(loc.clone(), format!("'{name}' is no law: {why}")));
+        let Some(left) = side(store, &text, &text.left) else {
+            return refused("its left side has no index form");
+        };
+        if !bundled && side(store, &text, &text.right).is_none_or(|right| right == left) {
+            return refused("both sides have the same normal form");
+        }
+        // A factor is no part of a pattern: it may be anything.
+        let (left, factor) = match store.node(left.id) {
+            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
+                (terms[0].1.clone(), terms[0].0.clone())
+            }
+            _ => (left, Rational::from(1)),
+        };
+        let pattern = matches!(
+            store.node(left.id),
+            Node::Linear(..)
+                | Node::Product(_)
+                | Node::Max(_)
+                | Node::Reduce(..)
+                | Node::Apply(Function::Prim(_), _)
+        );
+        if !pattern {
+            return refused("its left side is no sum, product, function or reduction");
+        }
+        Ok((text, left, factor))
     }
 
     /// The laws, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Law> {
         self.laws.iter()
+    }
+
+    /// The law of a name.
+    pub fn named(&self, name: &str) -> Option<&Law> {
+        self.laws.iter().find(|law| law.text.name.as_str() == name)
     }
 
     /// Terms over the same slots that a law proves equal to a term, wherever that has a value.
@@ -232,6 +287,12 @@ impl Law {
     pub fn name(&self) -> Ident {
         self.text.name
     }
+}
+
+/// The name of a file without its folder and its ending.
+fn stem(name: &str) -> &str {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    name.strip_suffix(".ngr").unwrap_or(name)
 }
 
 /// The variables of a law as leaves of a store, and the extent of its index.

@@ -1,6 +1,6 @@
 //! Reads the text of laws (`grammar/laws.pest`).
 
-use ngc_ir::{Diagnostic, Ident, Loc};
+use ngc_ir::{Diagnostic, Diagnostics, Ident, Loc};
 use ngc_numerics::{Cmp, Prim, Reduce};
 use pest::Parser;
 use pest::error::InputLocation;
@@ -91,20 +91,41 @@ pub struct Text {
 /// # Errors
 /// The first violation of the grammar, or an unknown function, located.
 pub fn parse(text: &str, file: u16) -> Result<Vec<Text>, Diagnostic> {
-    let at = |offset: usize| Loc::Source { file, offset: offset as u32 };
-    if let Some(offset) = too_deep(text) {
-        let message = format!("brackets are nested more than {DEEPEST} levels deep");
-        return Err(Diagnostic::error(at(offset), message));
+    let (laws, errors) = read(text, file);
+    match errors.0.into_iter().next() {
+        None => Ok(laws),
+        Some(error) => Err(error),
     }
-    let mut parsed = LawsParser::parse(Rule::file, text).map_err(|e| {
-        let offset = match e.location {
-            InputLocation::Pos(p) | InputLocation::Span((p, _)) => p,
-        };
-        let e = e.renamed_rules(describe);
-        Diagnostic::error(at(offset), e.variant.message().into_owned())
-    })?;
-    let laws = parsed.next().into_iter().flat_map(Pair::into_inner);
-    laws.filter(|pair| pair.as_rule() == Rule::law).map(|pair| Reader::new(file).law(pair)).collect()
+}
+
+/// Reads the laws of a text, and says what is wrong with it: the first violation of the grammar, or one error a law.
+pub fn read(text: &str, file: u16) -> (Vec<Text>, Diagnostics) {
+    let at = |offset: usize| Loc::Source { file, offset: offset as u32 };
+    let failed = |offset: usize, message: String| {
+        (Vec::new(), Diagnostics(vec![Diagnostic::error(at(offset), message)]))
+    };
+    if let Some(offset) = too_deep(text) {
+        return failed(offset, format!("brackets are nested more than {DEEPEST} levels deep"));
+    }
+    let mut parsed = match LawsParser::parse(Rule::file, text) {
+        Ok(parsed) => parsed,
+        Err(e) => {
+            let offset = match e.location {
+                InputLocation::Pos(p) | InputLocation::Span((p, _)) => p,
+            };
+            let e = e.renamed_rules(describe);
+            return failed(offset, e.variant.message().into_owned());
+        }
+    };
+    let (mut laws, mut errors) = (Vec::new(), Diagnostics::default());
+    let pairs = parsed.next().into_iter().flat_map(Pair::into_inner);
+    for pair in pairs.filter(|pair| pair.as_rule() == Rule::law) {
+        match Reader::new(file).law(pair) {
+            Ok(law) => laws.push(law),
+            Err(error) => errors.push(error),
+        }
+    }
+    (laws, errors)
 }
 
 /// The offset of the first bracket beyond the deepest nesting.
@@ -188,7 +209,7 @@ impl Reader {
             }
             // What only the right side speaks of would be anything.
             if sides.len() == 1 && self.variables.is_empty() {
-                return self.error(&pair, format!("the left side of '{name}' has no variable"));
+                return Err(Diagnostic::error(loc, format!("the left side of '{name}' has no variable")));
             }
         }
         let (Some(right), Some(left)) = (sides.pop(), sides.pop()) else {
@@ -198,7 +219,8 @@ impl Reader {
         left.each_variable(&mut |n| seen[n] = true);
         if let Some(n) = seen.iter().position(|seen| !seen) {
             let variable = &self.variables[n].name;
-            return self.error(&pair, format!("the left side of '{name}' does not speak of '{variable}'"));
+            let message = format!("the left side of '{name}' does not speak of '{variable}'");
+            return Err(Diagnostic::error(loc, message));
         }
         let written = written[from..].trim_start_matches([':', ' ']).trim_end().to_owned();
         let variables = self.variables;

@@ -1,8 +1,10 @@
 //! Holds the two sides of a law against each other.
 //!
-//! Both sides are evaluated at points, at so many bits that what cancels is seen: the more bits, the smaller the difference
-//! must become, or the sides differ. Points are drawn over all magnitudes of f64, near the numbers of the law and near
-//! each other. Where the left side has a value and the conditions hold, the right side must have the same.
+//! Both sides are looked at twice. As they are written they are enclosed ([`super::enclosed`]), which proves that they differ
+//! or agree. As the normal forms that are matched and made they are evaluated, at so many bits that what cancels is seen: the
+//! more bits, the smaller the difference must become, or the sides differ. Points are drawn over all magnitudes of f64,
+//! near and beyond the numbers of the law, and near each other. Where the left side has a value and the conditions hold, the
+//! right side must have the same.
 
 use std::fmt;
 
@@ -12,12 +14,15 @@ use ngc_numerics::{Cmp, DType, Data, Format, Prim, Tensor};
 use rug::Float;
 
 use super::build::{Bindings, Build};
+use super::draw::{Random, numbers};
+use super::enclosed::{self, Seen};
 use super::text::{Expr, Relation, Text};
 use super::{Law, leaves, side};
+use crate::charts::{self, Chart};
 use crate::evaluate::Evaluation;
 use crate::facts::Facts;
 use crate::store::{Leaf, Store};
-use crate::term::{Function, Node, Number, Use, unflattened};
+use crate::term::{Function, Node, Use, unflattened};
 
 /// The precisions at which sides are evaluated, one after the other until they decide.
 const BITS: [u32; 4] = [400, 2500, 6000, 250_000];
@@ -30,6 +35,19 @@ const LEAST: u32 = 8000;
 
 /// Two numbers that agree in so many bits are equal.
 const AGREEMENT: u32 = 200;
+
+/// At one point of so many, numbers must agree in all the bits that a sum of numbers of f64 may have.
+const STRICTER: usize = 4;
+const STRICT_AGREEMENT: u32 = 2200;
+
+/// So many points of a law are enclosed at the highest precision, if they need it.
+const FAR: usize = 4;
+
+/// Points that tests and tools ask for.
+pub const POINTS: usize = 1000;
+
+/// A law is established by no fewer points than this part of those that are drawn.
+pub const LEAST_PART: usize = 20;
 
 /// What a number of points say of a law.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,10 +93,62 @@ struct Terms {
 
 /// Evaluates both sides of a law at so many points.
 pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
-    let Some(terms) = terms(&law.text) else { return Verdict::NoValue };
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let numbers = numbers(&law.text);
+    let Some(Terms { store, left, right, conditions }) = terms(&law.text) else { return Verdict::NoValue };
     let exponential = is_exponential(&law.text);
+    let mut far = FAR;
+    at_points(&law.text, points, |n, values, extent, leaf| {
+        let agreement = if n % STRICTER == STRICTER - 1 { STRICT_AGREEMENT } else { AGREEMENT };
+        let agrees = match enclosed::seen(&law.text, values, extent, agreement, far > 0) {
+            Seen::Agree => true,
+            Seen::Beside => false,
+            Seen::Differ(left, right) => return Compared::Differ(left, right),
+            Seen::Open => {
+                far = far.saturating_sub(1);
+                false
+            }
+        };
+        let sides = Sides { store: &store, left: &left, right: &right, conditions: &conditions, at: &[] };
+        let found = compared(&sides, context, leaf, extent);
+        match found {
+            Compared::Differ(..) if !(exponential && size(values) > LARGEST) => found,
+            Compared::Differ(..) | Compared::Beside if agrees => Compared::Agree,
+            Compared::Differ(..) => Compared::Beside,
+            _ => found,
+        }
+    })
+}
+
+/// Evaluates all that a chart gives for its own example, and the example, at so many points.
+pub fn verify_chart(chart: Chart, context: &Context, points: usize) -> Verdict {
+    let Some(text) = chart.text() else { return Verdict::NoValue };
+    let mut store = Store::new();
+    let Some(left) = side(&mut store, &text, &text.left) else { return Verdict::NoValue };
+    let mut equal = charts::given(&mut store, &mut Facts::default(), left.id);
+    equal.retain(|(of, term)| *of == chart && term.id != left.id);
+    at_points(&text, points, |_, values, extent, leaf| {
+        let mut found = Compared::Beside;
+        for (_, right) in &equal {
+            let sides = Sides { store: &store, left: &left, right, conditions: &[], at: &[] };
+            match compared(&sides, context, leaf, extent) {
+                Compared::Differ(..) if size(values) > LARGEST => {}
+                Compared::Beside => {}
+                Compared::Agree => found = Compared::Agree,
+                wrong => return wrong,
+            }
+        }
+        found
+    })
+}
+
+/// What so many points say, at each of which `check` holds sides against each other: it gets the number of the point, the
+/// elements of all variables, the extent of the index, and what gives leaves their elements.
+fn at_points(
+    text: &Text,
+    points: usize,
+    mut check: impl FnMut(usize, &[Vec<f64>], usize, &Elements<'_>) -> Compared,
+) -> Verdict {
+    let mut random = Random::default();
+    let numbers = numbers(text);
     let mut met = 0;
     for n in 0..points {
         let extent = 1 + n % 5;
@@ -86,9 +156,9 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
             // All variables alike.
             Some(x) => {
                 let count = |indexed| if indexed { extent } else { 1 };
-                law.text.variables.iter().map(|variable| vec![*x; count(variable.indexed)]).collect()
+                text.variables.iter().map(|variable| vec![*x; count(variable.indexed)]).collect()
             }
-            None => random.point(&law.text, &numbers, extent, n),
+            None => random.point(text, &numbers, extent, n),
         };
         let leaf = |bits: u32, leaf: &Leaf| {
             let Leaf::Value(n) = leaf else { return None };
@@ -97,14 +167,11 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
             let shape = if own.len() == 1 { Vec::new() } else { vec![own.len()] };
             Some(Tensor { dtype: DType::Float(Format::F64), shape, data: Data::Real(own) })
         };
-        let Terms { store, left, right, conditions } = &terms;
-        let sides = Sides { store, left, right, conditions, at: &[] };
-        match compared(&sides, context, &leaf, extent) {
+        match check(n, &values, extent, &leaf) {
             Compared::Agree => met += 1,
             Compared::Beside => {}
-            Compared::Differ(..) if exponential && size(&values) > LARGEST => {}
             Compared::Differ(left, right) => {
-                let names = law.text.variables.iter().map(|variable| variable.name.clone());
+                let names = text.variables.iter().map(|variable| variable.name.clone());
                 return Verdict::Differs(Point { values: names.zip(values).collect(), left, right });
             }
             Compared::None => return Verdict::NoValue,
@@ -262,22 +329,6 @@ fn is_defined(evaluation: &mut Evaluation<'_>, store: &Store, of: &Use, at: &[i6
     })
 }
 
-/// The numbers that a law speaks of.
-fn numbers(text: &Text) -> Vec<f64> {
-    let mut all = vec![0.0, 1.0, -1.0, 2.0, 0.5, std::f64::consts::PI, std::f64::consts::FRAC_PI_2];
-    let mut note = |part: &Expr| {
-        if let Expr::Number(Number::Finite(x)) = part {
-            all.extend([x.to_f64(), -x.to_f64()]);
-        }
-    };
-    text.left.each(&mut |part| note(part));
-    text.right.each(&mut |part| note(part));
-    for relation in text.conditions.iter().flatten() {
-        relation.difference.each(&mut |part| note(part));
-    }
-    all
-}
-
 /// Whether a law speaks of exponentials.
 fn is_exponential(text: &Text) -> bool {
     let mut found = false;
@@ -302,77 +353,4 @@ fn is_exponential(text: &Text) -> bool {
     text.left.each(&mut |part| note(part));
     text.right.each(&mut |part| note(part));
     found
-}
-
-/// A small generator of numbers, the same in every run (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 33) as usize % n
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn sign(&mut self) -> f64 {
-        if self.below(2) == 0 { 1.0 } else { -1.0 }
-    }
-
-    /// The elements of each variable.
-    fn point(&mut self, text: &Text, numbers: &[f64], extent: usize, n: usize) -> Vec<Vec<f64>> {
-        let mut all: Vec<Vec<f64>> = Vec::new();
-        for variable in &text.variables {
-            let count = if variable.indexed { extent } else { 1 };
-            let mut values: Vec<f64> = Vec::new();
-            for _ in 0..count {
-                let known: Vec<f64> = all.iter().flatten().chain(&values).copied().collect();
-                values.push(self.value(numbers, &known, n));
-            }
-            all.push(values);
-        }
-        all
-    }
-
-    /// Moderate numbers at half of the points, and at the others all that has been seen to slip through.
-    fn value(&mut self, numbers: &[f64], known: &[f64], n: usize) -> f64 {
-        let near = |random: &mut Random, x: f64| match random.below(6) {
-            0 => x,
-            1 => x.next_up(),
-            2 => x.next_down(),
-            3 => -x,
-            4 => x * (1.0 + random.sign() * 2f64.powi(-(random.below(50) as i32))),
-            _ => x + random.sign() * 2f64.powi(-(random.below(1070) as i32)),
-        };
-        let finite = |x: f64| if x.is_finite() { x } else { f64::MAX.copysign(x) };
-        match self.below(if n.is_multiple_of(2) { 4 } else { 10 }) {
-            0 => self.sign() * self.unit(),
-            1 => self.sign() * 8.0 * self.unit(),
-            2 => 4.0 * self.unit(),
-            3 | 4 if !known.is_empty() => {
-                let x = known[self.below(known.len())];
-                finite(near(self, x))
-            }
-            5 | 6 => {
-                let x = numbers[self.below(numbers.len())];
-                finite(near(self, x))
-            }
-            7 => self.sign() * 1000.0 * self.unit(),
-            8 => self.sign() * 10f64.powf(3.0 + 1.6 * self.unit()),
-            _ => {
-                let exponent = self.unit() * 2090.0 - 1070.0;
-                finite(
-                    self.sign() * (1.0 + self.unit()) * 2f64.powf(exponent / 2.0) * 2f64.powf(exponent / 2.0),
-                )
-            }
-        }
-    }
 }
