@@ -293,7 +293,7 @@ fn summands(body: &Body, of: Vec<Value>) -> FxHashSet<Value> {
     found
 }
 
-/// Whether an op computes a number, and does not only move some.
+/// Whether an op computes a number, or takes one by a condition, and does not only move some.
 fn is_computed(body: &Body, op: Op) -> bool {
     if body.num_results(op) != 1 || body.op(op).def.is_none_or(|def| def.traits.constant || !def.traits.pure)
     {
@@ -301,7 +301,7 @@ fn is_computed(body: &Body, op: Op) -> bool {
     }
     let ty = body.ty(body.result(op, 0));
     let moves = body.with_signature(op, |s| facts::moved(s, 0, ty).is_some()) == Some(true);
-    ty.format().is_some() && !moves
+    ty.format().is_some() && (!moves || window::chooses(body, op))
 }
 
 /// Names of the extents that types leave open.

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use ngc_dialects::facts::{Fact, Signs};
+use ngc_dialects::facts::{Fact, Pointwise, Signs};
 use ngc_dialects::structure::structures;
 use ngc_ir::op_def::Signature;
-use ngc_ir::structure::{Size, Unknown};
+use ngc_ir::structure::{self, Size, Unknown};
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Ident, Loc, Op, Semantics, Type, Value};
 use ngc_numerics::Interval;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -88,6 +88,8 @@ pub struct Cutter<'a> {
     ranges: &'a Ranges,
     /// The extents of values that are open, by name; nothing where all extents are known.
     names: &'a dyn Fn(Value) -> Vec<Option<Arc<str>>>,
+    /// The ops that use each value.
+    users: FxHashMap<Value, Vec<Op>>,
 }
 
 impl<'a> Cutter<'a> {
@@ -98,7 +100,13 @@ impl<'a> Cutter<'a> {
         ranges: &'a Ranges,
         names: &'a dyn Fn(Value) -> Vec<Option<Arc<str>>>,
     ) -> Cutter<'a> {
-        Cutter { context, body, ranges, names }
+        let mut users: FxHashMap<Value, Vec<Op>> = FxHashMap::default();
+        for op in body.walk() {
+            for &operand in body.operands(op) {
+                users.entry(operand).or_default().push(op);
+            }
+        }
+        Cutter { context, body, ranges, names, users }
     }
 
     /// The ops of a value's window, in order; nothing where the value's own op has no index form. `reach` is how many matrix
@@ -193,13 +201,33 @@ impl<'a> Cutter<'a> {
         groups
     }
 
+    /// Ops of a window whose results are read behind a condition alone, which the window holds as well: by themselves they
+    /// would be judged where nothing reads them.
+    fn guarded(&self, ops: &[Op]) -> FxHashSet<Op> {
+        let mut guarded = FxHashSet::default();
+        for &op in ops.iter().rev() {
+            let value = self.body.result(op, 0);
+            let behind = |user: &Op| {
+                let chosen = || chooses(self.body, *user) && self.body.operands(*user)[0] != value;
+                ops.contains(user) && (guarded.contains(user) || chosen())
+            };
+            if self.users.get(&value).is_some_and(|users| users.iter().all(behind)) {
+                guarded.insert(op);
+            }
+        }
+        guarded
+    }
+
     /// A group of values that are made of some ops.
     fn group(&self, ops: &[Op], values: &[Value]) -> Option<Group> {
         let (window, likeness) = self.window(ops)?;
         let inner: FxHashMap<Value, Value> =
             window.origin.iter().map(|(&inner, &value)| (value, inner)).collect();
-        let member =
-            |&value: &Value| Some(Member { op: self.body.defining_op(value)?, value, inner: inner[&value] });
+        let guarded = self.guarded(ops);
+        let member = |&value: &Value| {
+            let op = self.body.defining_op(value).filter(|op| !guarded.contains(op))?;
+            Some(Member { op, value, inner: inner[&value] })
+        };
         let members: Vec<Member> = values.iter().filter_map(member).collect();
         let mut likeness = likeness;
         likeness.0.extend(members.iter().map(|member| Item::Member(member.inner.index() as u32)));
@@ -251,6 +279,12 @@ impl<'a> Cutter<'a> {
         let origin = known.into_iter().map(|(old, new)| (new, old)).collect();
         Some((Window { body, root, leaves, origin }, Likeness(items)))
     }
+}
+
+/// Whether an op takes one of two values by a condition.
+pub fn chooses(body: &Body, op: Op) -> bool {
+    let function = body.with_signature(op, Pointwise::of).flatten();
+    matches!(function, Some(Pointwise::Function(structure::Function::Choose)))
 }
 
 fn extents(s: &Signature<'_>) -> Vec<Vec<Size>> {

@@ -109,6 +109,8 @@ pub struct Search<'a> {
     tried: FxHashMap<Id, Vec<Tried>>,
     /// Values for which a better form was found, as terms.
     bettered: FxHashSet<Id>,
+    /// Whether the window is few operations on single numbers.
+    cheap: bool,
     /// Elements that a value of a form may have.
     largest: usize,
     /// The first value that was written for a term: over the reals all are the same.
@@ -180,6 +182,7 @@ impl<'a> Search<'a> {
             known: FxHashMap::default(),
             tried: FxHashMap::default(),
             bettered: FxHashSet::default(),
+            cheap: root::steps(&given.body, given.root) <= root::FEW,
             largest,
             first: FxHashMap::default(),
             open: FxHashSet::default(),
@@ -219,11 +222,16 @@ impl<'a> Search<'a> {
         for (ceiling, most) in MOST.into_iter().enumerate() {
             (self.ceiling, self.left) = (ceiling, most);
             best = self.best(id);
-            if best.as_ref().is_none_or(Best::is_stable) {
+            if best.as_ref().is_none_or(|best| self.is_enough(best)) {
                 break;
             }
         }
         best
+    }
+
+    /// Whether no more laws are tried within each other: where operations are few, not before nothing is left to cure.
+    fn is_enough(&self, best: &Best) -> bool {
+        if self.cheap { best.is_fine() } else { best.is_stable() }
     }
 
     /// How many more laws may be used within each other.
@@ -313,7 +321,7 @@ impl<'a> Search<'a> {
         for ceiling in [self.laws.len() + 1, deepest] {
             for (n, form) in equal.iter().enumerate() {
                 let deeper = ceiling > self.laws.len() + 1;
-                if done(&best) || deeper && best.as_ref().is_some_and(Best::is_stable) {
+                if done(&best) || deeper && best.as_ref().is_some_and(|best| self.is_enough(best)) {
                     break;
                 }
                 let share = self.left / (equal.len() - n);

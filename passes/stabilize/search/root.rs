@@ -19,7 +19,7 @@ use crate::stabilize::plan::{Found, Plan};
 use crate::stabilize::proof;
 
 /// Operations on single numbers that cost nothing that is felt.
-const FEW: usize = 64;
+pub(super) const FEW: usize = 64;
 
 impl Search<'_> {
     /// What is found for a value of the window, when those before it were looked at.
@@ -148,7 +148,7 @@ impl Search<'_> {
 }
 
 /// Operations on single numbers on the way to a value.
-fn steps(body: &Body, of: Value) -> usize {
+pub(super) fn steps(body: &Body, of: Value) -> usize {
     let (mut seen, mut stack, mut count) = (FxHashSet::<Op>::default(), vec![of], 0);
     while let Some(value) = stack.pop() {
         let Some(op) = body.defining_op(value).filter(|op| seen.insert(*op)) else { continue };
