@@ -29,7 +29,9 @@ fn every_printed_name_has_an_entry() {
             let Some(mut function) = Function::take(&mut module, op) else { continue };
             let wanted = Wanted { proofs: true, ..Wanted::default() };
             let report = stabilize(&context, &mut function, laws, wanted);
-            assert_eq!(report.proofs.len(), report.applied.len());
+            // Another format is no other function: there is nothing to prove.
+            let rewritten = report.applied.iter().filter(|step| step.rule != "widen");
+            assert_eq!(report.proofs.len(), rewritten.count());
             printed.extend(report.applied.iter().chain(&report.missed).map(|step| step.rule.clone()));
             let by = report.applied.iter().filter_map(|step| step.message.rsplit_once(": by "));
             printed.extend(by.flat_map(|(_, names)| names.split(", ").map(str::to_string)));

@@ -87,8 +87,28 @@ impl Pass for Widen {
     }
 }
 
+/// Times that a function is looked at again after something was widened.
+const MOST_ROUNDS: usize = 8;
+
 /// Widens values and accumulators of a function whose values lie in these ranges.
 pub fn widen(context: &Context, function: &mut Function, ranges: &Ranges) -> Vec<Widened> {
+    let mut widened = once(context, function, ranges);
+    // What reads a wider value may want more.
+    let mut more = !widened.is_empty();
+    for _ in 0..MOST_ROUNDS {
+        if !more {
+            break;
+        }
+        let mut ranges = Ranges::default();
+        ranges.renew(function);
+        let further = once(context, function, &ranges);
+        more = !further.is_empty();
+        widened.extend(further);
+    }
+    widened
+}
+
+fn once(context: &Context, function: &mut Function, ranges: &Ranges) -> Vec<Widened> {
     let widest = widest(function);
     let body = &mut function.body;
     // Control flow is inlined or unrolled before it comes here.

@@ -27,7 +27,12 @@ pub const NORMAL_FORM: &str = "reals";
 pub const CHARTS: &str = "charts";
 
 /// Words of remarks and proofs that are no laws.
-const WORDS: [(&str, &str); 6] = [
+const WORDS: [(&str, &str); 7] = [
+    (
+        "widen",
+        "The value is held in a format that reaches further, as over the reals it lies beyond the greatest number of its own \
+         or below the least. The function stays the same; the pass `widen` says when it matters.",
+    ),
     (
         READING,
         "The first step of a proof: the ops that a value is made of, as a term over the reals in normal form. Equal spellings \
