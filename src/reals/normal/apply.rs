@@ -310,6 +310,12 @@ impl Store {
             return None;
         }
         let inner = self.scaled(by, x[0].clone(), space);
+        // A chart keeps sums that are in no normal form: of some no multiple is turned either.
+        if let Node::Linear(constant, terms) = self.node(inner.id) {
+            let left = self.content(inner.id, constant, terms, true);
+            let settled = if prim == Prim::Abs { left == 1 } else { left > 0 };
+            settled.then_some(())?;
+        }
         let value = self.apply(Function::Prim(prim), vec![inner], space);
         Some(self.scaled(factor, value, space))
     }
