@@ -36,10 +36,10 @@ pub fn markdown(context: &Context, equalities: Equalities<'_>, entry: &Entry<'_>
             }
         }
         Entry::Op(def) => {
-            let _ = write!(
+            let _ = writeln!(
                 out,
                 "The op `{}`: {}. Where a term is what the op computes over the reals, the op may compute it \
-                 ([reference](ops.md)).\n",
+                 ([reference](ops.md)).",
                 def.name, def.summary
             );
         }

@@ -7,6 +7,8 @@
 
 mod root;
 
+use std::collections::hash_map::Entry;
+
 use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
 use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Value};
@@ -198,21 +200,25 @@ impl<'a> Search<'a> {
     /// Takes the values of the window up to one as ways to compute what they are.
     fn reach(&mut self, last: Value) {
         while let Some((value, id, source)) = self.later.pop() {
-            if !self.sources.contains_key(&id) {
-                self.sources.insert(id, source.clone());
-                // What is there costs nothing: it stands unless what was found for the term is better.
-                if let Some(known) = self.known.get(&id)
-                    && let (effort, before) = (known.effort, known.errors.clone())
-                    && let Some(errors) = self.errors(id, &source)
-                    && errors.compare(&before).is_le()
-                {
-                    let (choice, value) = (Choice::Source(source.clone()), Some(source));
-                    self.known.insert(id, Best { choice, value, errors, exposed: false, cost: 0, effort });
-                }
+            if let Entry::Vacant(place) = self.sources.entry(id) {
+                place.insert(source.clone());
+                self.stands(id, source);
             }
             if value == last {
                 break;
             }
+        }
+    }
+
+    /// Takes a value of the window for a term unless what was found for the term is better: what is there costs nothing.
+    fn stands(&mut self, id: Id, source: Known) {
+        if let Some(known) = self.known.get(&id)
+            && let (effort, before) = (known.effort, known.errors.clone())
+            && let Some(errors) = self.errors(id, &source)
+            && errors.compare(&before).is_le()
+        {
+            let (choice, value) = (Choice::Source(source.clone()), Some(source));
+            self.known.insert(id, Best { choice, value, errors, exposed: false, cost: 0, effort });
         }
     }
 

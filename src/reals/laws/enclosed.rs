@@ -99,11 +99,14 @@ impl Point<'_> {
         for relation in relations {
             let places = place.map_or(0..self.extent, |place| place..place + 1);
             let holds = places.map(|place| self.holds(relation, place));
-            let all = holds.fold(Some(true), |all, one| match (all, one) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (Some(true), Some(true)) => Some(true),
-                _ => None,
-            });
+            let mut all = Some(true);
+            for one in holds {
+                all = match (all, one) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                };
+            }
             match all {
                 Some(true) => return Some(true),
                 Some(false) => {}
