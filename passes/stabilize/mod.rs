@@ -230,7 +230,8 @@ fn take_functions_first(
 }
 
 /// The values that are looked at, in groups, with what is found for them. Where a window that reaches behind a matrix product
-/// is too large to be judged, the windows of its values end there; where it is too large still, the others go without its last.
+/// is too large to be judged, or finds nothing better, the windows of its values end there; where it is too large still, the
+/// others go without its last.
 fn groups(
     (context, equalities): (&Context, Equalities<'_>),
     function: &Function,
@@ -263,11 +264,21 @@ fn groups(
         values.clear();
         for group in groups {
             let found = solved[&group.likeness].clone();
-            if found.found.is_none() {
-                let others = if reach > 0 { group.members.len() } else { group.members.len() - 1 };
-                values.extend(group.members[..others].iter().map(|member| member.value));
-            } else {
-                looked.push((group, found));
+            match &found.found {
+                None if reach > 0 => values.extend(group.members.iter().map(|member| member.value)),
+                None => {
+                    let (_, others) =
+                        group.members.split_last().unwrap_or_else(|| unreachable!("it has a last"));
+                    values.extend(others.iter().map(|member| member.value));
+                }
+                // What overflows behind the product spoils what is looked at with it.
+                Some((_, all)) if reach > 0 => {
+                    let stays =
+                        group.members.iter().zip(all).filter(|(_, found)| matches!(found, Found::Stays));
+                    values.extend(stays.map(|(member, _)| member.value));
+                    looked.push((group, found));
+                }
+                Some(_) => looked.push((group, found)),
             }
         }
         reach = 0;

@@ -62,7 +62,9 @@ pub struct Plan {
 
 /// What is found for a value.
 pub enum Found {
-    /// The given form stays.
+    /// The given form stays, as there is nothing to cure.
+    Fine,
+    /// The given form stays, as no other one is better.
     Stays,
     /// The value is no constant, but over the reals it is 0: the error that a compensated sum keeps. What it is made
     /// of is there for its rounding.

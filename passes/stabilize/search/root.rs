@@ -27,7 +27,10 @@ impl Search<'_> {
         let Some(root) = self.readings.get(&value).cloned() else { return Found::Stays };
         self.reach(value);
         let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
-        let Some(given) = given.filter(|given| !given.is_fine()) else { return Found::Stays };
+        let Some(given) = given else { return Found::Stays };
+        if given.is_fine() {
+            return Found::Fine;
+        }
         if self.terms.store.as_rational(&root.element).is_some_and(|x| x.is_zero()) {
             return Found::Rounding;
         }
