@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Context, Resources, Type, Value};
-use ngc_numerics::Format;
+use ngc_numerics::{Format, Reduce};
 use ngc_reals::write::{Known, Values, Writer};
-use ngc_reals::{Form, Id, Store, Use};
+use ngc_reals::{Form, Id, Node, Store, Use};
 use rustc_hash::FxHashMap;
 
 use super::Equalities;
 use super::catalogue::NORMAL_FORM;
-use super::search::{Choice, Search};
+use super::search::{Choice, Search, slot};
 use super::window::Group;
 
 /// Stack that a search may need; where less is left it goes on with a new one.
@@ -32,12 +32,32 @@ impl Terms {
     pub fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
         match form {
             Form::Plain | Form::Ordered(_) => {
-                self.store.node(id).children().iter().map(|part| part.id).collect()
+                let node = self.store.node(id);
+                let inner = match node {
+                    // What a matrix product sums is never there as a whole.
+                    Node::Reduce(Reduce::Sum, _, body) if self.is_outer(body.id) => self.store.node(body.id),
+                    _ => node,
+                };
+                inner.children().iter().map(|part| part.id).collect()
             }
             Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
             Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
             Form::Equal(equal) => vec![equal.term.id],
             Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
+        }
+    }
+
+    /// A term along its own slots.
+    pub fn itself(&self, id: Id) -> Use {
+        Use { id, map: (0..self.store.sizes(id).len()).map(slot).collect() }
+    }
+
+    /// Whether a term is a product of values of which none has as many dimensions.
+    fn is_outer(&self, id: Id) -> bool {
+        let slots = |id: Id| self.store.sizes(id).len();
+        match self.store.node(id) {
+            Node::Product(factors) => factors.iter().all(|(x, _)| slots(x.id) < slots(id)),
+            _ => false,
         }
     }
 }

@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use ngc_ir::Value;
 use ngc_reals::form::OpForm;
-use ngc_reals::{Form, Id, Use};
+use ngc_reals::{Form, Use};
 use rug::Rational;
 use rustc_hash::FxHashSet;
 
 use super::catalogue::{READING, REGROUPED};
 use super::plan::{Plan, Terms};
-use super::search::{Choice, slot};
+use super::search::Choice;
 
 /// The steps from a value to its form, from the value inwards: each with the law, chart or op that it is owed to, and the
 /// equality. `name` says what a value of the window is called.
@@ -22,7 +22,7 @@ pub fn steps(plan: &Plan, terms: &Terms, name: &dyn Fn(Value) -> String) -> Vec<
     let (mut seen, mut queue) = (FxHashSet::default(), VecDeque::from([plan.root.id]));
     while let Some(id) = queue.pop_front() {
         let Some(choice) = plan.choices.get(&id).filter(|_| seen.insert(id)) else { continue };
-        let whole = itself(terms, id);
+        let whole = terms.itself(id);
         let form = match choice {
             Choice::Source(_) => continue,
             Choice::Form(form) => form,
@@ -52,11 +52,6 @@ pub fn steps(plan: &Plan, terms: &Terms, name: &dyn Fn(Value) -> String) -> Vec<
 /// What remarks and proofs call an op.
 pub fn op_name(op: &OpForm) -> String {
     op.name.as_str().trim_start_matches("ng.").to_string()
-}
-
-/// A term along its own slots.
-fn itself(terms: &Terms, id: Id) -> Use {
-    Use { id, map: (0..terms.store.sizes(id).len()).map(slot).collect() }
 }
 
 fn factor(c: &Rational) -> String {

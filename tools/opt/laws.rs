@@ -8,6 +8,7 @@ use ngc_passes::stabilize::catalogue::library::{Library, has_laws};
 use ngc_passes::stabilize::catalogue::verify::{errors, verify as verified};
 use ngc_passes::stabilize::catalogue::{self, Entry, Laws};
 
+use super::rules::checked;
 use crate::progress::Progress;
 
 /// The files of an option that have laws, by name and text.
@@ -41,15 +42,7 @@ pub fn add(
     if trust {
         return Ok(());
     }
-    let (progress, done) = (Progress::new("checking laws"), AtomicUsize::new(0));
-    let checked = library.check(context, option, &|all| {
-        progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, all);
-    });
-    checked.map_err(|mut errors| {
-        let help = "laws of users are checked before they are used; --trust-rules takes them as true";
-        errors.error(Loc::Unknown, help);
-        errors
-    })
+    checked(("checking laws", "laws"), |progress| library.check(context, option, progress))
 }
 
 /// The families of laws among the names of sets, and the other names.

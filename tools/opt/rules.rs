@@ -117,7 +117,7 @@ fn read_for(
     let rules = all.rules.add(context, &option, sources, read_rules)?;
     library::categories(&text("rule-set"), rules).map_err(library::failed)?;
     if !trust {
-        check(context, &mut all.rules, &option)?;
+        checked(("checking rules", "rules"), |progress| all.rules.check(context, &option, progress))?;
     }
     match text("target").as_str() {
         "" => Ok(()),
@@ -125,14 +125,15 @@ fn read_for(
     }
 }
 
-/// Checks users' rules before they are used.
-fn check(context: &Context, library: &mut Library, files: &str) -> Result<(), Diagnostics> {
-    let (progress, done) = (Progress::new("checking rules"), AtomicUsize::new(0));
-    let checked = library.check(context, files, &|all| {
-        progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, all);
-    });
-    checked.map_err(|mut errors| {
-        let help = "rules of users are checked before they are used; --trust-rules takes them as true";
+/// Checks what users gave before it is used, with progress.
+pub fn checked(
+    (title, what): (&'static str, &str),
+    check: impl FnOnce(&(dyn Fn(usize) + Sync)) -> Result<(), Diagnostics>,
+) -> Result<(), Diagnostics> {
+    let (progress, done) = (Progress::new(title), AtomicUsize::new(0));
+    check(&|all| progress.update(done.fetch_add(1, Ordering::Relaxed) + 1, all)).map_err(|mut errors| {
+        let help =
+            format!("{what} of users are checked before they are used; --trust-rules takes them as true");
         errors.error(Loc::Unknown, help);
         errors
     })

@@ -93,16 +93,17 @@ const MOST_ROUNDS: usize = 8;
 /// Widens values and accumulators of a function whose values lie in these ranges.
 pub fn widen(context: &Context, function: &mut Function, ranges: &Ranges) -> Vec<Widened> {
     let mut widened = once(context, function, ranges);
+    if widened.is_empty() {
+        return widened;
+    }
     // What reads a wider value may want more.
-    let mut more = !widened.is_empty();
     for _ in 0..MOST_ROUNDS {
-        if !more {
-            break;
-        }
         let mut ranges = Ranges::default();
         ranges.renew(function);
         let further = once(context, function, &ranges);
-        more = !further.is_empty();
+        if further.is_empty() {
+            break;
+        }
         widened.extend(further);
     }
     widened

@@ -12,13 +12,13 @@ use std::collections::hash_map::Entry;
 use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
 use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Value};
-use ngc_numerics::{DType, Format, Reduce};
+use ngc_numerics::{DType, Format};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::{Known, Values, Writer};
-use ngc_reals::{Form, Function, Id, Node, Store, Use};
+use ngc_reals::{Form, Function, Id, Node, Store};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -389,9 +389,9 @@ impl<'a> Search<'a> {
         let own = match form {
             Form::Equal(_) => 0,
             Form::Op(_) => 1,
-            _ => self.parts(id, form).len().max(1),
+            _ => self.terms.parts(id, form).len().max(1),
         };
-        let parts = self.parts(id, form).into_iter();
+        let parts = self.terms.parts(id, form).into_iter();
         let known = parts.filter_map(|part| self.known.get(&part)).map(|best| best.cost);
         known.fold(own, usize::saturating_add)
     }
@@ -406,7 +406,7 @@ impl<'a> Search<'a> {
             if let Some(Best { choice: Choice::Form(form), .. }) =
                 self.known.get(&id).filter(|_| seen.insert(id))
             {
-                stack.extend(self.parts(id, form));
+                stack.extend(self.terms.parts(id, form));
             }
         }
         false
@@ -416,7 +416,7 @@ impl<'a> Search<'a> {
     fn is_circular(&self, id: Id) -> bool {
         let mut others = self.open.iter().filter(|other| **other != id);
         let parts = match self.known.get(&id).map(|best| &best.choice) {
-            Some(Choice::Form(form)) => self.parts(id, form),
+            Some(Choice::Form(form)) => self.terms.parts(id, form),
             _ => return false,
         };
         others.any(|&other| parts.iter().any(|&part| self.leads_to(part, other)))
@@ -436,7 +436,7 @@ impl<'a> Search<'a> {
             // Over the reals both are the same, so one need not be evaluated.
             self.first.entry(equal.term.id).or_insert(Known { axes, ..first });
         }
-        let parts = self.parts(id, &form);
+        let parts = self.terms.parts(id, &form);
         for &part in &parts {
             if self.best(part).is_none() || self.leads_to(part, id) {
                 return;
@@ -527,7 +527,7 @@ impl<'a> Search<'a> {
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
         let mut writer =
             Writer::new(&self.terms.store, builder, self.terms.format, &self.terms.leaves, &forms, &values);
-        let whole = Use { id, map: (0..sizes.len()).map(slot).collect() };
+        let whole = self.terms.itself(id);
         let (value, factor) = writer.scaled(&whole, &sizes)?;
         if (before..self.window.body.num_ops()).any(|n| self.is_larger(Op::from_index(n))) {
             return Err("larger than all that was given".into());
@@ -540,15 +540,6 @@ impl<'a> Search<'a> {
         let counts =
             self.terms.store.sizes(id).iter().filter_map(|size| size.number()).filter(|&n| n != ANYWHERE);
         counts.fold(1, u64::saturating_mul) > self.largest as u64
-    }
-
-    /// Whether a term is a product of values of which none has as many dimensions.
-    fn is_outer(&self, id: Id) -> bool {
-        let slots = |id: Id| self.terms.store.sizes(id).len();
-        match self.terms.store.node(id) {
-            Node::Product(factors) => factors.iter().all(|(x, _)| slots(x.id) < slots(id)),
-            _ => false,
-        }
     }
 
     /// Whether an op's result has far more elements than any value that was given: accuracy is not bought by an order of
@@ -584,30 +575,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The terms that a form of a term is computed from.
-    fn parts(&self, id: Id, form: &Form) -> Vec<Id> {
-        match form {
-            Form::Plain | Form::Ordered(_) => {
-                let node = self.terms.store.node(id);
-                let inner = match node {
-                    // What a matrix product sums is never there as a whole.
-                    Node::Reduce(Reduce::Sum, _, body) if self.is_outer(body.id) => {
-                        self.terms.store.node(body.id)
-                    }
-                    _ => node,
-                };
-                inner.children().iter().map(|part| part.id).collect()
-            }
-            Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
-            Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
-            Form::Equal(equal) => vec![equal.term.id],
-            Form::Op(op) => op.operands.iter().map(|part| part.id).collect(),
-        }
-    }
-
     fn shown(&self, id: Id) -> String {
-        let map = (0..self.terms.store.sizes(id).len()).map(slot).collect();
-        self.terms.store.show(&Use { id, map })
+        self.terms.store.show(&self.terms.itself(id))
     }
 }
 

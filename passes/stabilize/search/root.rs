@@ -108,7 +108,7 @@ impl Search<'_> {
             let Some(best) = self.known.get(&id).filter(|_| !found.contains_key(&id)) else { continue };
             match &best.choice {
                 Choice::Source(_) => {}
-                Choice::Form(form) => stack.extend(self.parts(id, form)),
+                Choice::Form(form) => stack.extend(self.terms.parts(id, form)),
             }
             found.insert(id, best.choice.clone());
         }
@@ -127,7 +127,7 @@ impl Search<'_> {
                 _ => None,
             };
             laws.extend(name.filter(|name| !laws.contains(name)));
-            queue.extend(self.parts(id, form));
+            queue.extend(self.terms.parts(id, form));
         }
         laws
     }
@@ -144,7 +144,7 @@ impl Search<'_> {
             if !matches!(form, Form::Plain) {
                 return true;
             }
-            stack.extend(self.parts(part, form).into_iter().filter(|part| seen.insert(*part)));
+            stack.extend(self.terms.parts(part, form).into_iter().filter(|part| seen.insert(*part)));
         }
         !reached
     }
