@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::ladder::{Ladder, Use};
 use super::order::Errors;
-use super::window::Window;
+use super::window::{Leaf, Window};
 
 /// What an open extent is where values are evaluated.
 pub const OPEN: usize = 3;
@@ -45,6 +45,8 @@ pub struct Judge<'a> {
     exact: [Elements<'a>; BITS.len()],
     /// Over the reals, of leaves that are moved by one unit in the last place.
     moved: [Elements<'a>; MOVES.len()],
+    /// Rungs on which values are ordinary, by number; all of them where ranges are stated.
+    pub ordinary: Vec<bool>,
     known: FxHashMap<Key, Rc<Vec<Option<f64>>>>,
     reaches: FxHashMap<Key, Rc<Vec<f64>>>,
 }
@@ -93,9 +95,18 @@ impl<'a> Judge<'a> {
         let computed = elements(Mode::Formats, &ladder, None);
         let exact = BITS.map(|bits| elements(Mode::Real { bits }, &ladder, None));
         let moved = MOVES.map(|seed| elements(Mode::Real { bits: BITS[0] }, &ladder, Some(seed)));
+        let open = |leaf: &Leaf| {
+            let format = window.body.ty(leaf.value).format();
+            format.is_some_and(|f| leaf.range.lo <= -f.max_finite() && leaf.range.hi >= f.max_finite())
+        };
+        let mut ordinary = ladder.ordinary();
+        if !window.leaves.iter().any(open) {
+            ordinary.fill(true);
+        }
         Some(Judge {
             format,
             ladder,
+            ordinary,
             computed,
             exact,
             moved,

@@ -33,6 +33,9 @@ pub enum Use {
     Check,
 }
 
+/// Numbers of so great or so small a binary exponent are no ordinary ones: in f32 sums of their squares overflow.
+const ORDINARY: i32 = 30;
+
 /// A point.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
@@ -107,6 +110,20 @@ impl Ladder {
         Ladder { points }
     }
 
+    /// Whether the points of each rung are ordinary numbers, if nobody stated ranges.
+    pub fn ordinary(&self) -> Vec<bool> {
+        let rungs = self.points.iter().map(|p| p.rung + 1).max().unwrap_or(0);
+        let mut ordinary = vec![true; rungs];
+        for point in &self.points {
+            ordinary[point.rung] &= match point.kind {
+                Kind::Spread | Kind::Positive | Kind::Near => point.exponent.abs() <= ORDINARY,
+                Kind::About => true,
+                Kind::Mixed | Kind::Ends => false,
+            };
+        }
+        ordinary
+    }
+
     /// The element of a leaf at a place, at every point, in a format; moved by one unit in the last place, up or down, if
     /// `moved` is given.
     pub fn column(
@@ -133,9 +150,14 @@ impl Ladder {
     pub fn integers(&self, leaf: usize, range: &Interval, place: &[i64]) -> Vec<f64> {
         let at =
             place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
-        let (low, high) = (range.lo.max(-8.0).ceil(), range.hi.min(8.0).floor());
-        let (low, high) = if low <= high { (low, high) } else { (range.lo.ceil(), range.lo.ceil()) };
-        let one = |p: &Point| low + (unit(mix(p.seed ^ at)) * (high - low + 1.0)).floor().min(high - low);
+        let one = |p: &Point| {
+            // Small ones, such as places, and at every other point some as large as positions and times are.
+            let bits = mix(p.seed ^ at);
+            let reach = if mix(p.seed) % 2 == 0 { 8.0 } else { (3.0 + 17.0 * unit(mix(p.seed ^ 0x55))).exp2().floor() };
+            let (low, high) = (range.lo.max(-reach).ceil(), range.hi.min(reach).floor());
+            let (low, high) = if low <= high { (low, high) } else { (range.lo.ceil(), range.lo.ceil()) };
+            low + (unit(bits) * (high - low + 1.0)).floor().min(high - low)
+        };
         self.points.iter().map(one).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! `stabilize{search=reals}`: every value is computed in the best way that its real function allows.
+//! `stabilize`: every value is computed in the best way that its real function allows.
 //!
 //! A value with the ops that it is made of ([`window`]) is read as a term over the reals (src/reals), so that its spelling
 //! leaves no trace. The best way to compute each term is found bottom-up ([`search`]): forms are written as ops, evaluated at
@@ -6,23 +6,29 @@
 //! ([`order`]) says which form is better; the given one stays unless another betters it, and trades nothing for it. What
 //! wins is written into the function ([`plan`]). Windows that are alike are searched once.
 
+pub mod allowed;
 pub mod catalogue;
 mod judge;
 mod ladder;
+pub mod observed;
 mod order;
+pub mod pass;
 mod picked;
 mod plan;
-mod proof;
+pub mod proof;
 mod search;
+pub mod target;
+pub mod telling;
 mod window;
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use ngc_dialects::facts::{self, Pointwise};
 use ngc_ir::pass::Function;
 use ngc_ir::structure;
-use ngc_ir::{Body, Builder, Context, Op, Rewriter, Value};
+use ngc_ir::{Body, Builder, Context, Loc, Op, Rewriter, Value};
 use ngc_numerics::Prim;
 use ngc_reals::Store;
 use ngc_reals::laws::Laws;
@@ -31,16 +37,16 @@ use ngc_reals::recognise::Definitions;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use self::allowed::Allowed;
 use self::picked::Picked;
-use self::plan::{Found, Looked, Plan, Terms};
+use self::plan::{Aim, Found, Looked, Plan, Terms};
+use self::proof::Proof;
+use self::telling::figures::{self, Snapshot};
+use self::telling::{Effect, Replaced, Report, Step, cause, overflows};
 use self::window::{Cutter, Group, Likeness, Member};
+use crate::analysis::calibrate::Samples;
 use crate::analysis::range::Ranges;
 use crate::precision::widen::{self, Widened};
-use crate::rewrite;
-use crate::rewrite::measure::{self, Snapshot};
-use crate::rewrite::proof::Proof;
-use crate::rewrite::region;
-use crate::rewrite::report::{Effect, Replaced, Report, Step, overflows};
 use crate::transform::dims::named_dims;
 use crate::transform::{erase_dead, simplify_body};
 
@@ -60,60 +66,128 @@ pub struct Equalities<'a> {
     pub definitions: &'a Definitions<'a>,
     /// The laws.
     pub laws: &'a Laws,
+    /// Which of all may be used.
+    pub allowed: &'a Allowed<'a>,
 }
 
 /// What is wanted of a search beside the function.
-#[derive(Clone, Copy, Default)]
-pub struct Wanted {
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// What it may use.
+    pub allowed: &'a Allowed<'a>,
+    /// Whether given ops are covered by larger ones, too.
+    pub fuse: bool,
+    /// Inputs on which forms are compared.
+    pub samples: Option<&'a Samples>,
+    /// Whether the conditions of laws may rest on the ranges of the samples.
+    pub assume_calibrated: bool,
     /// Figures of each rewrite.
     pub figures: bool,
     /// A proof of each.
     pub proofs: bool,
 }
 
+impl Default for Wanted<'_> {
+    fn default() -> Self {
+        Wanted {
+            allowed: &Allowed::ALL,
+            fuse: false,
+            samples: None,
+            assume_calibrated: false,
+            figures: false,
+            proofs: false,
+        }
+    }
+}
+
+/// What is looked for in a function, and by what.
+#[derive(Clone, Copy)]
+struct Goal<'a> {
+    context: &'a Context,
+    equalities: Equalities<'a>,
+    aim: Aim,
+    /// Ops whose values are looked at.
+    wants: &'a (dyn Fn(Op) -> bool + Sync),
+}
+
+/// Where the values of a function lie.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    /// On all inputs, or on those that are assumed: what conditions are proven from.
+    proven: &'a Ranges,
+    /// Where forms are compared.
+    drawn: &'a Ranges,
+}
+
 /// Replaces the values of a function by better forms, as laws and charts give them, until there are none.
-pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted: Wanted) -> Report {
+pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted: Wanted<'_>) -> Report {
     let mut report = Report { erased: erase_dead(&mut function.body), ..Report::default() };
+    let given: FxHashSet<Op> = function.body.walk().into_iter().collect();
     let mut ranges = Ranges::default();
     ranges.renew(function);
+    let samples = wanted.samples.filter(|samples| samples.function() == function.name());
     let start = wanted.figures.then(|| Arc::new(Snapshot::of(function)));
     let mut state = start.clone();
-    let (mut solved, definitions) = (Solved::default(), Definitions::new(context));
-    let equalities = Equalities { definitions: &definitions, laws };
+    let (mut solved, mut covered, definitions) =
+        (Solved::default(), Solved::default(), Definitions::new(context));
+    let equalities = Equalities { definitions: &definitions, laws, allowed: wanted.allowed };
     if take_functions_first((context, equalities), function, &mut solved) {
         ranges.renew(function);
     }
+    let before = report.applied.len();
+    let rests = samples.is_some() && wanted.assume_calibrated;
     let name = function.name().to_string();
-    let mut seen = FxHashSet::from_iter([region::likeness(&function.body)]);
+    let mut seen = FxHashSet::from_iter([observed::likeness(&function.body)]);
     for n in 0..MOST_ROUNDS {
         let title = wanted.proofs.then(|| (name.clone(), n + 1));
-        let replaced = round((context, equalities), function, &ranges, &mut solved, (&mut report, title));
+        let sampled = samples.map(|samples| {
+            let stated = function.attrs.get("arg_attrs");
+            Ranges::assuming(&function.body, stated, &function.resources, &samples.ranges())
+        });
+        let drawn = sampled.as_ref().unwrap_or(&ranges);
+        let known = Known { proven: if rests { drawn } else { &ranges }, drawn };
+        let first = report.applied.len();
+        let all = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true };
+        let mut replaced = round(all, function, known, &mut solved, (&mut report, title.clone()));
+        if replaced.is_empty() && (wanted.fuse || report.applied.len() > before) {
+            // What is written now may be fewer ops; what was given is not touched unless that is asked for.
+            let made = Goal { aim: Aim::Cover, wants: &|op| wanted.fuse || !given.contains(&op), ..all };
+            replaced = round(made, function, known, &mut covered, (&mut report, title));
+        }
+        for step in report.applied[first..].iter_mut().filter(|_| rests) {
+            step.message.push_str("; it rests on the ranges of the samples");
+        }
         if let Some(before) = state.as_mut().filter(|_| !replaced.is_empty()) {
             let after = Arc::new(Snapshot::of(function));
-            measure::explain(before, &after, &replaced, &mut report.applied);
+            figures::explain(before, &after, &replaced, &mut report.applied);
             *before = after;
         }
         // What no form cures may only want a wider format, and what is wider may have a better form.
-        if replaced.is_empty() && !widened(context, function, &ranges, &mut report) {
+        if replaced.is_empty() && !widened((context, equalities), function, &ranges, &mut report) {
             break;
         }
         if simplify_body(context, &mut function.body) || replaced.is_empty() {
             state = state.map(|_| Arc::new(Snapshot::of(function)));
         }
         ranges.renew(function);
-        if !seen.insert(region::likeness(&function.body)) {
+        if !seen.insert(observed::likeness(&function.body)) {
             break;
         }
     }
     report.missed.extend(overflows(&function.body, &ranges));
     let ends = start.zip(state).filter(|_| !report.applied.is_empty());
-    report.totals = ends.map(|(start, end)| measure::totals(context, &start, &end));
+    report.totals = ends.map(|(start, end)| figures::totals(context, &start, &end));
     report
 }
 
 /// Chooses formats by range; whether any changed.
-fn widened(context: &Context, function: &mut Function, ranges: &Ranges, report: &mut Report) -> bool {
-    let found = widen::widen(context, function, ranges);
+fn widened(
+    (context, equalities): (&Context, Equalities<'_>),
+    function: &mut Function,
+    ranges: &Ranges,
+    report: &mut Report,
+) -> bool {
+    let found = widen::widen(context, function, ranges, &|format| equalities.allowed.format(format));
     let step =
         |Widened { loc, message }| Step { rule: "widen".into(), loc, message, effect: Effect::Unknown };
     let before = report.applied.len();
@@ -124,14 +198,15 @@ fn widened(context: &Context, function: &mut Function, ranges: &Ranges, report: 
 /// Replaces the values that are bettered. Of a value and those that it is made of, it is the outer one where it is more than
 /// their better forms together.
 fn round(
-    (context, equalities): (&Context, Equalities<'_>),
+    goal: Goal<'_>,
     function: &mut Function,
-    ranges: &Ranges,
+    ranges: Known<'_>,
     solved: &mut Solved,
     (report, title): (&mut Report, Option<(String, usize)>),
 ) -> Vec<Replaced> {
-    let looked = groups((context, equalities), function, ranges, solved);
-    let names = title.as_ref().map(|_| rewrite::proof::names(&function.body));
+    let looked = groups(goal, function, ranges, solved);
+    let context = goal.context;
+    let names = title.as_ref().map(|_| proof::names(&function.body));
     let rounding = looked.iter().flat_map(|(group, looked)| {
         let found = looked.found.iter().flat_map(|(_, found)| group.members.iter().zip(found));
         found.filter(|(_, found)| matches!(found, Found::Rounding)).map(|(member, _)| member.value)
@@ -163,8 +238,13 @@ fn round(
         if waits || !plan.itself {
             continue;
         }
+        let ops = stands_for(rewriter.body(), member, group, terms, plan);
+        if goal.aim == Aim::Cover && !frees(&rewriter, &ops) {
+            continue;
+        }
+        let places = Loc::fused(ops.iter().map(|&op| rewriter.body().op(op).loc.clone()));
         let write = |b: &mut Builder<'_>| {
-            let at = Builder { context: b.context, body: b.body, at: b.at, loc: b.loc.clone() };
+            let at = Builder { context: b.context, body: b.body, at: b.at, loc: places.clone() };
             plan.write(at, terms, &|value| group.window.origin[&value])
         };
         let Ok(new) = rewriter.build_before(member.op, write) else { continue };
@@ -174,8 +254,10 @@ fn round(
         let loc = rewriter.body().op(member.op).loc.clone();
         rewriter.replace_value(member.value, new);
         dead.push(member.op);
-        let first = report.applied.len();
-        let message = plan.message();
+        let mut message = plan.message();
+        if let Some(cause) = cause(rewriter.body(), &ops, ranges.proven) {
+            let _ = write!(message, "; {cause}");
+        }
         if let Some(((function, round), names)) = title.as_ref().zip(names.as_ref()) {
             let called =
                 |v: Value| names.get(&v.index()).cloned().unwrap_or_else(|| format!("%{}", v.index()));
@@ -189,13 +271,38 @@ fn round(
             });
         }
         report.applied.push(Step { rule: plan.rule(), loc, message, effect: Effect::Unknown });
-        let steps = first..report.applied.len();
-        replaced.push(Replaced { old: member.value, new, steps, nominal: None, sampled: None });
+        replaced.push(Replaced { old: member.value, new, step: report.applied.len() - 1 });
     }
     for &op in dead.iter().rev() {
         report.erased += rewriter.erase_if_dead(op);
     }
     replaced
+}
+
+/// The ops of the function that a plan stands for, the value's own first.
+fn stands_for(body: &Body, member: Member, group: &Group, terms: &Terms, plan: &Plan) -> Vec<Op> {
+    let kept: FxHashSet<Value> = plan.reads(terms).map(|value| group.window.origin[&value]).collect();
+    let within: FxHashSet<Value> = group.window.origin.values().copied().collect();
+    let (mut seen, mut stack) = (FxHashSet::from_iter([member.op]), vec![member.op]);
+    while let Some(op) = stack.pop() {
+        let inner = body.operands(op).iter().filter(|v| within.contains(v) && !kept.contains(v));
+        stack.extend(inner.filter_map(|&v| body.defining_op(v)).filter(|op| seen.insert(*op)));
+    }
+    let mut ops: Vec<Op> = body.entry().map_or(Vec::new(), |b| body.ops(b).filter(|op| seen.contains(op)).collect());
+    ops.reverse();
+    ops
+}
+
+/// Whether more than one op that computes something is dead when the first of some ops is.
+fn frees(rewriter: &Rewriter<'_>, ops: &[Op]) -> bool {
+    let mut dead = FxHashSet::default();
+    for (n, &op) in ops.iter().enumerate() {
+        let mut users = rewriter.users(rewriter.body().result(op, 0)).iter();
+        if n == 0 || users.all(|user| dead.contains(user)) {
+            dead.insert(op);
+        }
+    }
+    dead.iter().filter(|op| search::cover::counts(rewriter.body(), **op)).count() > 1
 }
 
 /// Takes functions of picked elements before they are picked, where that has a better form; whether there are any.
@@ -213,7 +320,9 @@ fn take_functions_first(
     let values: Vec<Vec<Value>> = all.iter().map(taken).collect();
     let mut ranges = Ranges::default();
     ranges.renew(&trial);
-    let looked = groups((context, equalities), &trial, &ranges, solved);
+    let known = Known { proven: &ranges, drawn: &ranges };
+    let goal = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true };
+    let looked = groups(goal, &trial, known, solved);
     let mut better = FxHashSet::default();
     for (group, looked) in &looked {
         let found = looked.found.iter().flat_map(|(_, found)| group.members.iter().zip(found));
@@ -233,18 +342,18 @@ fn take_functions_first(
 /// is too large to be judged, or finds nothing better, the windows of its values end there; where it is too large still, the
 /// others go without its last.
 fn groups(
-    (context, equalities): (&Context, Equalities<'_>),
+    Goal { context, equalities, aim, wants }: Goal<'_>,
     function: &Function,
-    ranges: &Ranges,
+    ranges: Known<'_>,
     solved: &mut Solved,
 ) -> Vec<(Group, Arc<Looked>)> {
     let (body, resources) = (&function.body, &function.resources);
-    let stays = region::observed(body, ranges);
+    let stays = observed::observed(body, ranges.proven);
     let names = names(context, function);
     let open = |v: Value| names.get(&v).cloned().unwrap_or_default();
     let cutter = Cutter::new(context, body, ranges, &open);
     let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
-    let looked_at = |op: &Op| is_computed(body, *op) && !stays.contains(op);
+    let looked_at = |op: &Op| wants(*op) && is_computed(body, *op) && !stays.contains(op);
     let mut values: Vec<Value> = ops.into_iter().filter(looked_at).map(|op| body.result(op, 0)).collect();
     let mut looked = Vec::new();
     let mut reach = REACH;
@@ -258,7 +367,7 @@ fn groups(
             .into_iter()
             .collect::<Vec<_>>()
             .into_par_iter()
-            .map(|(likeness, group)| (likeness.clone(), Looked::at(context, resources, equalities, group)))
+            .map(|(likeness, group)| (likeness.clone(), Looked::at(context, resources, equalities, group, aim)))
             .collect();
         solved.extend(found);
         values.clear();

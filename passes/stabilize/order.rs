@@ -3,7 +3,8 @@
 //! A form is judged by its errors at points, rung by rung of a ladder of magnitudes. It takes the place of the given form
 //! only if it is better by a step somewhere and nowhere trades what works for what does not: on every rung its largest
 //! error is at most twice that of the given form plus four units in the last place, and it is finite wherever the given
-//! form is. What is as accurate as the last places of its arguments allow is replaced only by what takes no more steps, or few.
+//! form is. What is as accurate as the last places of its arguments allow, on ordinary numbers or in the ranges that are stated,
+//! is replaced only by what takes no more steps, or few.
 
 use std::cmp::Ordering;
 
@@ -125,6 +126,12 @@ impl Errors {
     /// Whether a form is nowhere less accurate than the last places of its arguments allow.
     pub fn is_stable(&self) -> bool {
         self.rungs.iter().all(|r| r.failures == 0 && r.unstable <= 1.0)
+    }
+
+    /// Whether a form is stable on the rungs of a list.
+    pub fn is_stable_on(&self, rungs: &[bool]) -> bool {
+        let on = self.rungs.iter().zip(rungs).filter(|(_, on)| **on);
+        on.map(|(r, _)| r).all(|r| r.failures == 0 && r.unstable <= 1.0)
     }
 
     /// Which of two forms is tried further: the one with fewer failures, then the one that is nowhere much less stable,

@@ -93,6 +93,15 @@ pub enum Found {
     Better(Plan),
 }
 
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Aim {
+    /// A better form.
+    Cure,
+    /// One op for several.
+    Cover,
+}
+
 /// What is found for the values of a group, and what was noticed on the way.
 pub struct Looked {
     /// What is found for each value; nothing where the window cannot be judged as a whole.
@@ -108,12 +117,17 @@ impl Looked {
         resources: &Resources,
         equalities: Equalities<'_>,
         group: &Group,
+        aim: Aim,
     ) -> Arc<Looked> {
         let look = || {
             let Some(mut search) = Search::new(context, resources, equalities, &group.window) else {
                 return Looked { found: None, refuted: Vec::new() };
             };
-            let found = group.members.iter().map(|member| search.at(member.inner)).collect();
+            let found = group.members.iter().map(|member| match aim {
+                Aim::Cure => search.at(member.inner),
+                Aim::Cover => search.covered(member.inner),
+            });
+            let found = found.collect();
             let refuted = std::mem::take(&mut search.refuted);
             Looked { found: Some((search.terms, found)), refuted }
         };
@@ -147,6 +161,15 @@ impl Plan {
         let mut writer = Writer::new(&terms.store, builder, terms.format, &leaves, &forms, &values);
         let value = writer.value(&self.root, &self.extents)?;
         writer.typed(value, self.ty)
+    }
+
+    /// The values of the window that the form is computed from.
+    pub fn reads<'t>(&'t self, terms: &'t Terms) -> impl Iterator<Item = Value> + 't {
+        let sources = self.choices.values().filter_map(|choice| match choice {
+            Choice::Source(known) => Some(known.value),
+            Choice::Form(_) => None,
+        });
+        sources.chain(terms.leaves.values().copied())
     }
 
     /// The law, chart or op that comes first.

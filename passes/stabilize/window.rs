@@ -15,7 +15,7 @@ use ngc_numerics::Interval;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::analysis::range::Ranges;
+use super::Known;
 
 /// Ops of a window, at most.
 const MOST: usize = 48;
@@ -28,7 +28,7 @@ const LARGE: usize = 256;
 pub struct Leaf {
     /// The argument of the window's body.
     pub value: Value,
-    /// Where the value lies.
+    /// Where the value lies at the points at which forms are compared.
     pub range: Interval,
     /// What else is known of it.
     pub fact: Fact,
@@ -76,7 +76,7 @@ pub struct Likeness(Vec<Item>);
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Item {
-    Leaf(Type, [u64; 2], Signs, Vec<Option<u32>>),
+    Leaf(Type, [u64; 4], Signs, Vec<Option<u32>>),
     Op(Ident, AttrDict, SmallVec<[u32; 4]>, Type),
     Member(u32),
 }
@@ -85,7 +85,7 @@ enum Item {
 pub struct Cutter<'a> {
     context: &'a Context,
     body: &'a Body,
-    ranges: &'a Ranges,
+    ranges: Known<'a>,
     /// The extents of values that are open, by name; nothing where all extents are known.
     names: &'a dyn Fn(Value) -> Vec<Option<Arc<str>>>,
     /// The ops that use each value.
@@ -97,7 +97,7 @@ impl<'a> Cutter<'a> {
     pub fn new(
         context: &'a Context,
         body: &'a Body,
-        ranges: &'a Ranges,
+        ranges: Known<'a>,
         names: &'a dyn Fn(Value) -> Vec<Option<Arc<str>>>,
     ) -> Cutter<'a> {
         let mut users: FxHashMap<Value, Vec<Op>> = FxHashMap::default();
@@ -247,8 +247,11 @@ impl<'a> Cutter<'a> {
                 if made.contains(&v) || known.contains_key(&v) {
                     continue;
                 }
-                let (ty, range) = (self.body.ty(v), self.ranges.of(v).exact);
-                let fact = Fact::of_range(range).and(Fact { signs: self.ranges.signs(v), ..Fact::UNKNOWN });
+                let (ty, range) = (self.body.ty(v), self.ranges.drawn.of(v).exact);
+                let proven = self.ranges.proven;
+                let signs = Fact { signs: proven.signs(v), ..Fact::UNKNOWN };
+                let own = proven.of(v).exact;
+                let fact = Fact::of_range(own).and(signs);
                 let value = body.add_argument(block, ty, Loc::Unknown);
                 let dims = if ty.static_shape().is_some() { Vec::new() } else { (self.names)(v) };
                 let mut number = |name: &Arc<str>| {
@@ -258,7 +261,8 @@ impl<'a> Cutter<'a> {
                     }) as u32
                 };
                 let numbers = dims.iter().map(|name| name.as_ref().map(&mut number)).collect();
-                items.push(Item::Leaf(ty, [range.lo.to_bits(), range.hi.to_bits()], fact.signs, numbers));
+                let ends = [range.lo, range.hi, own.lo, own.hi].map(f64::to_bits);
+                items.push(Item::Leaf(ty, ends, fact.signs, numbers));
                 known.insert(v, value);
                 leaves.push(Leaf { value, range, fact, dims });
             }

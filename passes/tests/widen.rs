@@ -40,7 +40,7 @@ fn widen(context: &Context, module: &mut Module) -> usize {
     let mut function = Function::take(module, op).expect("it has a body");
     let mut ranges = Ranges::default();
     ranges.renew(&function);
-    let widened = widen::widen(context, &mut function, &ranges);
+    let widened = widen::widen(context, &mut function, &ranges, &|_| true);
     function.put_back(module);
     widened.len()
 }

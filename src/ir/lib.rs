@@ -13,6 +13,7 @@ pub mod dominance;
 pub mod ident;
 pub mod location;
 pub mod module;
+pub mod nearest;
 pub mod op_def;
 pub mod pass;
 pub mod render;

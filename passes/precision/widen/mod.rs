@@ -33,6 +33,7 @@ use ngc_numerics::{DType, Format};
 use rustc_hash::FxHashSet;
 
 use self::need::Needs;
+pub use self::need::conversion;
 use crate::analysis::range::Ranges;
 use crate::transform::erase_dead;
 
@@ -78,7 +79,7 @@ impl Pass for Widen {
         cx: &mut PassContext<'_>,
     ) -> Result<Changed, Diagnostics> {
         let ranges = cx.analysis::<Ranges>(function);
-        let widened = widen(cx.context, function, &ranges);
+        let widened = widen(cx.context, function, &ranges, &|_| true);
         for Widened { loc, message } in &widened {
             cx.remark(RemarkKind::Passed, "widen", loc.clone(), message.clone());
         }
@@ -90,9 +91,14 @@ impl Pass for Widen {
 /// Times that a function is looked at again after something was widened.
 const MOST_ROUNDS: usize = 8;
 
-/// Widens values and accumulators of a function whose values lie in these ranges.
-pub fn widen(context: &Context, function: &mut Function, ranges: &Ranges) -> Vec<Widened> {
-    let mut widened = once(context, function, ranges);
+/// Widens values and accumulators of a function whose values lie in these ranges, to formats that are `allowed`.
+pub fn widen(
+    context: &Context,
+    function: &mut Function,
+    ranges: &Ranges,
+    allowed: &dyn Fn(Format) -> bool,
+) -> Vec<Widened> {
+    let mut widened = once(context, function, ranges, allowed);
     if widened.is_empty() {
         return widened;
     }
@@ -100,7 +106,7 @@ pub fn widen(context: &Context, function: &mut Function, ranges: &Ranges) -> Vec
     for _ in 0..MOST_ROUNDS {
         let mut ranges = Ranges::default();
         ranges.renew(function);
-        let further = once(context, function, &ranges);
+        let further = once(context, function, &ranges, allowed);
         if further.is_empty() {
             break;
         }
@@ -109,20 +115,27 @@ pub fn widen(context: &Context, function: &mut Function, ranges: &Ranges) -> Vec
     widened
 }
 
-fn once(context: &Context, function: &mut Function, ranges: &Ranges) -> Vec<Widened> {
+fn once(
+    context: &Context,
+    function: &mut Function,
+    ranges: &Ranges,
+    allowed: &dyn Fn(Format) -> bool,
+) -> Vec<Widened> {
     let widest = widest(function);
     let body = &mut function.body;
     // Control flow is inlined or unrolled before it comes here.
     if body.blocks(body.root()).len() != 1 {
         return Vec::new();
     }
-    let wider = |format| wider(format, widest);
+    let wider = |format| wider(format, widest).filter(|wide| allowed(*wide));
     let needs = Needs::of(body, ranges, &wider);
     let stays = needs.stays.clone();
     let (region, mut widened) = needs.region();
     apply::apply(context, body, &region);
     erase_dead(body);
-    widened.extend(accumulators(body, &stays));
+    if allowed(Format::F32) {
+        widened.extend(accumulators(body, &stays));
+    }
     widened
 }
 

@@ -1,4 +1,4 @@
-//! The catalogue of what `stabilize{search=reals}` rewrites by: laws, charts and the ops of the dialect, for users.
+//! The catalogue of what `stabilize` rewrites by: laws, charts and the ops of the dialect, for users.
 //!
 //! Invariant: every name that a remark or a proof prints has an entry ([`entries`]).
 
@@ -15,6 +15,7 @@ pub use ngc_reals::laws::{Law, Laws};
 use ngc_reals::recognise::Definitions;
 
 use super::Equalities;
+use super::allowed::Allowed;
 
 /// What proofs call the step from ops to a term.
 pub const READING: &str = "reading";
@@ -25,6 +26,9 @@ pub const NORMAL_FORM: &str = "reals";
 
 /// The family of the charts.
 pub const CHARTS: &str = "charts";
+
+/// What stands for all families.
+pub const ALL: &str = "all";
 
 /// Words of remarks and proofs that are no laws.
 const WORDS: [(&str, &str); 7] = [
@@ -115,6 +119,27 @@ pub fn families(laws: &Laws) -> Vec<&str> {
     families
 }
 
+/// The families of a list of names; nothing for `all`.
+///
+/// # Errors
+/// A sentence that names one that there is not, and those that there are.
+pub fn chosen<'a>(
+    laws: &'a Laws,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Result<Option<Vec<&'a str>>, String> {
+    let known = families(laws);
+    if names.clone().any(|name| name == ALL) {
+        return Ok(None);
+    }
+    match names.clone().find(|name| !known.contains(name)) {
+        None => Ok(Some(known.into_iter().filter(|family| names.clone().any(|name| name == *family)).collect())),
+        Some(name) => {
+            let known = known.join(", ");
+            Err(format!("there is no family of laws '{name}'; there are: {ALL}, {known}"))
+        }
+    }
+}
+
 /// The laws, or the charts, of a family.
 pub fn members<'a>(laws: &'a Laws, family: &str) -> Vec<Entry<'a>> {
     let of_family = |law: &&Law| law.family.as_str() == family;
@@ -151,7 +176,7 @@ pub fn summary(doc: &str) -> &str {
 /// among it. Nothing if the name has no entry.
 pub fn explained(context: &Context, laws: &Laws, name: &str) -> Option<String> {
     let definitions = Definitions::new(context);
-    let equalities = Equalities { definitions: &definitions, laws };
+    let equalities = Equalities { definitions: &definitions, laws, allowed: &Allowed::ALL };
     let mut out = String::new();
     for entry in entries(context, laws).filter(|entry| entry.name() == name) {
         let line = if out.is_empty() { "" } else { "\n" };

@@ -5,6 +5,7 @@
 //! terms that laws and charts prove equal, which are computed in their own best ways in turn. Forms are written into the
 //! window's body and evaluated there; those that win are written into the function ([`super::plan`]).
 
+pub mod cover;
 mod root;
 
 use std::collections::hash_map::Entry;
@@ -61,8 +62,8 @@ pub struct Best {
     errors: Errors,
     /// Whether it is an op that makes a number of an operand that overflows: where the op is computed in steps, it may not.
     exposed: bool,
-    /// Steps that it takes, those of its parts among them.
-    cost: usize,
+    /// What it costs, its parts with it: steps, or cycles of the target.
+    cost: f64,
     /// How many laws were allowed within each other to find it.
     effort: usize,
 }
@@ -111,6 +112,8 @@ pub struct Search<'a> {
     tried: FxHashMap<Id, Vec<Tried>>,
     /// Values for which a better form was found, as terms.
     bettered: FxHashSet<Id>,
+    /// The ops of the window as it was given.
+    own: FxHashSet<Ident>,
     /// Whether the window is few operations on single numbers.
     cheap: bool,
     /// Elements that a value of a form may have.
@@ -164,7 +167,8 @@ impl<'a> Search<'a> {
             .collect();
         let facts = Facts::new(Box::new(move |leaf| facts.get(&leaf).copied().unwrap_or(Fact::UNKNOWN)));
         // Below f32 the widest format is f32: what does not fit is held in it.
-        let held = if format.width() < 32 { Format::F32 } else { format };
+        let wide = format.width() < 32 && equalities.allowed.format(Format::F32);
+        let held = if wide { Format::F32 } else { format };
         let judge = Judge::new(context, resources, given, given.root, ladder::Use::Search)?;
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
@@ -184,6 +188,7 @@ impl<'a> Search<'a> {
             known: FxHashMap::default(),
             tried: FxHashMap::default(),
             bettered: FxHashSet::default(),
+            own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
             cheap: root::steps(&given.body, given.root) <= root::FEW,
             largest,
             first: FxHashMap::default(),
@@ -218,7 +223,7 @@ impl<'a> Search<'a> {
             && errors.compare(&before).is_le()
         {
             let (choice, value) = (Choice::Source(source.clone()), Some(source));
-            self.known.insert(id, Best { choice, value, errors, exposed: false, cost: 0, effort });
+            self.known.insert(id, Best { choice, value, errors, exposed: false, cost: 0.0, effort });
         }
     }
 
@@ -274,7 +279,7 @@ impl<'a> Search<'a> {
                 value: None,
                 errors,
                 exposed: false,
-                cost: 0,
+                cost: 0.0,
                 effort,
             });
         }
@@ -290,7 +295,7 @@ impl<'a> Search<'a> {
                 value: Some(source),
                 errors,
                 exposed: false,
-                cost: 0,
+                cost: 0.0,
                 effort,
             });
         }
@@ -299,7 +304,7 @@ impl<'a> Search<'a> {
         }
         self.consider(id, Form::Plain, &mut best);
         // What nobody wrote may be one op as well.
-        if !again && !self.sources.contains_key(&id) && best.as_ref().is_some_and(|best| best.cost > 1) {
+        if !again && !self.sources.contains_key(&id) && best.as_ref().is_some_and(|best| best.cost > 1.0) {
             for form in self.ops(id) {
                 self.consider(id, form, &mut best);
             }
@@ -321,7 +326,7 @@ impl<'a> Search<'a> {
         }
         let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
         equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
-        equal.retain(|form| !self.laws.contains(&form.law));
+        equal.retain(|form| !self.laws.contains(&form.law) && self.equalities.allowed.law(form.law));
         // First what the laws give as it is, then with laws used within it.
         let deepest = self.ceiling;
         for ceiling in [self.laws.len() + 1, deepest] {
@@ -348,7 +353,9 @@ impl<'a> Search<'a> {
         if let Some(known) = self.ops.get(&id) {
             return known.clone();
         }
-        let found = self.equalities.definitions.forms(&mut self.terms.store, id, &|_| true);
+        let found = self.equalities.definitions.forms(&mut self.terms.store, id, &|name| {
+            self.equalities.allowed.op(name) || self.own.contains(&Ident::new(name))
+        });
         self.ops.insert(id, found.clone());
         found
     }
@@ -384,16 +391,16 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// Steps that a form of a term takes, those of its parts among them.
-    fn cost(&self, id: Id, form: &Form) -> usize {
+    /// What a form of a term costs, its parts with it.
+    fn cost(&self, id: Id, form: &Form) -> f64 {
         let own = match form {
-            Form::Equal(_) => 0,
-            Form::Op(_) => 1,
-            _ => self.terms.parts(id, form).len().max(1),
+            Form::Equal(_) => 0.0,
+            Form::Op(op) => self.equalities.allowed.cost(op.name.as_str()),
+            _ => self.terms.parts(id, form).len().max(1) as f64,
         };
         let parts = self.terms.parts(id, form).into_iter();
         let known = parts.filter_map(|part| self.known.get(&part)).map(|best| best.cost);
-        known.fold(own, usize::saturating_add)
+        own + known.sum::<f64>()
     }
 
     /// Whether a term is computed by way of another one.
@@ -473,7 +480,7 @@ impl<'a> Search<'a> {
         let exposed = self.is_exposed(id, &form, &value);
         let better = best.as_ref().is_none_or(|best| {
             let order = errors.compare(&best.errors).then(exposed.cmp(&best.exposed));
-            order.then(cost.cmp(&best.cost)).is_lt()
+            order.then(cost.total_cmp(&best.cost)).is_lt()
         });
         if !better {
             return;
@@ -529,8 +536,12 @@ impl<'a> Search<'a> {
             Writer::new(&self.terms.store, builder, self.terms.format, &self.terms.leaves, &forms, &values);
         let whole = self.terms.itself(id);
         let (value, factor) = writer.scaled(&whole, &sizes)?;
-        if (before..self.window.body.num_ops()).any(|n| self.is_larger(Op::from_index(n))) {
+        let new = || (before..self.window.body.num_ops()).map(Op::from_index);
+        if new().any(|op| self.is_larger(op)) {
             return Err("larger than all that was given".into());
+        }
+        if !new().all(|op| self.may_be(op)) {
+            return Err("an op that the target does not have".into());
         }
         Ok(Known { value, axes: (0..sizes.len()).collect(), factor })
     }
@@ -547,6 +558,12 @@ impl<'a> Search<'a> {
     fn is_larger(&self, op: Op) -> bool {
         let body = &self.window.body;
         body.results(op).any(|v| elements(body, v) > self.largest)
+    }
+
+    /// Whether an op is one that the target has, or the window had.
+    fn may_be(&self, op: Op) -> bool {
+        let body = &self.window.body;
+        self.own.contains(&body.op(op).name) || self.equalities.allowed.brings(body, op)
     }
 
     /// The errors of a value that is a term, at a few places; nothing where they cannot be known.

@@ -53,9 +53,7 @@ impl Search<'_> {
             itself: self.is_itself(id, &choices),
             choices,
         };
-        let block = self.window.body.entry()?;
-        let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
-        let new = plan.write(builder, &self.terms, &|v| v).ok()?;
+        let new = self.written(&plan)?;
         let found = errors(&self.window.body, &mut self.judge, root, [value, new])?;
         if !found.betters(given) {
             return None;
@@ -68,17 +66,24 @@ impl Search<'_> {
         }
         let body = &self.window.body;
         let work = steps(body, new);
-        if given.is_stable() && work > FEW && work > steps(body, value) {
+        if given.is_stable_on(&self.judge.ordinary) && work > FEW && work > steps(body, value) {
             return None;
         }
         let gains = found.bits() + 1.0 < given.bits();
         self.keeps(&plan, value, root, gains).then_some(plan)
     }
 
+    /// A form at the end of the window's body.
+    pub(super) fn written(&mut self, plan: &Plan) -> Option<Value> {
+        let block = self.window.body.entry()?;
+        let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
+        plan.write(builder, &self.terms, &|v| v).ok()
+    }
+
     /// Whether a form, written into the window as it was given, nowhere trades what works for what does not, at points that
     /// the search has not seen, and is proven finite where the given form is; what gains bits on points need not be, for
     /// bounds do not see all that keeps a quotient finite. What cannot be judged is not taken.
-    fn keeps(&self, plan: &Plan, value: Value, root: &Reading, gains: bool) -> bool {
+    pub(super) fn keeps(&self, plan: &Plan, value: Value, root: &Reading, gains: bool) -> bool {
         let mut window = self.given.clone();
         let Some(block) = window.body.entry() else { return false };
         let builder = Builder::at_end(self.context, &mut window.body, block, Loc::Unknown);
@@ -166,7 +171,7 @@ pub(super) fn steps(body: &Body, of: Value) -> usize {
 }
 
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
-fn errors(
+pub(super) fn errors(
     body: &Body,
     judge: &mut Judge<'_>,
     root: &Reading,

@@ -7,6 +7,7 @@ use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
 
 use super::{Anchor, Options, Pass};
+use crate::nearest::nearest;
 use crate::diagnostics::{Diagnostic, Diagnostics, Sources};
 use crate::location::Loc;
 
@@ -223,7 +224,7 @@ impl Pipeline {
     ) -> Result<(), Error> {
         let fail = |message| Err(Error { offset, message });
         let Some(named) = registry.pipeline(name) else {
-            return fail(match nearest(registry, name) {
+            return fail(match near(registry, name) {
                 Some(near) => format!("there is no pass '{name}'; did you mean '{near}'?"),
                 None => format!("there is no pass '{name}'; --list-passes shows all"),
             });
@@ -270,24 +271,9 @@ fn unescape(text: &str) -> String {
 }
 
 /// The registered name that differs least, if it is near.
-fn nearest(registry: &Registry, name: &str) -> Option<&'static str> {
+fn near(registry: &Registry, name: &str) -> Option<&'static str> {
     let names = registry.passes.iter().map(|p| p.name()).chain(registry.pipelines.iter().map(|p| p.name));
-    let (distance, near) = names.map(|n| (edit_distance(n, name), n)).min()?;
-    (distance <= near.len().div_ceil(3)).then_some(near)
-}
-
-/// Levenshtein's distance in bytes.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    nearest(name, names)
 }
 
 /// What pest expected, in words.

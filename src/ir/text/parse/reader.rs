@@ -7,6 +7,7 @@ use super::Read;
 use super::alias::Aliases;
 use super::forms::CustomForms;
 use super::grammar::{self, Rule};
+use crate::nearest::nearest;
 use crate::attributes::AttrDict;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Sources, excerpt};
@@ -217,25 +218,4 @@ impl<'a> Reader<'a> {
             ),
         ))
     }
-}
-
-/// The name that differs from `name` by the fewest edits, if that is few.
-fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let distance = |other: &str| {
-        let mut row: Vec<usize> = (0..=other.len()).collect();
-        for (i, a) in name.bytes().enumerate() {
-            let mut diagonal = row[0];
-            row[0] = i + 1;
-            for (j, b) in other.bytes().enumerate() {
-                let substituted = diagonal + usize::from(a != b);
-                diagonal = row[j + 1];
-                row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-            }
-        }
-        row[other.len()]
-    };
-    if name.len() > 64 {
-        return None;
-    }
-    known.map(|k| (distance(k), k)).filter(|(d, _)| *d <= 2).min().map(|(_, k)| k)
 }
