@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::Known;
+use crate::analysis::range::Ranges;
 
 /// Ops of a window, at most.
 const MOST: usize = 48;
@@ -90,6 +91,8 @@ pub struct Cutter<'a> {
     names: &'a dyn Fn(Value) -> Vec<Option<Arc<str>>>,
     /// The ops that use each value.
     users: FxHashMap<Value, Vec<Op>>,
+    /// How many matrix products lie on the longest way to each op's result.
+    depths: FxHashMap<Op, usize>,
 }
 
 impl<'a> Cutter<'a> {
@@ -106,7 +109,13 @@ impl<'a> Cutter<'a> {
                 users.entry(operand).or_default().push(op);
             }
         }
-        Cutter { context, body, ranges, names, users }
+        let mut cutter = Cutter { context, body, ranges, names, users, depths: FxHashMap::default() };
+        for op in body.entry().into_iter().flat_map(|block| body.ops(block)) {
+            let behind = body.operands(op).iter().filter_map(|&v| cutter.depths.get(&body.defining_op(v)?));
+            let depth = behind.max().copied().unwrap_or(0) + usize::from(cutter.is_contraction(op));
+            cutter.depths.insert(op, depth);
+        }
+        cutter
     }
 
     /// The ops of a value's window, in order; nothing where the value's own op has no index form. `reach` is how many matrix
@@ -114,6 +123,10 @@ impl<'a> Cutter<'a> {
     pub fn ops(&self, root: Value, reach: usize) -> Option<Vec<Op>> {
         let first = self.body.defining_op(root).filter(|&op| self.is_open(op))?;
         let reach = reach.max(usize::from(self.is_contraction(first)));
+        // What goes past products on another way, as sums around layers do, is of another layer; but not what no product
+        // is on the way to.
+        let layer =
+            |op: Op| matches!(self.depths[&op], depth if depth == 0 || depth + reach >= self.depths[&first]);
         let mut found = FxHashSet::from_iter([first]);
         let mut level = vec![first];
         for products in 0..=reach {
@@ -128,7 +141,8 @@ impl<'a> Cutter<'a> {
                         continue;
                     }
                     for &v in self.body.operands(op) {
-                        let Some(op) = self.body.defining_op(v).filter(|&op| self.is_open(op)) else {
+                        let Some(op) = self.body.defining_op(v).filter(|&op| self.is_open(op) && layer(op))
+                        else {
                             continue;
                         };
                         let ends = self.is_large(op) || products == reach && self.is_contraction(op);
@@ -141,7 +155,7 @@ impl<'a> Cutter<'a> {
             }
             for op in behind {
                 let operands = self.body.operands(op).iter().filter_map(|&v| self.body.defining_op(v));
-                level.extend(operands.filter(|&op| self.is_open(op) && !self.is_large(op)));
+                level.extend(operands.filter(|&op| self.is_open(op) && layer(op) && !self.is_large(op)));
             }
             let enters = |op: Op| products + 1 < reach || !self.is_contraction(op);
             level.retain(|&op| found.len() < MOST && enters(op) && found.insert(op));
@@ -247,10 +261,13 @@ impl<'a> Cutter<'a> {
                 if made.contains(&v) || known.contains_key(&v) {
                     continue;
                 }
-                let (ty, range) = (self.body.ty(v), self.ranges.drawn.of(v).exact);
-                let proven = self.ranges.proven;
-                let signs = Fact { signs: proven.signs(v), ..Fact::UNKNOWN };
-                let own = proven.of(v).exact;
+                let far = self.body.defining_op(v).is_some_and(|op| self.depths[&op] > 0);
+                let of = |ranges: &Ranges| {
+                    let range = ranges.of(v).exact;
+                    if far { coarse(range) } else { range }
+                };
+                let (ty, range, own) = (self.body.ty(v), of(self.ranges.drawn), of(self.ranges.proven));
+                let signs = Fact { signs: self.ranges.proven.signs(v), ..Fact::UNKNOWN };
                 let fact = Fact::of_range(own).and(signs);
                 let value = body.add_argument(block, ty, Loc::Unknown);
                 let dims = if ty.static_shape().is_some() { Vec::new() } else { (self.names)(v) };
@@ -283,6 +300,22 @@ impl<'a> Cutter<'a> {
         let origin = known.into_iter().map(|(old, new)| (new, old)).collect();
         Some((Window { body, root, leaves, origin }, Likeness(items)))
     }
+}
+
+/// A range with its ends moved outward to few numbers: behind matrix products ends are estimates, and layers that differ in
+/// them alone are alike.
+fn coarse(range: Interval) -> Interval {
+    // Powers of two, and beyond 16 those whose exponents are powers of two.
+    let beyond = |x: f64| match x.log2().ceil() {
+        few if few <= 4.0 => few.exp2(),
+        many => many.log2().ceil().exp2().exp2(),
+    };
+    let end = |x: f64, outward: bool| match x {
+        x if x == 0.0 || x.is_infinite() => x,
+        x if outward => beyond(x.abs()).copysign(x),
+        x => x.abs().log2().floor().exp2().copysign(x),
+    };
+    Interval { lo: end(range.lo, range.lo < 0.0), hi: end(range.hi, range.hi > 0.0), ..range }
 }
 
 /// Whether an op takes one of two values by a condition.

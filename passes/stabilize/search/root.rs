@@ -28,7 +28,8 @@ impl Search<'_> {
         self.reach(value);
         let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
         let Some(given) = given else { return Found::Stays };
-        if given.is_fine() {
+        // Of many operations a stable form would give way to none of as many.
+        if given.is_fine() || given.is_stable() && steps(&self.window.body, value) > FEW {
             return Found::Fine;
         }
         if self.terms.store.as_rational(&root.element).is_some_and(|x| x.is_zero()) {

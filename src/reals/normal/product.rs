@@ -54,6 +54,8 @@ impl Store {
                 Some(power) => product.factor *= power,
                 None => product.join(base, exponent),
             },
+            // What is not raised by itself stays where it is, or it would be taken out again and again.
+            Node::Linear(..) if !is_written(&exponent) => product.join(base, exponent),
             Node::Linear(constant, terms) => {
                 let turns = self.symmetries(base.id).iter().any(|s| s.negative);
                 let content = self.content(base.id, &constant, &terms, whole && !turns);
@@ -207,6 +209,12 @@ impl Product {
     }
 }
 
+/// Whether powers of numbers are written as numbers: large ones are not.
+fn is_written(exponent: &Rational) -> bool {
+    const MOST: u32 = 64;
+    *exponent.denom() <= MOST && *exponent.numer().as_abs() <= MOST
+}
+
 /// A power of a rational number, if it is one.
 pub(crate) fn power_of(number: &Rational, exponent: &Rational) -> Option<Rational> {
     if *number == 1 {
@@ -215,11 +223,10 @@ pub(crate) fn power_of(number: &Rational, exponent: &Rational) -> Option<Rationa
     if number.is_zero() {
         return (*exponent > 0).then(Rational::new);
     }
-    let (root, power) = (exponent.denom().to_u32()?, exponent.numer().to_i32()?);
-    // Large powers are no numbers to be written.
-    if power.unsigned_abs() > 64 || root > 64 {
+    if !is_written(exponent) {
         return None;
     }
+    let (root, power) = (exponent.denom().to_u32()?, exponent.numer().to_i32()?);
     let base = match root {
         1 => number.clone(),
         _ if *number < 0 => return None,
