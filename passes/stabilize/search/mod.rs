@@ -73,11 +73,6 @@ impl Best {
     fn is_fine(&self) -> bool {
         self.errors.is_fine() && !self.exposed
     }
-
-    /// Whether nothing better is looked for that takes more effort.
-    fn is_stable(&self) -> bool {
-        self.errors.is_stable() && !self.exposed
-    }
 }
 
 /// A form that was written.
@@ -227,10 +222,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Finds the best way to compute a term, with more laws within each other while it is not accurate.
-    fn solve(&mut self, id: Id) -> Option<Best> {
+    /// Finds the best way to compute a term, with more laws within each other while it is not accurate, or none.
+    fn solve(&mut self, id: Id, laws: bool) -> Option<Best> {
         let mut best = None;
-        for (ceiling, most) in MOST.into_iter().enumerate() {
+        for (ceiling, most) in MOST.into_iter().enumerate().take(if laws { MOST.len() } else { 1 }) {
             (self.ceiling, self.left) = (ceiling, most);
             best = self.best(id);
             if best.as_ref().is_none_or(|best| self.is_enough(best)) {
@@ -242,7 +237,8 @@ impl<'a> Search<'a> {
 
     /// Whether no more laws are tried within each other: where operations are few, not before nothing is left to cure.
     fn is_enough(&self, best: &Best) -> bool {
-        if self.cheap { best.is_fine() } else { best.is_stable() }
+        let stable = || best.errors.is_stable_on(&self.judge.ordinary) && !best.exposed;
+        if self.cheap { best.is_fine() } else { stable() }
     }
 
     /// How many more laws may be used within each other.

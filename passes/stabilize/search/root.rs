@@ -43,7 +43,8 @@ impl Search<'_> {
     /// The best form of a value; nothing where the given one stays.
     fn better(&mut self, value: Value, root: &Reading, given: &Errors) -> Option<Plan> {
         let id = root.element.id;
-        self.solve(id)?;
+        let stable = given.is_stable_on(&self.judge.ordinary) && steps(&self.window.body, value) > FEW;
+        self.solve(id, !stable)?;
         let choices = self.chosen(id);
         let plan = Plan {
             root: root.element.clone(),
@@ -67,7 +68,7 @@ impl Search<'_> {
         }
         let body = &self.window.body;
         let work = steps(body, new);
-        if given.is_stable_on(&self.judge.ordinary) && work > FEW && work > steps(body, value) {
+        if stable && work > FEW && work > steps(body, value) {
             return None;
         }
         let gains = found.bits() + 1.0 < given.bits();
