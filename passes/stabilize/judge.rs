@@ -26,17 +26,12 @@ const MOVES: [u64; 3] = [1, 2, 3];
 /// One point of so many may stay undecided.
 const FEW: usize = 5;
 
-/// Scalar operations that the value of a window may take at one point: one that takes more is not judged.
-const LARGEST: usize = 5000;
-/// Where a point takes so many, one would do to search; the number of points falls with the square of what one takes. Small
-/// values are where many forms are nearly alike, and take points to be told apart; what large ones are cured of shows at few.
-const WORK: usize = 3000;
-/// Scalar operations over all points at which the form that was chosen is held against the given one.
-const CHECKED: usize = 120_000;
-/// Points at most, and at least.
+/// Scalar operations over all points that the value of a window may take.
+const WORK: usize = 30_000;
+/// Points at most, and at least: a value of which fewer can be afforded is not judged.
 const POINTS: (usize, usize) = (256, 6);
 
-/// So many times as many points at most hold the form that was chosen against the given one.
+/// So many times as many points hold the form that was chosen against the given one.
 const MORE: usize = 4;
 
 /// An element of a value: which, and where.
@@ -87,15 +82,15 @@ impl<'a> Judge<'a> {
             Elements::new(context, resources, mode, points, Box::new(|_, _| OPEN), Box::new(leaf))
         };
         let one = Rc::new(Ladder::new(format, &near, 1, to));
-        let mut trial = elements(Mode::Formats, &one, None).with_limit(LARGEST);
+        let mut trial = elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
         let shape = trial.shape(&window.body, root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
         trial.at(&window.body, root, &middle)?;
-        let work = trial.work().max(1);
-        let count = match to {
-            Use::Search => (WORK * WORK / (work * work)).clamp(POINTS.1, POINTS.0),
-            Use::Check => (CHECKED / work).clamp(MORE * POINTS.1, MORE * POINTS.0),
-        };
+        let more = if to == Use::Check { MORE } else { 1 };
+        let count = (more * WORK / trial.work().max(1)).min(more * POINTS.0);
+        if count < POINTS.1 {
+            return None;
+        }
         let ladder = Rc::new(Ladder::new(format, &near, count, to));
         let computed = elements(Mode::Formats, &ladder, None);
         let exact = BITS.map(|bits| elements(Mode::Real { bits }, &ladder, None));

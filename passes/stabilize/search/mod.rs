@@ -36,9 +36,6 @@ const DEEPEST: usize = 3;
 /// Forms that are evaluated for one window, at most, by how many laws may be used within each other.
 const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
 
-/// Of a window of many operations so many times fewer are.
-const DEAR: usize = 4;
-
 /// So many elements are few.
 const SMALL: usize = 1024;
 
@@ -229,7 +226,7 @@ impl<'a> Search<'a> {
     fn solve(&mut self, id: Id, laws: bool) -> Option<Best> {
         let mut best = None;
         for (ceiling, most) in MOST.into_iter().enumerate().take(if laws { MOST.len() } else { 1 }) {
-            (self.ceiling, self.left) = (ceiling, if self.cheap { most } else { most / DEAR });
+            (self.ceiling, self.left) = (ceiling, most);
             best = self.best(id);
             if best.as_ref().is_none_or(|best| self.is_enough(best)) {
                 break;
