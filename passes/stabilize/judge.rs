@@ -5,11 +5,12 @@ use std::rc::Rc;
 use ngc_dialects::ng::constant::attr_to_tensor;
 use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Body, Context, Resources, Value};
-use ngc_numerics::{DType, Enclosure, Format};
+use ngc_numerics::{Enclosure, Format};
 use rug::{Float, Rational};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::exact::{Exact, Leaves};
 use super::ladder::{Ladder, Use};
 use super::order::Errors;
 use super::window::{Leaf, Window};
@@ -17,14 +18,8 @@ use super::window::{Leaf, Window};
 /// What an open extent is where values are evaluated.
 pub const OPEN: usize = 3;
 
-/// Bits of enclosures over the reals, tried in this order.
-const BITS: [u32; 2] = [320, 1400];
-
 /// Ways to move the leaves by a last place, each up or down.
 const MOVES: [u64; 3] = [1, 2, 3];
-
-/// One point of so many may stay undecided.
-const FEW: usize = 5;
 
 /// Scalar operations over all points that the value of a window may take.
 const WORK: usize = 30_000;
@@ -42,9 +37,9 @@ pub struct Judge<'a> {
     format: Format,
     ladder: Rc<Ladder>,
     computed: Elements<'a>,
-    exact: [Elements<'a>; BITS.len()],
+    exact: Exact<'a>,
     /// Over the reals, of leaves that are moved by one unit in the last place.
-    moved: [Elements<'a>; MOVES.len()],
+    moved: [Exact<'a>; MOVES.len()],
     /// Rungs on which values are ordinary, by number; all of them where ranges are stated.
     pub ordinary: Vec<bool>,
     known: FxHashMap<Key, Rc<Vec<Option<f64>>>>,
@@ -63,26 +58,9 @@ impl<'a> Judge<'a> {
     ) -> Option<Judge<'a>> {
         let format = window.body.ty(root).format()?;
         let near = numbers(&window.body);
-        let leaves: Rc<[_]> = window.leaves.iter().map(|leaf| (leaf.value, leaf.range)).collect();
-        let types: Rc<FxHashMap<Value, DType>> = Rc::new(
-            window.leaves.iter().filter_map(|l| Some((l.value, window.body.ty(l.value).elem()?))).collect(),
-        );
-        let elements = |mode: Mode, ladder: &Rc<Ladder>, moved: Option<u64>| {
-            let (ladder, leaves, types) = (ladder.clone(), leaves.clone(), types.clone());
-            let points = ladder.points.len();
-            let leaf = move |value: Value, place: &[i64]| {
-                let Some(n) = leaves.iter().position(|(leaf, _)| *leaf == value) else { return Vec::new() };
-                let range = &leaves[n].1;
-                match types.get(&value) {
-                    Some(DType::Float(format)) => ladder.column(n, range, *format, place, moved),
-                    Some(_) => ladder.integers(n, range, place),
-                    None => Vec::new(),
-                }
-            };
-            Elements::new(context, resources, mode, points, Box::new(|_, _| OPEN), Box::new(leaf))
-        };
+        let leaves = Rc::new(Leaves::new(context, resources, window));
         let one = Rc::new(Ladder::new(format, &near, 1, to));
-        let mut trial = elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
+        let mut trial = leaves.elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
         let shape = trial.shape(&window.body, root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
         trial.at(&window.body, root, &middle)?;
@@ -92,9 +70,9 @@ impl<'a> Judge<'a> {
             return None;
         }
         let ladder = Rc::new(Ladder::new(format, &near, count, to));
-        let computed = elements(Mode::Formats, &ladder, None);
-        let exact = BITS.map(|bits| elements(Mode::Real { bits }, &ladder, None));
-        let moved = MOVES.map(|seed| elements(Mode::Real { bits: BITS[0] }, &ladder, Some(seed)));
+        let computed = leaves.elements(Mode::Formats, &ladder, None);
+        let exact = Exact::new(&leaves, &ladder, format, None);
+        let moved = MOVES.map(|seed| Exact::new(&leaves, &ladder, format, Some(seed)));
         let open = |leaf: &Leaf| {
             let format = window.body.ty(leaf.value).format();
             format.is_some_and(|f| leaf.range.lo <= -f.max_finite() && leaf.range.hi >= f.max_finite())
@@ -129,22 +107,7 @@ impl<'a> Judge<'a> {
         if let Some(known) = self.known.get(&key) {
             return Some(known.clone());
         }
-        let mut found: Vec<Option<f64>> = vec![None; self.ladder.points.len()];
-        let mut open = true;
-        for level in &mut self.exact {
-            if !open {
-                break;
-            }
-            let column = level.at(body, value, place)?;
-            let Column::Reals(values) = &*column else { return None };
-            let mut undecided = 0;
-            for (found, x) in found.iter_mut().zip(values).filter(|(found, _)| found.is_none()) {
-                *found = certain(x);
-                undecided += usize::from(found.is_none() && !x.is_undefined());
-            }
-            open = undecided * FEW > self.ladder.points.len();
-        }
-        let found = Rc::new(found);
+        let found = Rc::new(self.exact.at(body, value, place)?);
         self.known.insert(key, found.clone());
         Some(found)
     }
@@ -159,11 +122,9 @@ impl<'a> Judge<'a> {
         let exact = self.exact(body, value, place)?;
         let mut reach = vec![0.0_f64; exact.len()];
         for moved in &mut self.moved {
-            let column = moved.at(body, value, place)?;
-            let Column::Reals(values) = &*column else { return None };
-            for ((reach, exact), x) in reach.iter_mut().zip(&*exact).zip(values) {
-                let moved = exact.zip(certain(x)).map_or(0.0, |(exact, x)| (x - exact).abs());
-                *reach = reach.max(moved);
+            let moved = moved.at(body, value, place)?;
+            for (reach, (exact, x)) in reach.iter_mut().zip(exact.iter().zip(moved)) {
+                *reach = reach.max(exact.zip(x).map_or(0.0, |(exact, x)| (x - exact).abs()));
             }
         }
         let reach = Rc::new(reach);
@@ -178,8 +139,11 @@ impl<'a> Judge<'a> {
         (a, at, by): (Value, &[i64], &Rational),
         (b, there): (Value, &[i64]),
     ) -> bool {
-        let coarse = &mut self.exact[0];
-        let (Some(a), Some(b)) = (coarse.at(body, a, at), coarse.at(body, b, there)) else { return true };
+        let exact = &mut self.exact;
+        let (Some(a), Some(b)) = (exact.enclosed(body, a, at), exact.enclosed(body, b, there)) else { return true };
+        if let (Column::Near(a), Column::Near(b)) = (&*a, &*b) {
+            return !a.iter().zip(b).any(|(a, b)| differ(a, b, by.to_f64()));
+        }
         let (Column::Reals(a), Column::Reals(b)) = (&*a, &*b) else { return true };
         // The product with the number is rounded: what differs by less than this is no other value.
         let times = |x: &Float, slack: f64| {
@@ -224,17 +188,12 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// A number whose enclosure is narrow beside itself.
-fn certain(x: &Enclosure<Float>) -> Option<f64> {
-    if x.may_be_nan || x.is_undefined() {
-        return None;
-    }
-    let (lo, hi) = (x.lo.to_f64(), x.hi.to_f64());
-    if lo == hi {
-        return Some(lo);
-    }
-    let narrow = (hi - lo).abs() <= lo.abs().max(hi.abs()) * f64::EPSILON * 4.0;
-    (lo.is_finite() && hi.is_finite() && narrow).then_some(lo)
+/// Whether a number times another one, to the nearest `f64`, and a third have no value in common.
+fn differ(a: &Enclosure<f64>, b: &Enclosure<f64>, by: f64) -> bool {
+    let (low, high) = if by < 0.0 { (a.hi * by, a.lo * by) } else { (a.lo * by, a.hi * by) };
+    let slack = 4.0 * f64::EPSILON;
+    let known = !a.may_be_nan && !b.may_be_nan;
+    known && (high + high.abs() * slack < b.lo || b.hi < low - low.abs() * slack)
 }
 
 /// Numbers that a body speaks of.

@@ -8,6 +8,7 @@
 
 pub mod allowed;
 pub mod catalogue;
+mod exact;
 mod judge;
 mod ladder;
 pub mod observed;

@@ -3,7 +3,7 @@
 //! A search that compares many ways to compute one value needs few of its elements, and each at dozens of points. Ops are
 //! therefore read as what an element of their results is made of ([`ngc_ir::structure`]), and only what is asked for is
 //! evaluated, once for all points. In [`Mode::Formats`] every value is the one that the
-//! [interpreter](crate::Interpreter) computes, bit for bit; in [`Mode::Real`] it is enclosed over the reals.
+//! [interpreter](crate::Interpreter) computes, bit for bit; in [`Mode::Near`] and [`Mode::Real`] it is enclosed over the reals.
 
 mod column;
 mod graph;
@@ -35,6 +35,9 @@ pub enum Mode {
     Formats,
     /// Each to the precision of its own format, but with exponents without end: nothing overflows and nothing is flushed.
     WideRange,
+    /// Enclosed over the reals by ends in `f64`, rounded outward: at a hundredth of the cost of [`Mode::Real`], and wide where
+    /// much cancels or leaves the range of `f64`.
+    Near,
     /// Enclosed over the reals.
     Real {
         /// Bits of the ends of the enclosures.

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use ngc_numerics::binary64::Binary64;
 use ngc_numerics::enclosure::{self, Number};
 use ngc_numerics::evaluator::{Class, Logical};
 use ngc_numerics::{Big, Cmp, DType, Data, Domain, Enclosure, Format, ScalarFn, Tensor, integer};
 use rug::Float;
+use rug::float::Round;
 use smallvec::SmallVec;
 
 use super::Mode;
@@ -19,6 +21,8 @@ pub enum Column {
     /// Enclosures of real numbers or infinities. One that is undefined says that there is no value over the reals; one that
     /// may be NaN, that nothing is known.
     Reals(Vec<Enclosure<Float>>),
+    /// The same with ends in `f64`.
+    Near(Vec<Enclosure<f64>>),
     /// Integers; nothing where none is certain.
     Integers(Vec<Option<i64>>),
     /// Truth values; nothing where none is certain.
@@ -31,6 +35,7 @@ impl Column {
         match self {
             Column::Floats(v) => v.len(),
             Column::Reals(v) => v.len(),
+            Column::Near(v) => v.len(),
             Column::Integers(v) => v.len(),
             Column::Truths(v) => v.len(),
         }
@@ -44,6 +49,7 @@ impl Column {
         Rc::new(match self {
             Column::Floats(v) => Column::Floats(all(v, points)),
             Column::Reals(v) => Column::Reals(all(v, points)),
+            Column::Near(v) => Column::Near(all(v, points)),
             Column::Integers(v) => Column::Integers(all(v, points)),
             Column::Truths(v) => Column::Truths(all(v, points)),
         })
@@ -87,6 +93,9 @@ impl Arithmetic {
     pub fn given(&self, values: Vec<f64>, elem: DType) -> Column {
         match elem {
             DType::Float(_) if self.mode == Mode::Formats => Column::Floats(values),
+            DType::Float(_) if self.mode == Mode::Near => {
+                Column::Near(values.into_iter().map(Enclosure::point).collect())
+            }
             DType::Float(_) => Column::Reals(values.into_iter().map(|x| self.point(x)).collect()),
             DType::BOOL => Column::Truths(values.into_iter().map(|x| Some(x != 0.0)).collect()),
             _ => Column::Integers(values.into_iter().map(|x| Some(elem.wrap(x as i64))).collect()),
@@ -136,6 +145,7 @@ impl Arithmetic {
         match x {
             Column::Floats(v) => Cow::Borrowed(v),
             Column::Reals(v) => v.iter().map(|x| Number::to_f64(&x.lo)).collect(),
+            Column::Near(v) => v.iter().map(|x| x.lo).collect(),
             _ => {
                 let integers = x.integers().unwrap_or_default();
                 integers.iter().map(|x| x.map_or(f64::NAN, |x| x as f64)).collect()
@@ -148,10 +158,30 @@ impl Arithmetic {
         match x {
             Column::Reals(v) => Cow::Borrowed(v),
             Column::Floats(v) => v.iter().map(|&x| self.point(x)).collect(),
+            Column::Near(v) => {
+                let end = |x| self.big.embed(x);
+                let wide = |x: &Enclosure<f64>| Enclosure { lo: end(x.lo), hi: end(x.hi), may_be_nan: x.may_be_nan };
+                v.iter().map(wide).collect()
+            }
             _ => {
                 let exact = |x: i64| Enclosure::point(Float::with_val(self.bits, x));
                 let integers = x.integers().unwrap_or_default();
                 integers.iter().map(|x| x.map_or_else(|| self.unknown(), exact)).collect()
+            }
+        }
+    }
+
+    /// The column as enclosures with ends in `f64`.
+    pub fn near<'c>(&self, x: &'c Column) -> Cow<'c, [Enclosure<f64>]> {
+        match x {
+            Column::Near(v) => Cow::Borrowed(v),
+            _ => {
+                let outward = |x: &Enclosure<Float>| Enclosure {
+                    lo: x.lo.to_f64_round(Round::Down),
+                    hi: x.hi.to_f64_round(Round::Up),
+                    may_be_nan: x.may_be_nan,
+                };
+                self.reals(x).iter().map(outward).collect()
             }
         }
     }
@@ -170,6 +200,9 @@ impl Arithmetic {
             (Column::Integers(v), DType::Float(format)) if self.mode == Mode::Formats => {
                 let float = |x: i64| integer::to_float(x, format);
                 Rc::new(Column::Floats(v.iter().map(|x| x.map_or(f64::NAN, float)).collect()))
+            }
+            (Column::Integers(_), DType::Float(_)) if self.mode == Mode::Near => {
+                Rc::new(Column::Near(self.near(&x).into_owned()))
             }
             (Column::Integers(_), DType::Float(format)) => {
                 let v = self.reals(&x);
@@ -246,46 +279,14 @@ impl Arithmetic {
                 };
                 Column::Reals((0..points).map(value).collect())
             }
+            Mode::Near => {
+                let v: SmallVec<[_; 3]> = x.iter().map(|x| self.near(x)).collect();
+                Column::Near(enclosures(&Binary64, f, params, &v, points))
+            }
             Mode::Real { .. } => {
                 let v: SmallVec<[_; 3]> = x.iter().map(|x| self.reals(x)).collect();
-                let params: Vec<_> = params.iter().map(|&x| self.point(x)).collect();
-                let value = |i: usize| {
-                    let x: SmallVec<[&Enclosure<Float>; 4]> = v.iter().map(|v| at(v, i)).collect();
-                    self.enclose(f, &params, &x)
-                };
-                Column::Reals((0..points).map(value).collect())
+                Column::Reals(enclosures(&self.big, f, params, &v, points))
             }
-        }
-    }
-
-    fn enclose(
-        &self,
-        f: &ScalarFn,
-        params: &[Enclosure<Float>],
-        x: &[&Enclosure<Float>],
-    ) -> Enclosure<Float> {
-        let mut others = None::<Enclosure<Float>>;
-        for special in f.declared_specials() {
-            let asked = || special.at.iter().zip(x).filter_map(|(at, x)| Some(((*at)?, x)));
-            if asked().all(|(at, x)| x.lo == at && x.hi == at && !x.may_be_nan) {
-                return self.point(special.value);
-            }
-            if asked().all(|(at, x)| x.may_be_nan && !x.is_undefined() || x.lo <= at && x.hi >= at) {
-                let value = self.point(special.value);
-                others = Some(others.map_or(value.clone(), |other| other.hull(value)));
-            }
-        }
-        let value = match f.as_primitive() {
-            Some(prim) if f.declared_limits() == [None; 2] => enclosure::apply(&self.big, prim, x),
-            _ if x.iter().any(|x| x.is_undefined()) => self.point(f64::NAN),
-            _ => {
-                let x: SmallVec<[Enclosure<Float>; 4]> = x.iter().map(|x| (*x).clone()).collect();
-                f.enclose(&self.big, params, &x)
-            }
-        };
-        match others {
-            Some(others) => value.hull(others),
-            None => value,
         }
     }
 
@@ -300,6 +301,10 @@ impl Arithmetic {
             (_, _, Mode::Formats) => {
                 let (x, y) = (self.floats(x), self.floats(y));
                 (0..points).map(|i| Some(cmp.holds(at(&x, i).partial_cmp(at(&y, i))))).collect()
+            }
+            (_, _, Mode::Near) => {
+                let (x, y) = (self.near(x), self.near(y));
+                (0..points).map(|i| at(&x, i).compare(cmp, at(&y, i))).collect()
             }
             _ => {
                 let (x, y) = (self.reals(x), self.reals(y));
@@ -339,10 +344,72 @@ impl Arithmetic {
             (Column::Reals(x), Column::Reals(y)) => {
                 Column::Reals(pick(truths, points, x, y, |x, y| x.clone().hull(y.clone())))
             }
+            (Column::Near(x), Column::Near(y)) => Column::Near(pick(truths, points, x, y, |x, y| x.hull(*y))),
             (Column::Integers(x), Column::Integers(y)) => Column::Integers(pick(truths, points, x, y, agree)),
             (Column::Truths(x), Column::Truths(y)) => Column::Truths(pick(truths, points, x, y, agree)),
             _ => return None,
         }))
+    }
+}
+
+/// A function of enclosed numbers at all points.
+fn enclosures<D: Domain>(
+    domain: &D,
+    f: &ScalarFn,
+    params: &[f64],
+    x: &[Cow<'_, [Enclosure<D::Number>]>],
+    points: usize,
+) -> Vec<Enclosure<D::Number>> {
+    let params: Vec<_> = params.iter().map(|&x| Enclosure::point(domain.embed(x))).collect();
+    let value = |i: usize| {
+        let x: SmallVec<[&Enclosure<D::Number>; 4]> = x.iter().map(|x| at(x, i)).collect();
+        enclose(domain, f, &params, &x)
+    };
+    (0..points).map(value).collect()
+}
+
+fn enclose<D: Domain>(
+    domain: &D,
+    f: &ScalarFn,
+    params: &[Enclosure<D::Number>],
+    x: &[&Enclosure<D::Number>],
+) -> Enclosure<D::Number> {
+    let point = |x: f64| Enclosure::point(domain.embed(x));
+    let mut others = None::<Enclosure<D::Number>>;
+    for special in f.declared_specials() {
+        let asked = || special.at.iter().zip(x).filter_map(|(at, x)| Some(((*at)?, x)));
+        if asked().all(|(at, x)| x.lo == at && x.hi == at && !x.may_be_nan) {
+            return point(special.value);
+        }
+        if asked().all(|(at, x)| x.may_be_nan && !x.is_undefined() || x.lo <= at && x.hi >= at) {
+            let value = point(special.value);
+            others = Some(others.map_or(value.clone(), |other| other.hull(value)));
+        }
+    }
+    let value = match f.as_primitive() {
+        Some(prim) if f.declared_limits() == [None; 2] => enclosure::apply(domain, prim, x),
+        _ if x.iter().any(|x| x.is_undefined()) => point(f64::NAN),
+        _ => {
+            let x: SmallVec<[Enclosure<D::Number>; 4]> = x.iter().map(|x| (*x).clone()).collect();
+            f.enclose(domain, params, &x)
+        }
+    };
+    match others {
+        Some(others) => value.hull(others),
+        None => value,
+    }
+}
+
+/// Whether an enclosed number is of a class, where that is certain.
+fn class_of<N: Number>(class: Class, x: &Enclosure<N>) -> Option<bool> {
+    let finite = |x: &N| *x > f64::NEG_INFINITY && *x < f64::INFINITY;
+    match () {
+        () if x.is_undefined() => Some(class == Class::Nan),
+        () if x.may_be_nan => None,
+        () if class == Class::Nan => Some(false),
+        () if finite(&x.lo) && finite(&x.hi) => Some(class == Class::Finite),
+        () if x.lo == x.hi => Some(class == Class::Infinite),
+        () => None,
     }
 }
 
@@ -391,20 +458,10 @@ pub(super) fn classify(class: Class, x: &Column) -> Column {
         Class::Finite => x.is_finite(),
         Class::Infinite => x.is_infinite(),
     };
-    let enclosed = |x: &Enclosure<Float>| {
-        let single = x.lo == x.hi;
-        match () {
-            () if x.is_undefined() => Some(class == Class::Nan),
-            () if x.may_be_nan => None,
-            () if class == Class::Nan => Some(false),
-            () if x.lo.is_finite() && x.hi.is_finite() => Some(class == Class::Finite),
-            () if single => Some(class == Class::Infinite),
-            () => None,
-        }
-    };
     Column::Truths(match x {
         Column::Floats(v) => v.iter().map(|&x| Some(of(x))).collect(),
-        Column::Reals(v) => v.iter().map(enclosed).collect(),
+        Column::Reals(v) => v.iter().map(|x| class_of(class, x)).collect(),
+        Column::Near(v) => v.iter().map(|x| class_of(class, x)).collect(),
         Column::Integers(v) => v.iter().map(|x| x.map(|_| class == Class::Finite)).collect(),
         Column::Truths(v) => v.iter().map(|x| x.map(|_| class == Class::Finite)).collect(),
     })

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use ngc_ir::structure::{Element, Size};
+use ngc_numerics::binary64::Binary64;
 use ngc_numerics::enclosure;
-use ngc_numerics::{DType, Data, Enclosure, Evaluator, Format, Prim, Reduce, SumMethod, Tensor, primitives};
+use ngc_numerics::{DType, Data, Domain, Enclosure, Evaluator, Format, Prim, Reduce, SumMethod, Tensor, primitives};
 use rug::Float;
 use rug::float::Round;
 
@@ -67,6 +68,14 @@ impl Arithmetic {
             let found = evaluator.reduce(kind, &all, &[0], false, format, method).ok()?;
             return found.as_floats().map(|v| Column::Floats(v.to_vec()));
         }
+        if self.mode == Mode::Near {
+            let columns: Vec<Cow<'_, [Enclosure<f64>]>> = terms.iter().map(|x| self.near(x)).collect();
+            let one = |i: usize| {
+                let values: Vec<&Enclosure<f64>> = columns.iter().map(|v| at(v, i)).collect();
+                folded(&Binary64, kind, &values)
+            };
+            return Some(Column::Near((0..points).map(one).collect()));
+        }
         let columns: Vec<Cow<'_, [Enclosure<Float>]>> = terms.iter().map(|x| self.reals(x)).collect();
         let one = |i: usize| {
             let values: Vec<&Enclosure<Float>> = columns.iter().map(|v| at(v, i)).collect();
@@ -103,21 +112,10 @@ impl Arithmetic {
     }
 
     fn enclosed(&self, kind: Reduce, x: &[&Enclosure<Float>]) -> Enclosure<Float> {
-        if let Some(undefined) = x.iter().find(|x| x.is_undefined()) {
-            return (*undefined).clone();
+        match kind {
+            Reduce::Sum if x.len() > 1 && !x.iter().any(|x| x.is_undefined()) => self.sum(x),
+            _ => folded(&self.big, kind, x),
         }
-        let prim = match kind {
-            Reduce::Sum if x.len() > 1 => return self.sum(x),
-            Reduce::Sum => Prim::Add,
-            Reduce::Prod => Prim::Mul,
-            Reduce::Max => Prim::Max,
-            Reduce::Min => Prim::Min,
-        };
-        let mut all = x.iter();
-        let Some(&first) = all.next() else {
-            return Enclosure::point(Float::with_val(64, of_nothing(kind)));
-        };
-        all.fold(first.clone(), |a, b| enclosure::apply(&self.big, prim, &[&a, b]))
     }
 
     /// Ends of exact sums, rounded outward once.
@@ -137,6 +135,24 @@ impl Arithmetic {
         let may_be_nan = x.iter().any(|x| x.may_be_nan);
         Enclosure { lo, hi, may_be_nan }
     }
+}
+
+/// One after the other.
+fn folded<D: Domain>(domain: &D, kind: Reduce, x: &[&Enclosure<D::Number>]) -> Enclosure<D::Number> {
+    if let Some(undefined) = x.iter().find(|x| x.is_undefined()) {
+        return (*undefined).clone();
+    }
+    let prim = match kind {
+        Reduce::Sum => Prim::Add,
+        Reduce::Prod => Prim::Mul,
+        Reduce::Max => Prim::Max,
+        Reduce::Min => Prim::Min,
+    };
+    let mut all = x.iter();
+    let Some(&first) = all.next() else {
+        return Enclosure::point(domain.embed(of_nothing(kind)));
+    };
+    all.fold(first.clone(), |a, b| enclosure::apply(domain, prim, &[&a, b]))
 }
 
 fn of_nothing(kind: Reduce) -> f64 {
