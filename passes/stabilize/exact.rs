@@ -113,7 +113,11 @@ impl<'a> Exact<'a> {
         if points.iter().all(|point| self.hard.binary_search(point).is_ok()) {
             return;
         }
-        self.hard.extend(points);
+        // Once more is asked for than before, all are: levels begin anew whenever points are added.
+        match self.levels.is_empty() {
+            true => self.hard.extend(points),
+            false => self.hard.extend(0..self.ladder.points.len()),
+        }
         self.hard.sort_unstable();
         self.hard.dedup();
         let ladder = Rc::new(Ladder { points: self.hard.iter().map(|&n| self.ladder.points[n]).collect() });
