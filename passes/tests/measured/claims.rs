@@ -13,7 +13,7 @@ fn functional(module: &Module) -> (f64, f64) {
     (arguments.iter().map(steep).sum(), errors.absolute(errors.results()[0]))
 }
 
-const ARGUMENTS: &str = "(%a: f32 {ng.range = [900.0, 1000.0]}, %b: f32 {ng.range = [800.0, 890.0]}) -> f32";
+const ARGUMENTS: &str = "(%a: f32 {ng.range = [900.0, 1000.0]}, %b: f32 {ng.range = [800.0, 899.0]}) -> f32";
 
 /// The difference of two squares, and what follows it.
 fn difference(then: &str, result: &str) -> Module {
