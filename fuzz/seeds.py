@@ -23,11 +23,11 @@ SUFFIXES = {
     "safetensors": [".safetensors"],
     "tensor_pb": [".pb"],
 }
-PIPELINES = ["canonicalize,cse", "builtin.module(func.func(dce),inline)", "stabilize{rule-set=roots target=x}"]
+PIPELINES = ["canonicalize,cse", "builtin.module(func.func(dce),inline)", "stabilize{search=greedy seed=1 w-L=0.5}"]
 
 
 def files(suffixes):
-    for folder in ["lit-tests", "testdata", "src/reals/rules"]:
+    for folder in ["lit-tests", "testdata", "passes/rewrite/rules"]:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in suffixes and path.stat().st_size <= MOST_BYTES:
                 yield path.read_bytes()

@@ -1,12 +1,13 @@
 //! Passes: analyses and rewrites of functions and modules.
 //!
 //! Invariants: one file a pass, and one line in [`REGISTRY`]; results do not depend on the number of threads; passes do
-//! no IO: what users' law files and samples hold is read by the driver, and supplied.
+//! no IO: what users' rule files and samples hold is read by the driver, and supplied.
 
 pub mod analysis;
 pub mod digits;
 pub mod docs;
 pub mod precision;
+pub mod rewrite;
 pub mod stabilize;
 pub mod transform;
 
@@ -23,7 +24,7 @@ pub const REGISTRY: Registry = Registry {
         &transform::fold_constants::FoldConstants,
         &transform::infer_shapes::InferShapes,
         &transform::inline::Inline,
-        &stabilize::pass::Stabilize,
+        &rewrite::stabilize::Stabilize,
         &transform::symbol_dce::SymbolDce,
         &precision::widen::Widen,
     ],

@@ -10,4 +10,3 @@ pub mod nonfinite;
 pub mod range;
 pub mod report;
 pub mod witness;
-pub mod work;

@@ -73,7 +73,12 @@ pub struct Exact<'a> {
 
 impl<'a> Exact<'a> {
     /// The values of a window whose results are of a format.
-    pub fn new(leaves: &Rc<Leaves<'a>>, ladder: &Rc<Ladder>, format: Format, moved: Option<u64>) -> Exact<'a> {
+    pub fn new(
+        leaves: &Rc<Leaves<'a>>,
+        ladder: &Rc<Ladder>,
+        format: Format,
+        moved: Option<u64>,
+    ) -> Exact<'a> {
         let near = (format.width() <= 32).then(|| leaves.elements(Mode::Near, ladder, moved));
         let (leaves, ladder) = (leaves.clone(), ladder.clone());
         Exact { leaves, ladder, moved, near, hard: Vec::new(), levels: Vec::new() }

@@ -153,7 +153,11 @@ impl Ladder {
         let one = |p: &Point| {
             // Small ones, such as places, and at every other point some as large as positions and times are.
             let bits = mix(p.seed ^ at);
-            let reach = if mix(p.seed) % 2 == 0 { 8.0 } else { (3.0 + 17.0 * unit(mix(p.seed ^ 0x55))).exp2().floor() };
+            let reach = if mix(p.seed) % 2 == 0 {
+                8.0
+            } else {
+                (3.0 + 17.0 * unit(mix(p.seed ^ 0x55))).exp2().floor()
+            };
             let (low, high) = (range.lo.max(-reach).ceil(), range.hi.min(reach).floor());
             let (low, high) = if low <= high { (low, high) } else { (range.lo.ceil(), range.lo.ceil()) };
             low + (unit(bits) * (high - low + 1.0)).floor().min(high - low)

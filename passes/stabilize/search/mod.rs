@@ -36,10 +36,6 @@ const DEEPEST: usize = 3;
 /// Forms that are evaluated for one window, at most, by how many laws may be used within each other.
 const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
 
-/// Of a window of many operations so many times fewer are, by so many of these levels.
-const DEAR: usize = 3;
-const LARGE_LEVELS: usize = 3;
-
 /// So many elements are few.
 const SMALL: usize = 1024;
 
@@ -229,13 +225,8 @@ impl<'a> Search<'a> {
     /// Finds the best way to compute a term, with more laws within each other while it is not accurate, or none.
     fn solve(&mut self, id: Id, laws: bool) -> Option<Best> {
         let mut best = None;
-        let levels = match (laws, self.cheap) {
-            (false, _) => 1,
-            (true, false) => LARGE_LEVELS,
-            (true, true) => MOST.len(),
-        };
-        for (ceiling, most) in MOST.into_iter().enumerate().take(levels) {
-            (self.ceiling, self.left) = (ceiling, if self.cheap { most } else { most / DEAR });
+        for (ceiling, most) in MOST.into_iter().enumerate().take(if laws { MOST.len() } else { 1 }) {
+            (self.ceiling, self.left) = (ceiling, most);
             best = self.best(id);
             if best.as_ref().is_none_or(|best| self.is_enough(best)) {
                 break;
