@@ -62,8 +62,9 @@ impl Pass for Stabilize {
             },
             OptionDef {
                 name: "search",
-                kind: OptionKind::Choice(&["reals", "egraph", "greedy", "beam", "directed"]),
-                doc: "reals: the best form of what each value is over the reals, however it is written, by laws and charts \
+                kind: OptionKind::Choice(&["auto", "reals", "egraph", "greedy", "beam", "directed"]),
+                doc: "auto: reals for functions of few ops, or where laws are given, or families of them, or fuse; else egraph, \
+                      which takes less time; reals: the best form of what each value is over the reals, however it is written, by laws and charts \
                       (of the other options it takes rule-set, rules, fuse, target and masked-rows); the others go by rules between \
                       ops: egraph: equality saturation; greedy: downhill from the form as written and from random ones; beam: \
                       the best forms, step by step; directed: every rule as it is written, wherever it matches, \
@@ -187,7 +188,11 @@ impl Pass for Stabilize {
             }
         };
         let sets = text("rule-set");
-        let reals = text("search") == "reals";
+        let search = match text("search").as_str() {
+            "auto" if prefers_reals(function, cx, &files, &sets) => "reals".to_string(),
+            other => other.to_string(),
+        };
+        let reals = search == "reals";
         let named = if reals { SETS } else { &sets };
         let mut categories = library::categories(named, rules).map_err(library::failed)?;
         let target = match text("target").as_str() {
@@ -210,7 +215,7 @@ impl Pass for Stabilize {
         options.samples = cx.supply::<crate::analysis::report::Exchange>().and_then(|e| e.samples.as_ref());
         let wanted = exchange.and_then(|e| e.proofs.as_ref());
         options.egraph.proofs = wanted.is_some();
-        let report = match text("search").as_str() {
+        let report = match search.as_str() {
             "reals" => {
                 let laws = match cx.supply::<catalogue::library::Library>().and_then(|all| all.get(&files)) {
                     Some(laws) => laws,
@@ -279,6 +284,22 @@ impl Pass for Stabilize {
         cx.count("erased", report.erased);
         Ok(Changed::from(!report.applied.is_empty() || report.erased > 0 || !masked.is_empty()))
     }
+}
+
+/// Functions of so many ops at most are searched over the reals where nothing else is said: the search takes a second or more
+/// for each ten ops.
+const FEW: usize = 64;
+
+/// Whether a function is searched over the reals where that is left open.
+fn prefers_reals(function: &Function, cx: &PassContext<'_>, files: &str, sets: &str) -> bool {
+    let of_laws = || cx.supply::<catalogue::library::Library>().is_some_and(|all| all.get(files).is_some());
+    let families = || catalogue::chosen(Laws::bundled(), sets.split(',').map(str::trim)).is_ok();
+    if !files.is_empty() || sets != SETS {
+        return (files.is_empty() || of_laws()) && (sets == SETS || families());
+    }
+    let body = &function.body;
+    let computes = |op: &ngc_ir::Op| body.op(*op).def.is_none_or(|def| !def.traits.constant);
+    cx.options.flag("fuse") || body.walk().iter().filter(|op| computes(op)).count() <= FEW
 }
 
 /// How to search, as the options say.

@@ -52,6 +52,10 @@ use crate::transform::{erase_dead, simplify_body};
 /// Rounds after which the search ends.
 const MOST_ROUNDS: usize = 16;
 
+/// Of so many windows that differ each is searched as thoroughly as can be; more share the effort, up to so many ways.
+const WINDOWS: usize = 12;
+const SHARED: usize = 4;
+
 /// Matrix products that a window may reach behind.
 const REACH: usize = 1;
 
@@ -370,12 +374,13 @@ fn groups(
         for group in groups.iter().filter(|group| !solved.contains_key(&group.likeness)) {
             open.entry(&group.likeness).or_insert(group);
         }
+        let share = (open.len() / WINDOWS).clamp(1, SHARED);
         let found: Vec<(Likeness, Arc<Looked>)> = open
             .into_iter()
             .collect::<Vec<_>>()
             .into_par_iter()
             .map(|(likeness, group)| {
-                (likeness.clone(), Looked::at(context, resources, equalities, group, aim))
+                (likeness.clone(), Looked::at(context, resources, equalities, group, (aim, share)))
             })
             .collect();
         solved.extend(found);

@@ -111,16 +111,16 @@ pub struct Looked {
 }
 
 impl Looked {
-    /// What is found for a group.
+    /// What is found for a group, where so many share what may be spent on one.
     pub fn at(
         context: &Context,
         resources: &Resources,
         equalities: Equalities<'_>,
         group: &Group,
-        aim: Aim,
+        (aim, share): (Aim, usize),
     ) -> Arc<Looked> {
         let look = || {
-            let Some(mut search) = Search::new(context, resources, equalities, &group.window) else {
+            let Some(mut search) = Search::new(context, resources, equalities, &group.window, share) else {
                 return Looked { found: None, refuted: Vec::new() };
             };
             let found = group.members.iter().map(|member| match aim {

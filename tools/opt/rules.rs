@@ -101,8 +101,12 @@ fn read_for(
         OptionValue::Str(text) => text,
         other => other.to_string(),
     };
-    let (option, reals) = (text("rules"), text("search") == "reals");
+    let option = text("rules");
     let laws = laws::files(&option, read).map_err(library::failed)?;
+    let reals = match text("search").as_str() {
+        "auto" => !laws.is_empty(),
+        search => search == "reals",
+    };
     let is_law = |name: &str| laws.iter().any(|(law, _)| law == name);
     if let Some(name) = library::files(&option).find(|name| is_law(name) != reals) {
         let message = match reals {
@@ -117,7 +121,11 @@ fn read_for(
         laws::add(&mut all.laws, context, &option, &laws, sources, trust)?;
     }
     let rules = all.rules.add(context, &option, sources, read_rules)?;
-    if !reals {
+    let families = || {
+        text("search") == "auto"
+            && catalogue::chosen(Laws::bundled(), text("rule-set").split(',').map(str::trim)).is_ok()
+    };
+    if !reals && !families() {
         library::categories(&text("rule-set"), rules).map_err(library::failed)?;
     }
     if !trust {

@@ -78,6 +78,11 @@ pub fn of_chart(context: &Context, equalities: Equalities<'_>, chart: Chart) -> 
     found.reduce(|best, other| if other.gain > best.gain { other } else { best })
 }
 
+/// An error, where it is more than what exact values are known to.
+fn certain(error: f64) -> f64 {
+    if error < 1e-11 { 0.0 } else { error }
+}
+
 /// Variables as arguments of a body, and as leaves of a store.
 struct Stage {
     store: Store,
@@ -192,7 +197,7 @@ impl Stage {
             let Some(exact) = exact.filter(|x| x.abs() <= FORMAT.max_finite()) else { continue };
             let computed = [left_values[n], right_values[n]];
             let errors = computed.map(|x| match x.is_finite() {
-                true => (x - exact).abs() / exact.abs().max(FORMAT.min_normal()),
+                true => certain((x - exact).abs() / exact.abs().max(FORMAT.min_normal())),
                 false => f64::INFINITY,
             });
             let own: Vec<(String, Vec<f64>)> = inputs

@@ -107,6 +107,8 @@ pub struct Search<'a> {
     tried: FxHashMap<Id, Vec<Tried>>,
     /// Values for which a better form was found, as terms.
     bettered: FxHashSet<Id>,
+    /// So many windows of the function share what may be spent on one, if it is one of many operations.
+    share: usize,
     /// The ops of the window as it was given.
     own: FxHashSet<Ident>,
     /// Whether the window is few operations on single numbers.
@@ -135,6 +137,7 @@ impl<'a> Search<'a> {
         resources: &'a Resources,
         equalities: Equalities<'a>,
         given: &'a Window,
+        share: usize,
     ) -> Option<Search<'a>> {
         let window = given.clone();
         let format = window.body.ty(window.root).format()?;
@@ -183,6 +186,7 @@ impl<'a> Search<'a> {
             known: FxHashMap::default(),
             tried: FxHashMap::default(),
             bettered: FxHashSet::default(),
+            share,
             own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
             cheap: root::steps(&given.body, given.root) <= root::FEW,
             largest,
@@ -226,7 +230,7 @@ impl<'a> Search<'a> {
     fn solve(&mut self, id: Id, laws: bool) -> Option<Best> {
         let mut best = None;
         for (ceiling, most) in MOST.into_iter().enumerate().take(if laws { MOST.len() } else { 1 }) {
-            (self.ceiling, self.left) = (ceiling, most);
+            (self.ceiling, self.left) = (ceiling, if self.cheap { most } else { most / self.share });
             best = self.best(id);
             if best.as_ref().is_none_or(|best| self.is_enough(best)) {
                 break;
