@@ -82,6 +82,21 @@ pub struct Replaced {
     pub sampled: Option<(Figure, Figure)>,
 }
 
+impl Report {
+    /// Both together, one after the other.
+    pub fn then(mut self, next: Report) -> Report {
+        self.applied.extend(next.applied);
+        self.missed = next.missed;
+        self.erased += next.erased;
+        self.proofs.extend(next.proofs);
+        self.totals = match (self.totals, next.totals) {
+            (Some(first), Some(last)) => Some(first.then(last)),
+            (first, last) => first.or(last),
+        };
+        self
+    }
+}
+
 impl Step {
     /// A rule that was applied.
     pub fn new(rule: &Rule, loc: Loc, message: String) -> Step {

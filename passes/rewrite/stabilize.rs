@@ -188,11 +188,8 @@ impl Pass for Stabilize {
             }
         };
         let sets = text("rule-set");
-        let search = match text("search").as_str() {
-            "auto" if prefers_reals(function, cx, &files, &sets) => "reals".to_string(),
-            other => other.to_string(),
-        };
-        let reals = search == "reals";
+        let (search, auto) = (text("search"), text("search") == "auto");
+        let mut reals = if auto { prefers_reals(function, cx, &files, &sets) } else { search == "reals" };
         let named = if reals { SETS } else { &sets };
         let mut categories = library::categories(named, rules).map_err(library::failed)?;
         let target = match text("target").as_str() {
@@ -215,8 +212,8 @@ impl Pass for Stabilize {
         options.samples = cx.supply::<crate::analysis::report::Exchange>().and_then(|e| e.samples.as_ref());
         let wanted = exchange.and_then(|e| e.proofs.as_ref());
         options.egraph.proofs = wanted.is_some();
-        let report = match search.as_str() {
-            "reals" => {
+        let run = |reals: bool, function: &mut Function| {
+            if reals {
                 let laws = match cx.supply::<catalogue::library::Library>().and_then(|all| all.get(&files)) {
                     Some(laws) => laws,
                     None if files.is_empty() => Laws::bundled(),
@@ -236,10 +233,19 @@ impl Pass for Stabilize {
                     figures: options.figures,
                     proofs: wanted.is_some(),
                 };
-                stabilize(cx.context, function, laws, wanted)
+                return Ok(stabilize(cx.context, function, laws, wanted));
             }
-            _ => drive::stabilize(cx.context, function, &rules, &options),
+            Ok(drive::stabilize(cx.context, function, &rules, &options))
         };
+        let mut report = run(reals, function)?;
+        // What has become small or large meanwhile is searched as a second run would do it, so that there is nothing left to it.
+        for _ in 0..MOST_CHANGES {
+            if !auto || prefers_reals(function, cx, &files, &sets) == reals {
+                break;
+            }
+            reals = !reals;
+            report = report.then(run(reals, function)?);
+        }
         let masked =
             if text("masked-rows") == "zero" { zero_masked_rows(&mut function.body) } else { Vec::new() };
         for loc in &masked {
@@ -289,6 +295,9 @@ impl Pass for Stabilize {
 /// Functions of so many ops at most are searched over the reals where nothing else is said: the search takes a second or more
 /// for each ten ops.
 const FEW: usize = 64;
+
+/// How often a function may become small or large by being searched.
+const MOST_CHANGES: usize = 3;
 
 /// Whether a function is searched over the reals where that is left open.
 fn prefers_reals(function: &Function, cx: &PassContext<'_>, files: &str, sets: &str) -> bool {
