@@ -153,7 +153,7 @@ impl Ladder {
         let one = |p: &Point| {
             // Small ones, such as places, and at every other point some as large as positions and times are.
             let bits = mix(p.seed ^ at);
-            let reach = if mix(p.seed) % 2 == 0 {
+            let reach = if mix(p.seed).is_multiple_of(2) {
                 8.0
             } else {
                 (3.0 + 17.0 * unit(mix(p.seed ^ 0x55))).exp2().floor()
