@@ -301,10 +301,10 @@ const MOST_CHANGES: usize = 3;
 
 /// Whether a function is searched over the reals where that is left open.
 fn prefers_reals(function: &Function, cx: &PassContext<'_>, files: &str, sets: &str) -> bool {
-    let of_laws = || cx.supply::<catalogue::library::Library>().is_some_and(|all| all.get(files).is_some());
-    let families = || catalogue::chosen(Laws::bundled(), sets.split(',').map(str::trim)).is_ok();
+    let library = cx.supply::<catalogue::library::Library>().and_then(|all| all.get(files));
+    let Some(laws) = library.or(files.is_empty().then(Laws::bundled)) else { return false };
     if !files.is_empty() || sets != SETS {
-        return (files.is_empty() || of_laws()) && (sets == SETS || families());
+        return sets == SETS || catalogue::are_families(laws, sets);
     }
     let body = &function.body;
     let computes = |op: &ngc_ir::Op| body.op(*op).def.is_none_or(|def| !def.traits.constant);

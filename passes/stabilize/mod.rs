@@ -137,7 +137,6 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     if take_functions_first((context, equalities), function, &mut solved) {
         ranges.renew(function);
     }
-    let before = report.applied.len();
     let rests = samples.is_some() && wanted.assume_calibrated;
     let name = function.name().to_string();
     let mut seen = FxHashSet::from_iter([likeness(&function.body)]);
@@ -152,7 +151,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
         let first = report.applied.len();
         let all = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true };
         let mut replaced = round(all, function, known, &mut solved, (&mut report, title.clone()));
-        if replaced.is_empty() && (wanted.fuse || report.applied.len() > before) {
+        if replaced.is_empty() && (wanted.fuse || !report.applied.is_empty()) {
             // What is written now may be fewer ops; what was given is not touched unless that is asked for.
             let made = Goal { aim: Aim::Cover, wants: &|op| wanted.fuse || !given.contains(&op), ..all };
             replaced = round(made, function, known, &mut covered, (&mut report, title));

@@ -121,10 +121,7 @@ fn read_for(
         laws::add(&mut all.laws, context, &option, &laws, sources, trust)?;
     }
     let rules = all.rules.add(context, &option, sources, read_rules)?;
-    let families = || {
-        text("search") == "auto"
-            && catalogue::chosen(Laws::bundled(), text("rule-set").split(',').map(str::trim)).is_ok()
-    };
+    let families = || text("search") == "auto" && catalogue::are_families(Laws::bundled(), &text("rule-set"));
     if !reals && !families() {
         library::categories(&text("rule-set"), rules).map_err(library::failed)?;
     }

@@ -142,6 +142,11 @@ pub fn chosen<'a>(
     }
 }
 
+/// Whether a list such as `roots,charts` names families alone.
+pub fn are_families(laws: &Laws, list: &str) -> bool {
+    chosen(laws, list.split(',').map(str::trim)).is_ok()
+}
+
 /// The laws, or the charts, of a family.
 pub fn members<'a>(laws: &'a Laws, family: &str) -> Vec<Entry<'a>> {
     let of_family = |law: &&Law| law.family.as_str() == family;
