@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use ngc_dialects::facts;
 use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Body, Context, Resources, Value};
 use ngc_numerics::{DType, Enclosure, Format, Interval};
@@ -12,11 +13,14 @@ use rug::Float;
 use rustc_hash::FxHashMap;
 
 use super::judge::OPEN;
-use super::ladder::Ladder;
+use super::ladder::{Ladder, Move};
 use super::window::Window;
 
 /// Bits of enclosures, tried in this order.
 const BITS: [u32; 2] = [320, 1400];
+
+/// Points are taken for hard ones in so many parts, and then all that are left.
+const PARTS: usize = 3;
 
 /// One point of so many may stay undecided before the second of these is tried.
 const FEW: usize = 5;
@@ -29,6 +33,8 @@ pub struct Leaves<'a> {
     context: &'a Context,
     resources: &'a Resources,
     ranges: Rc<[(Value, Interval)]>,
+    /// Whether each is any matrix.
+    matrices: Rc<[bool]>,
     types: Rc<FxHashMap<Value, DType>>,
 }
 
@@ -37,19 +43,21 @@ impl<'a> Leaves<'a> {
     pub fn new(context: &'a Context, resources: &'a Resources, window: &Window) -> Leaves<'a> {
         let ranges = window.leaves.iter().map(|leaf| (leaf.value, leaf.range)).collect();
         let types = window.leaves.iter().filter_map(|l| Some((l.value, window.body.ty(l.value).elem()?)));
-        Leaves { context, resources, ranges, types: Rc::new(types.collect()) }
+        let matrices = window.leaves.iter().map(|leaf| is_matrix(&window.body, leaf.value)).collect();
+        Leaves { context, resources, ranges, matrices, types: Rc::new(types.collect()) }
     }
 
-    /// The elements of the window's values at the points of a ladder; of leaves that are moved by one unit in the last place, if
-    /// that is asked for.
-    pub fn elements(&self, mode: Mode, ladder: &Rc<Ladder>, moved: Option<u64>) -> Elements<'a> {
+    /// The elements of the window's values at the points of a ladder; of leaves that are moved, if that is
+    /// asked for.
+    pub fn elements(&self, mode: Mode, ladder: &Rc<Ladder>, moved: Option<Move>) -> Elements<'a> {
         let (ladder, ranges, types) = (ladder.clone(), self.ranges.clone(), self.types.clone());
+        let matrices = self.matrices.clone();
         let points = ladder.points.len();
         let leaf = move |value: Value, place: &[i64]| {
             let Some(n) = ranges.iter().position(|(leaf, _)| *leaf == value) else { return Vec::new() };
             let range = &ranges[n].1;
             match types.get(&value) {
-                Some(DType::Float(format)) => ladder.column(n, range, *format, place, moved),
+                Some(DType::Float(format)) => ladder.column((n, matrices[n]), range, *format, place, moved),
                 Some(_) => ladder.integers(n, range, place),
                 None => Vec::new(),
             }
@@ -58,17 +66,41 @@ impl<'a> Leaves<'a> {
     }
 }
 
+/// Whether a leaf is there for matrix products alone: it is any matrix, and its elements have nothing to do with each other.
+fn is_matrix(body: &Body, leaf: Value) -> bool {
+    let ops = body.walk();
+    let (mut open, mut multiplied) = (vec![leaf], false);
+    while let Some(value) = open.pop() {
+        for &op in ops.iter().filter(|op| body.operands(**op).contains(&value)) {
+            let result = body.result(op, 0);
+            let moves = body.with_signature(op, |s| facts::moved(s, 0, body.ty(result)).is_some());
+            match body.op(op).def {
+                Some(def) if def.traits.contraction => multiplied = true,
+                _ if moves == Some(true) => open.push(result),
+                _ => return false,
+            }
+        }
+    }
+    multiplied
+}
+
 /// Values over the reals.
 pub struct Exact<'a> {
     leaves: Rc<Leaves<'a>>,
     ladder: Rc<Ladder>,
-    moved: Option<u64>,
+    moved: Option<Move>,
     /// In `f64`, where that serves.
     near: Option<Elements<'a>>,
-    /// Points that take more bits, in order.
-    hard: Vec<usize>,
-    /// Enclosures in more bits at these points.
-    levels: Vec<Elements<'a>>,
+    /// Points that take more bits.
+    hard: Vec<Hard<'a>>,
+}
+
+/// Points at which values are enclosed in more bits.
+struct Hard<'a> {
+    /// The points, in order.
+    points: Vec<usize>,
+    /// Enclosures at them.
+    levels: [Elements<'a>; BITS.len()],
 }
 
 impl<'a> Exact<'a> {
@@ -77,11 +109,11 @@ impl<'a> Exact<'a> {
         leaves: &Rc<Leaves<'a>>,
         ladder: &Rc<Ladder>,
         format: Format,
-        moved: Option<u64>,
+        moved: Option<Move>,
     ) -> Exact<'a> {
         let near = (format.width() <= 32).then(|| leaves.elements(Mode::Near, ladder, moved));
         let (leaves, ladder) = (leaves.clone(), ladder.clone());
-        Exact { leaves, ladder, moved, near, hard: Vec::new(), levels: Vec::new() }
+        Exact { leaves, ladder, moved, near, hard: Vec::new() }
     }
 
     /// An element at every point; nothing where it has no value, or is not certain.
@@ -97,37 +129,84 @@ impl<'a> Exact<'a> {
                 open.extend((found[n].is_none() && !x.is_undefined()).then_some(n));
             }
         }
-        for n in 0..BITS.len() {
-            if open.is_empty() || n > 0 && open.len() * FEW <= points {
-                break;
-            }
-            self.harden(&open);
-            let column = self.levels[n].at(body, value, place)?;
-            let Column::Reals(x) = &*column else { return None };
-            open.retain(|point| {
-                let x = &x[self.hard.binary_search(point).unwrap_or_else(|_| unreachable!("it is hard"))];
-                found[*point] = certain(x);
-                found[*point].is_none() && !x.is_undefined()
+        self.closer(body, value, place, open, &mut found)?;
+        Some(found)
+    }
+
+    /// How far an element is from a number at some of the points; nothing where that is not known.
+    pub fn distances(
+        &mut self,
+        body: &Body,
+        (value, place): (Value, &[i64]),
+        (from, points): (&[Option<f64>], &[usize]),
+    ) -> Option<Vec<Option<f64>>> {
+        let (mut found, mut open) = (vec![None; from.len()], points.to_vec());
+        if let Some(near) = &mut self.near {
+            let column = near.at(body, value, place)?;
+            let Column::Near(x) = &*column else { return None };
+            open.retain(|&n| {
+                found[n] = from[n].and_then(|from| distance(&x[n], from));
+                found[n].is_none() && !x[n].is_undefined()
             });
+        }
+        let mut exact = vec![None; from.len()];
+        self.closer(body, value, place, open.clone(), &mut exact)?;
+        for n in open {
+            found[n] = exact[n].zip(from[n]).map(|(x, from)| (x - from).abs());
         }
         Some(found)
     }
 
+    /// An element at points that take more bits.
+    fn closer(
+        &mut self,
+        body: &Body,
+        value: Value,
+        place: &[i64],
+        mut open: Vec<usize>,
+        found: &mut [Option<f64>],
+    ) -> Option<()> {
+        for n in 0..BITS.len() {
+            if open.is_empty() || n > 0 && open.len() * FEW <= found.len() {
+                break;
+            }
+            self.harden(&open);
+            let mut next = Vec::new();
+            for hard in &mut self.hard {
+                let own = |point: &usize| Some((*point, hard.points.binary_search(point).ok()?));
+                let own: Vec<(usize, usize)> = open.iter().filter_map(own).collect();
+                if own.is_empty() {
+                    continue;
+                }
+                let column = hard.levels[n].at(body, value, place)?;
+                let Column::Reals(x) = &*column else { return None };
+                for (point, at) in own {
+                    found[point] = certain(&x[at]);
+                    // What has left the range of exponents does not come back.
+                    let closer = !x[at].is_undefined() && x[at].lo.is_finite() && x[at].hi.is_finite();
+                    next.extend((found[point].is_none() && closer).then_some(point));
+                }
+            }
+            open = next;
+        }
+        Some(())
+    }
+
     /// Takes points for hard ones.
     fn harden(&mut self, points: &[usize]) {
-        if points.iter().all(|point| self.hard.binary_search(point).is_ok()) {
+        let is_known = |point: usize| self.hard.iter().any(|hard| hard.points.binary_search(&point).is_ok());
+        let all: Vec<usize> = (0..self.ladder.points.len()).filter(|&n| !is_known(n)).collect();
+        let mut new: Vec<usize> = points.iter().copied().filter(|n| all.binary_search(n).is_ok()).collect();
+        if new.is_empty() {
             return;
         }
-        // Once more is asked for than before, all are: levels begin anew whenever points are added.
-        match self.levels.is_empty() {
-            true => self.hard.extend(points),
-            false => self.hard.extend(0..self.ladder.points.len()),
+        if self.hard.len() >= PARTS {
+            new = all;
         }
-        self.hard.sort_unstable();
-        self.hard.dedup();
-        let ladder = Rc::new(Ladder { points: self.hard.iter().map(|&n| self.ladder.points[n]).collect() });
+        new.sort_unstable();
+        let ladder = Rc::new(Ladder { points: new.iter().map(|&n| self.ladder.points[n]).collect() });
         let level = |bits| self.leaves.elements(Mode::Real { bits }, &ladder, self.moved);
-        self.levels = BITS.map(level).into();
+        self.hard.push(Hard { points: new, levels: BITS.map(level) });
     }
 
     /// An element enclosed at every point, as cheaply as can be.
@@ -135,9 +214,11 @@ impl<'a> Exact<'a> {
         if let Some(near) = &mut self.near {
             return near.at(body, value, place);
         }
-        let all: Vec<usize> = (0..self.ladder.points.len()).collect();
-        self.harden(&all);
-        self.levels[0].at(body, value, place)
+        if self.hard.is_empty() {
+            let all: Vec<usize> = (0..self.ladder.points.len()).collect();
+            self.harden(&all);
+        }
+        self.hard[0].levels[0].at(body, value, place)
     }
 }
 
@@ -150,6 +231,15 @@ fn in_f64(x: &Enclosure<f64>) -> Option<f64> {
     // At the least numbers of f64 ends are no longer narrow; beyond the greatest they are not finite.
     let finite = x.lo.is_finite() && x.hi.is_finite();
     (x.lo == x.hi || narrow && finite).then(|| if x.lo == x.hi { x.lo } else { x.lo + (x.hi - x.lo) / 2.0 })
+}
+
+/// How far a number is from one whose enclosure is narrow beside that.
+fn distance(x: &Enclosure<f64>, from: f64) -> Option<f64> {
+    if x.may_be_nan || x.is_undefined() {
+        return None;
+    }
+    let far = (x.lo - from).abs().max((x.hi - from).abs());
+    (far.is_finite() && x.hi - x.lo <= far / 4.0).then_some(far)
 }
 
 /// A number whose enclosure is narrow beside itself.

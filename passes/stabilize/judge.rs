@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ngc_dialects::ng::constant::attr_to_tensor;
+use ngc_dialects::ng::constant::constant_elements;
 use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Body, Context, Resources, Value};
 use ngc_numerics::{Enclosure, Format};
@@ -11,15 +11,19 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::exact::{Exact, Leaves};
-use super::ladder::{Ladder, Use};
+use super::ladder::{Ladder, Move, Use};
 use super::order::Errors;
 use super::window::{Leaf, Window};
 
 /// What an open extent is where values are evaluated.
 pub const OPEN: usize = 3;
 
-/// Ways to move the leaves by a last place, each up or down.
+/// Ways to move the leaves, each up or down.
 const MOVES: [u64; 3] = [1, 2, 3];
+
+/// As many roundings on the way to an element add up to one unit in the last place of each leaf: what is summed in any order
+/// strays like a random walk.
+const ROUNDINGS: f64 = 16.0;
 
 /// Scalar operations over all points that the value of a window may take.
 const WORK: usize = 30_000;
@@ -38,12 +42,12 @@ pub struct Judge<'a> {
     ladder: Rc<Ladder>,
     computed: Elements<'a>,
     exact: Exact<'a>,
-    /// Over the reals, of leaves that are moved by one unit in the last place.
+    /// Over the reals, of leaves that are moved by what as many roundings amount to.
     moved: [Exact<'a>; MOVES.len()],
     /// Rungs on which values are ordinary, by number; all of them where ranges are stated.
     pub ordinary: Vec<bool>,
     known: FxHashMap<Key, Rc<Vec<Option<f64>>>>,
-    reaches: FxHashMap<Key, Rc<Vec<f64>>>,
+    reaches: FxHashMap<Key, Vec<Option<f64>>>,
 }
 
 impl<'a> Judge<'a> {
@@ -72,7 +76,8 @@ impl<'a> Judge<'a> {
         let ladder = Rc::new(Ladder::new(format, &near, count, to));
         let computed = leaves.elements(Mode::Formats, &ladder, None);
         let exact = Exact::new(&leaves, &ladder, format, None);
-        let moved = MOVES.map(|seed| Exact::new(&leaves, &ladder, format, Some(seed)));
+        let places = (trial.work() as f64 / ROUNDINGS).sqrt().max(1.0);
+        let moved = MOVES.map(|seed| Exact::new(&leaves, &ladder, format, Some(Move { seed, places })));
         let open = |leaf: &Leaf| {
             let format = window.body.ty(leaf.value).format();
             format.is_some_and(|f| leaf.range.lo <= -f.max_finite() && leaf.range.hi >= f.max_finite())
@@ -112,24 +117,21 @@ impl<'a> Judge<'a> {
         Some(found)
     }
 
-    /// How far an element over the reals moves where the leaves move by one unit in the last place, at every point; nothing
-    /// is known as 0.
-    pub fn reach(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Rc<Vec<f64>>> {
+    /// How far an element over the reals moves where the leaves do, at some points; elsewhere, and where nothing is known, 0.
+    fn reach(&mut self, body: &Body, (value, place): (Value, &[i64]), points: &[usize]) -> Option<Vec<f64>> {
         let key = (value, SmallVec::from_slice(place));
-        if let Some(known) = self.reaches.get(&key) {
-            return Some(known.clone());
-        }
         let exact = self.exact(body, value, place)?;
-        let mut reach = vec![0.0_f64; exact.len()];
-        for moved in &mut self.moved {
-            let moved = moved.at(body, value, place)?;
-            for (reach, (exact, x)) in reach.iter_mut().zip(exact.iter().zip(moved)) {
-                *reach = reach.max(exact.zip(x).map_or(0.0, |(exact, x)| (x - exact).abs()));
+        let mut reach = self.reaches.remove(&key).unwrap_or_else(|| vec![None; exact.len()]);
+        let open: Vec<usize> = points.iter().copied().filter(|&n| reach[n].is_none()).collect();
+        for moved in self.moved.iter_mut().filter(|_| !open.is_empty()) {
+            let far = moved.distances(body, (value, place), (&exact, &open))?;
+            for &n in &open {
+                reach[n] = Some(reach[n].unwrap_or(0.0_f64).max(far[n].unwrap_or(0.0)));
             }
         }
-        let reach = Rc::new(reach);
-        self.reaches.insert(key, reach.clone());
-        Some(reach)
+        let known = reach.iter().map(|reach| reach.unwrap_or(0.0)).collect();
+        self.reaches.insert(key, reach);
+        Some(known)
     }
 
     /// Whether an element times a number may be another one over the reals, at every point at which both have a value.
@@ -178,14 +180,12 @@ impl<'a> Judge<'a> {
         let formats = (self.format, held);
         let ladder = self.ladder.clone();
         let rungs = || ladder.points.iter().map(|p| p.rung);
-        let errors = Errors::of(formats, &exact, &computed, None, rungs());
-        if errors.is_fine() {
-            return Some(errors);
+        let open = Errors::open(formats, &exact, &computed);
+        if open.is_empty() {
+            return Some(Errors::of(formats, &exact, &computed, None, rungs()));
         }
-        let mut reach = self.reach(body, value, at)?;
-        if by != 1.0 {
-            reach = Rc::new(reach.iter().map(|x| x * by.abs()).collect());
-        }
+        let mut reach = self.reach(body, (value, at), &open)?;
+        reach.iter_mut().for_each(|x| *x *= by.abs());
         Some(Errors::of(formats, &exact, &computed, Some(&reach), rungs()))
     }
 }
@@ -202,7 +202,7 @@ fn differ(a: &Enclosure<f64>, b: &Enclosure<f64>, by: f64) -> bool {
 fn numbers(body: &Body) -> Vec<f64> {
     let constant = |op: &ngc_ir::Op| body.op(*op).def.is_some_and(|def| def.traits.constant);
     let value = |op: ngc_ir::Op| {
-        let tensor = attr_to_tensor(body.attr(op, "value")?).ok()?;
+        let tensor = constant_elements(body.attr(op, "value")?).ok()?;
         (tensor.len() == 1).then(|| tensor.to_f64s()[0])
     };
     body.walk().into_iter().filter(constant).filter_map(value).collect()

@@ -24,6 +24,13 @@ enum Kind {
     Ends,
 }
 
+impl Kind {
+    /// How the elements of any matrix lie.
+    fn of_matrix(self) -> Kind {
+        if matches!(self, Kind::Near | Kind::About) { Kind::Spread } else { self }
+    }
+}
+
 /// What a ladder is drawn for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
@@ -52,6 +59,15 @@ pub struct Point {
 pub struct Ladder {
     /// The points.
     pub points: Vec<Point>,
+}
+
+/// How leaves are moved.
+#[derive(Clone, Copy, Debug)]
+pub struct Move {
+    /// By which each of them goes up or down.
+    pub seed: u64,
+    /// By how many units in the last place.
+    pub places: f64,
 }
 
 /// Rungs over the whole format where a form is checked.
@@ -124,24 +140,26 @@ impl Ladder {
         ordinary
     }
 
-    /// The element of a leaf at a place, at every point, in a format; moved by one unit in the last place, up or down, if
-    /// `moved` is given.
+    /// The element of a leaf at a place, at every point, in a format; of any matrix, of both signs and many magnitudes where
+    /// others are nearly one number: the product with one that is the same everywhere is no product. It is moved if that is asked for, within its range unless that
+    /// is narrower than the move.
     pub fn column(
         &self,
-        leaf: usize,
+        (leaf, matrix): (usize, bool),
         range: &Interval,
         format: Format,
         place: &[i64],
-        moved: Option<u64>,
+        moved: Option<Move>,
     ) -> Vec<f64> {
         let at =
             place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
         let one = |point: &Point| {
-            let x = point.value(leaf, at, range, format);
+            let kind = if matrix { point.kind.of_matrix() } else { point.kind };
+            let x = Point { kind, ..*point }.value(leaf, at, range, format);
             let Some(moved) = moved.filter(|_| x != 0.0) else { return x };
-            let by = if mix(point.seed ^ at ^ moved) & 1 == 0 { 1.0 } else { -1.0 };
-            let other = x + by * format.ulp(x);
-            if range.contains(&other) { other } else { x }
+            let by = if mix(point.seed ^ at ^ moved.seed) & 1 == 0 { moved.places } else { -moved.places };
+            let (one, other) = (x + by * format.ulp(x), x - by * format.ulp(x));
+            if range.contains(&other) && !range.contains(&one) { other } else { one }
         };
         self.points.iter().map(one).collect()
     }

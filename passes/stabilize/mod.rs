@@ -131,6 +131,8 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     let samples = wanted.samples.filter(|samples| samples.function() == function.name());
     let start = wanted.figures.then(|| Arc::new(Snapshot::of(function)));
     let mut state = start.clone();
+    let allowed = |format| wanted.allowed.format(format);
+    let accumulating = widen::accumulate(function, &ranges, &allowed);
     let (mut solved, mut covered, definitions) =
         (Solved::default(), Solved::default(), Definitions::new(context));
     let equalities = Equalities { definitions: &definitions, laws, allowed: wanted.allowed };
@@ -176,6 +178,9 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
             break;
         }
     }
+    let kept: FxHashSet<Op> = function.body.walk().into_iter().collect();
+    let accumulating = accumulating.into_iter().filter(|(op, _)| kept.contains(op));
+    report.applied.splice(0..0, accumulating.map(|(_, widened)| widened_step(widened)));
     report.missed.extend(overflows(&function.body, &ranges));
     let ends = start.zip(state).filter(|_| !report.applied.is_empty());
     report.totals = ends.map(|(start, end)| measure::totals(context, &start, &end));
@@ -190,11 +195,13 @@ fn widened(
     report: &mut Report,
 ) -> bool {
     let found = widen::widen(context, function, ranges, &|format| equalities.allowed.format(format));
-    let step =
-        |Widened { loc, message }| Step { rule: "widen".into(), loc, message, effect: Effect::Unknown };
     let before = report.applied.len();
-    report.applied.extend(found.into_iter().map(step));
+    report.applied.extend(found.into_iter().map(widened_step));
     report.applied.len() > before
+}
+
+fn widened_step(Widened { loc, message }: Widened) -> Step {
+    Step { rule: "widen".into(), loc, message, effect: Effect::Unknown }
 }
 
 /// Replaces the values that are bettered. Of a value and those that it is made of, it is the outer one where it is more than

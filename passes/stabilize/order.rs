@@ -62,6 +62,15 @@ impl Errors {
         errors
     }
 
+    /// The points at which it matters how far the exact values move.
+    pub fn open(formats: (Format, Format), exact: &[Option<f64>], computed: &[f64]) -> Vec<usize> {
+        let is_open = |n: &usize| {
+            let judged = judged(formats, exact[*n]);
+            judged.is_some_and(|x| computed[*n].is_finite() && (computed[*n] - x).abs() > allowed(formats, x))
+        };
+        (0..exact.len()).filter(is_open).collect()
+    }
+
     fn note(
         &mut self,
         (format, held): (Format, Format),
@@ -70,7 +79,7 @@ impl Errors {
         reach: f64,
         rung: usize,
     ) {
-        let Some(exact) = exact.filter(|x| x.is_finite() && x.abs() <= held.max_finite()) else { return };
+        let Some(exact) = judged((format, held), exact) else { return };
         if self.rungs.len() <= rung {
             self.rungs.resize(rung + 1, Rung::default());
         }
@@ -84,8 +93,7 @@ impl Errors {
         let unit = last_place(format, held, exact);
         let error = (computed - exact).abs() / unit;
         known.worst = known.worst.max(error);
-        let log = exact.abs().max(format.min_subnormal()).ln().abs();
-        let allowed = unit * (SLACK + log) + SUMS * reach;
+        let allowed = allowed((format, held), exact) + SUMS * reach;
         known.unstable = known.unstable.max((computed - exact).abs() / allowed);
         known.bits += (1.0 + error).log2().min(f64::from(format.width()));
     }
@@ -180,6 +188,17 @@ impl Errors {
             });
         gains && self.bits() < given.bits() && self.keeps(given)
     }
+}
+
+/// An exact value if it is one that can be judged.
+fn judged((_, held): (Format, Format), exact: Option<f64>) -> Option<f64> {
+    exact.filter(|x| x.is_finite() && x.abs() <= held.max_finite())
+}
+
+/// What any stable form may be wrong by: the last places of the result and of its logarithm.
+fn allowed((format, held): (Format, Format), exact: f64) -> f64 {
+    let log = exact.abs().max(format.min_subnormal()).ln().abs();
+    last_place(format, held, exact) * (SLACK + log)
 }
 
 /// A unit in the last place of a format, for numbers that a wider one holds.

@@ -21,7 +21,7 @@ use crate::analysis::range::Ranges;
 /// Ops of a window, at most.
 const MOST: usize = 48;
 
-/// Constants of more elements are taken as they are, by their range.
+/// Constants of more elements are taken as they are, by their range, unless all elements are one number.
 const LARGE: usize = 256;
 
 /// A value that the ops of a window start from.
@@ -186,8 +186,10 @@ impl<'a> Cutter<'a> {
         let constant = self.body.op(op).def.is_some_and(|def| def.traits.constant);
         let ty = self.body.ty(self.body.result(op, 0));
         let count: Option<usize> = ty.static_shape().map(|shape| shape.iter().product());
-        let resource = matches!(self.body.attr(op, "value"), Some(Attr::Resource(..)));
-        constant && (resource || ty.format().is_some() && count.is_none_or(|n| n > LARGE))
+        let value = self.body.attr(op, "value");
+        let alike = matches!(value, Some(Attr::Dense(d)) if d.splat);
+        let resource = matches!(value, Some(Attr::Resource(..)));
+        constant && !alike && (resource || ty.format().is_some() && count.is_none_or(|n| n > LARGE))
     }
 
     /// Groups of values, each in the window of its last; windows reach behind so many matrix products.

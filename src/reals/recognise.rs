@@ -69,12 +69,13 @@ impl<'a> Definitions<'a> {
         let mut found = Vec::new();
         let space = store.sizes(id).to_vec();
         let whole = whole(store, id);
+        let functions = store.functions(id);
         if let Some(all) = Head::of(store.node(id)).and_then(|head| self.pointwise.get(&head)) {
             let mut parts = pattern::parts(store, &whole, &space);
             parts.extend(pattern::roots(store, &whole, &space));
             for op in all.iter().filter(|op| target(op.name.as_str())) {
                 for x in op.pattern.proposals(store, &parts, &space, MOST_TRIED) {
-                    if x.iter().any(|x| x.id == id) {
+                    if x.iter().any(|x| x.id == id) || !op.pattern.may_be(functions, store, &x) {
                         continue;
                     }
                     let value = store.formula(&op.formula, &op.params, &x, &space);

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ngc_ir::structure::{Axis, Index, Size, Space};
 use ngc_ir::{AttrDict, Ident, Type};
+use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -54,6 +55,8 @@ struct Entry {
     positive: bool,
     /// The slots of whose places something is asked, in the term or in its parts: a bit each.
     asked: u64,
+    /// The functions in the term: a bit for some of them each.
+    functions: u64,
 }
 
 /// Terms, each once.
@@ -208,8 +211,9 @@ impl Store {
         let digest = slots::digest_of(self, &node, &sizes);
         let (nonnegative, positive) = (self.never_negative(&node), self.always_positive(&node));
         let asked = self.asked_of(&node, sizes.len());
+        let functions = self.functions_of(&node);
         let id = Id(self.entries.len() as u32);
-        self.entries.push(Entry { node, sizes, digest, symmetries, nonnegative, positive, asked });
+        self.entries.push(Entry { node, sizes, digest, symmetries, nonnegative, positive, asked, functions });
         self.ids.insert(key, id);
         id
     }
@@ -232,8 +236,26 @@ impl Store {
         (0..64).filter(move |n| asked >> n & 1 == 1)
     }
 
+    /// The functions in a term, roots, extremes and reductions among them: a bit for some of them each.
+    pub(crate) fn functions(&self, id: Id) -> u64 {
+        self.entries[id.0 as usize].functions
+    }
+
+    fn functions_of(&self, node: &Node) -> u64 {
+        let own = match node {
+            Node::Apply(Function::Prim(prim), _) => function_bit(*prim),
+            Node::Product(factors) if factors.iter().any(|(_, e)| *e.denom() != 1) => {
+                function_bit(Prim::Sqrt)
+            }
+            Node::Max(_) | Node::Reduce(Reduce::Max | Reduce::Min, ..) => function_bit(Prim::Max),
+            Node::Reduce(Reduce::Sum, ..) => function_bit(Prim::Add),
+            Node::Reduce(Reduce::Prod, ..) => function_bit(Prim::Mul),
+            _ => 0,
+        };
+        node.children().iter().fold(own, |all, part| all | self.functions(part.id))
+    }
+
     fn never_negative(&self, node: &Node) -> bool {
-        use ngc_numerics::{Prim, Reduce};
         let all = |parts: &[&Use]| parts.iter().all(|x| self.is_nonnegative(x.id));
         match node {
             Node::Number(Number::Finite(x)) => *x >= 0,
@@ -256,7 +278,6 @@ impl Store {
     }
 
     fn always_positive(&self, node: &Node) -> bool {
-        use ngc_numerics::{Prim, Reduce};
         match node {
             Node::Number(Number::Finite(x)) => *x > 0,
             Node::Number(Number::Pi | Number::E) | Node::Size(_) => true,
@@ -276,6 +297,14 @@ impl Store {
             Node::Where(_, yes, no) => self.is_positive(yes.id) && self.is_positive(no.id),
             _ => false,
         }
+    }
+}
+
+/// The bit of a function; none of those that signs settle.
+pub(crate) fn function_bit(prim: Prim) -> u64 {
+    match prim {
+        Prim::Abs | Prim::Sign => 0,
+        _ => 1 << (prim as u32 % u64::BITS),
     }
 }
 

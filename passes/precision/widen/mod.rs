@@ -28,7 +28,7 @@ mod need;
 
 use ngc_ir::op_def::ACCUMULATE;
 use ngc_ir::pass::{Anchor, Changed, Function, Pass, PassContext, RemarkKind, StatisticDef};
-use ngc_ir::{Attr, Body, Context, Diagnostics, Loc, Type};
+use ngc_ir::{Attr, Body, Context, Diagnostics, Loc, Op, Type};
 use ngc_numerics::{DType, Format};
 use rustc_hash::FxHashSet;
 
@@ -115,6 +115,16 @@ pub fn widen(
     widened
 }
 
+/// Lets ops on narrow formats accumulate in f32 before anything else is asked of a function: it costs nothing.
+pub fn accumulate(
+    function: &mut Function,
+    ranges: &Ranges,
+    allowed: &dyn Fn(Format) -> bool,
+) -> Vec<(Op, Widened)> {
+    let stays = need::stays(&function.body, ranges);
+    if allowed(Format::F32) { accumulators(&mut function.body, &stays) } else { Vec::new() }
+}
+
 fn once(
     context: &Context,
     function: &mut Function,
@@ -134,7 +144,7 @@ fn once(
     apply::apply(context, body, &region);
     erase_dead(body);
     if allowed(Format::F32) {
-        widened.extend(accumulators(body, &stays));
+        widened.extend(accumulators(body, &stays).into_iter().map(|(_, widened)| widened));
     }
     widened
 }
@@ -158,7 +168,7 @@ fn wider(format: Format, widest: Format) -> Option<Format> {
 }
 
 /// Lets ops on narrow formats accumulate in f32.
-fn accumulators(body: &mut Body, stays: &FxHashSet<ngc_ir::Op>) -> Vec<Widened> {
+fn accumulators(body: &mut Body, stays: &FxHashSet<Op>) -> Vec<(Op, Widened)> {
     let mut widened = Vec::new();
     for op in body.walk() {
         let narrow = |body: &Body| {
@@ -171,7 +181,7 @@ fn accumulators(body: &mut Body, stays: &FxHashSet<ngc_ir::Op>) -> Vec<Widened> 
         let wide = Attr::Type(Type::scalar(DType::Float(Format::F32)));
         body.op_mut(op).attrs.set(ACCUMULATE.name, wide);
         let message = format!("{} accumulates in f32, not in {own}", body.name(op));
-        widened.push(Widened { loc: body.op(op).loc.clone(), message });
+        widened.push((op, Widened { loc: body.op(op).loc.clone(), message }));
     }
     widened
 }

@@ -62,6 +62,14 @@ pub struct Needs<'a> {
     needs: Vec<Need>,
 }
 
+/// The ops that are there for what they round to, or whose numbers are asked about.
+pub fn stays(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
+    let mut stays = observed(body, ranges);
+    let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
+    stays.extend(roundings(body, &ops));
+    stays
+}
+
 impl<'a> Needs<'a> {
     /// The needs of a body's values; `wider` is the format that holds what one does not.
     pub fn of(body: &'a Body, ranges: &'a Ranges, wider: &'a dyn Fn(Format) -> Option<Format>) -> Needs<'a> {
@@ -70,8 +78,7 @@ impl<'a> Needs<'a> {
         for &op in &ops {
             body.operands(op).iter().for_each(|v| users[v.index()].push(op));
         }
-        let mut stays = observed(body, ranges);
-        stays.extend(roundings(body, &ops));
+        let stays = stays(body, ranges);
         let needs = vec![Need::default(); body.num_values()];
         let mut found = Needs { body, ranges, wider, ops, stays, users, needs };
         found.forwards();

@@ -73,6 +73,11 @@ impl Best {
     fn is_fine(&self) -> bool {
         self.errors.is_fine() && !self.exposed
     }
+
+    /// Whether nothing better is looked for where a stable form is enough, unless operations are few.
+    fn is_done(&self, few: bool) -> bool {
+        self.is_fine() || !few && self.errors.is_stable() && !self.exposed
+    }
 }
 
 /// A form that was written.
@@ -257,7 +262,7 @@ impl<'a> Search<'a> {
             return None;
         }
         if let Some(known) = self.known.get(&id)
-            && (known.is_fine() || known.effort >= self.effort())
+            && (known.is_done(self.cheap) || known.effort >= self.effort())
         {
             return Some(known.clone());
         }
@@ -283,7 +288,8 @@ impl<'a> Search<'a> {
                 effort,
             });
         }
-        let done = |best: &Option<Best>| best.as_ref().is_some_and(Best::is_fine);
+        let cheap = self.cheap;
+        let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.is_done(cheap));
         // What was found with less effort stands; but its parts may be computed better now.
         let known = self.known.get(&id).cloned();
         let again = known.is_some();

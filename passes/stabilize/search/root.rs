@@ -26,14 +26,14 @@ impl Search<'_> {
     pub fn at(&mut self, value: Value) -> Found {
         let Some(root) = self.readings.get(&value).cloned() else { return Found::Stays };
         self.reach(value);
+        if self.terms.store.as_rational(&root.element).is_some_and(|x| x.is_zero()) {
+            return Found::Rounding;
+        }
         let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
         let Some(given) = given else { return Found::Stays };
         // Of many operations a stable form would give way to none of as many.
         if given.is_fine() || given.is_stable() && steps(&self.window.body, value) > FEW {
             return Found::Fine;
-        }
-        if self.terms.store.as_rational(&root.element).is_some_and(|x| x.is_zero()) {
-            return Found::Rounding;
         }
         let Some(plan) = self.better(value, &root, &given) else { return Found::Stays };
         self.bettered.insert(root.element.id);

@@ -1,11 +1,11 @@
 //! The places where a formula speaks of its operands, and what they propose.
 
 use ngc_ir::structure::Size;
-use ngc_numerics::Reduce;
 use ngc_numerics::expr::Expr;
+use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 
-use crate::store::{Leaf, Store};
+use crate::store::{Leaf, Store, function_bit};
 use crate::term::{Function, Node, Use};
 
 /// Terms that are looked at, from a term down.
@@ -79,8 +79,44 @@ struct Anchor {
 pub(super) struct Pattern {
     /// What kinds of terms it may be, or may be a multiple of.
     pub heads: Vec<Head>,
+    /// The functions that it is made of.
+    functions: Functions,
     /// Of each operand.
     anchors: Vec<Vec<Anchor>>,
+}
+
+/// The functions that a definition is made of: they are in every term that it is a part of.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Functions(u64);
+
+impl Functions {
+    /// Those in a term over operands of which nothing is known.
+    pub fn of(store: &Store, of: &Use) -> Functions {
+        Functions(store.functions(of.id))
+    }
+
+    /// Those that are in both.
+    pub fn common(self, other: Functions) -> Functions {
+        Functions(self.0 & other.0)
+    }
+
+    /// Whether they may be in a term with these where it is read on some operands: what these undo is not there.
+    pub fn may_be(self, within: u64, store: &Store, operands: &[Use]) -> bool {
+        let mut open = self.0 & !within;
+        let [exp, log, sqrt] = [Prim::Exp, Prim::Log, Prim::Sqrt].map(function_bit);
+        for x in operands {
+            let own = store.functions(x.id);
+            match store.node(x.id) {
+                // Of numbers a function is a number.
+                Node::Number(_) | Node::Place | Node::Size(_) => open = 0,
+                Node::Product(_) => open &= !sqrt,
+                _ => {}
+            }
+            open &= if own & log != 0 { !exp } else { !0 };
+            open &= if own & exp != 0 { !log } else { !0 };
+        }
+        open == 0
+    }
 }
 
 /// A term with its place in the one above it.
@@ -209,7 +245,13 @@ impl Pattern {
             }
         }
         let complete = anchors.iter().all(|all| !all.is_empty());
-        (curved && deep && complete).then_some(Pattern { heads, anchors })
+        let functions = Functions::of(&store, &whole);
+        (curved && deep && complete).then_some(Pattern { heads, functions, anchors })
+    }
+
+    /// Whether a term with these functions may be one of these operands, or have it as a part.
+    pub fn may_be(&self, functions: u64, store: &Store, operands: &[Use]) -> bool {
+        self.functions.may_be(functions, store, operands)
     }
 
     /// Operands that the parts of a term propose.

@@ -9,7 +9,7 @@ use rug::Rational;
 use rustc_hash::FxHashSet;
 
 use super::gauge::{self, Gauge};
-use super::pattern::{Head, reductions, unmasked, used};
+use super::pattern::{Functions, Head, reductions, unmasked, used};
 use super::{Definitions, note, whole};
 use crate::form::{Form, OpForm};
 use crate::read::{Reader, Reading};
@@ -32,6 +32,8 @@ pub(super) struct Row {
     /// Its integers, at all values that are tried, and the names of its numbers.
     settings: Vec<AttrDict>,
     numbers: Vec<&'static str>,
+    /// What it is made of, where its attributes are some of those that were tried.
+    functions: Vec<(AttrDict, Functions)>,
 }
 
 impl Row {
@@ -68,6 +70,7 @@ impl Row {
             reduces,
             settings,
             numbers,
+            functions: Vec::new(),
         };
         let mut store = Store::new();
         let extents = [Size::known(2), Size::known(3)];
@@ -87,12 +90,20 @@ impl Row {
                 let value = row.read(&mut store, context, &attrs, &[x], over, &place, &space);
                 let value = value.and_then(|x| Gauge::default().unshifted(&mut store, &x, &space));
                 let Some(value) = value else { continue };
+                row.functions.push((attrs, Functions::of(&store, &value)));
                 row.heads.extend(Head::all(&store, &value));
                 let sums = reductions(&store, &value, &space);
                 row.sums.extend(sums.iter().filter_map(|sum| body(&store, sum)));
             }
         }
         (!row.heads.is_empty()).then_some(row)
+    }
+
+    /// The functions that it is made of, whatever its numbers are if they were not tried.
+    fn functions(&self, attrs: &AttrDict) -> Functions {
+        let own = self.functions.iter().find(|(tried, _)| tried == attrs);
+        let all = || self.functions.iter().map(|(_, all)| *all).reduce(Functions::common);
+        own.map(|(_, own)| *own).or_else(all).unwrap_or_default()
     }
 
     /// Values of its numbers: as they are by default, and plain ones.
@@ -210,6 +221,7 @@ impl Definitions<'_> {
     ) {
         let space = store.sizes(own.id).to_vec();
         let numbers = numbers(store, own, &space);
+        let functions = store.functions(own.id) | store.functions(term.id);
         for plain in &row.settings {
             let mut all: Vec<AttrDict> = vec![plain.clone()];
             for name in &row.numbers {
@@ -223,6 +235,9 @@ impl Definitions<'_> {
             }
             all.dedup();
             for attrs in all {
+                if !row.functions(&attrs).may_be(functions, store, std::slice::from_ref(x)) {
+                    continue;
+                }
                 let operands = vec![x.clone()];
                 let value = row.read(store, self.context, &attrs, &operands, over, place, &space);
                 let Some(value) = value else { continue };
@@ -259,6 +274,9 @@ impl Definitions<'_> {
     ) -> Vec<AttrDict> {
         let mut attrs = plain.clone();
         attrs.set(name, Attr::float(1.0));
+        if !row.functions(&attrs).may_be(store.functions(own.id), store, std::slice::from_ref(x)) {
+            return Vec::new();
+        }
         let value = row.read(store, self.context, &attrs, std::slice::from_ref(x), over, place, space);
         let Some(value) = value else { return Vec::new() };
         let of_one = shifted(store, &value, space);
