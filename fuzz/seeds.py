@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST_BYTES = 6000
 SUFFIXES = {
     "ngir": [".ngir"],
-    "rules": [".ngr"],
+    "laws": [".ngr"],
     "fpcore": [".fpcore"],
     "stablehlo": [".mlir"],
     "onnx": [".onnx"],
@@ -23,11 +23,11 @@ SUFFIXES = {
     "safetensors": [".safetensors"],
     "tensor_pb": [".pb"],
 }
-PIPELINES = ["canonicalize,cse", "builtin.module(func.func(dce),inline)", "stabilize{search=greedy seed=1 w-L=0.5}"]
+PIPELINES = ["canonicalize,cse", "builtin.module(func.func(dce),inline)", "stabilize{rule-set=roots target=x}"]
 
 
 def files(suffixes):
-    for folder in ["lit-tests", "testdata", "passes/rewrite/rules"]:
+    for folder in ["lit-tests", "testdata", "src/reals/rules"]:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in suffixes and path.stat().st_size <= MOST_BYTES:
                 yield path.read_bytes()

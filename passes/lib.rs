@@ -1,13 +1,12 @@
 //! Passes: analyses and rewrites of functions and modules.
 //!
 //! Invariants: one file a pass, and one line in [`REGISTRY`]; results do not depend on the number of threads; passes do
-//! no IO: what users' rule files and samples hold is read by the driver, and supplied.
+//! no IO: what users' law files and samples hold is read by the driver, and supplied.
 
 pub mod analysis;
 pub mod digits;
 pub mod docs;
 pub mod precision;
-pub mod rewrite;
 pub mod stabilize;
 pub mod transform;
 
@@ -24,7 +23,7 @@ pub const REGISTRY: Registry = Registry {
         &transform::fold_constants::FoldConstants,
         &transform::infer_shapes::InferShapes,
         &transform::inline::Inline,
-        &rewrite::stabilize::Stabilize,
+        &stabilize::pass::Stabilize,
         &transform::symbol_dce::SymbolDce,
         &precision::widen::Widen,
     ],

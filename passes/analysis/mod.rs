@@ -10,3 +10,4 @@ pub mod nonfinite;
 pub mod range;
 pub mod report;
 pub mod witness;
+pub mod work;

@@ -7,7 +7,7 @@ use ngc_reals::laws::Laws;
 use rustc_hash::FxHashSet;
 
 use super::catalogue;
-use crate::rewrite::target::Target;
+use super::target::Target;
 
 /// What a search may use; by default everything.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl<'a> Allowed<'a> {
 
     /// What an op costs.
     pub fn cost(&self, name: &str) -> f64 {
-        self.target.map_or(1.0, |target| target.each(name))
+        self.target.map_or(1.0, |target| target.cycles(name))
     }
 
     /// Whether a format may be brought in.

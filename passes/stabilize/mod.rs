@@ -1,4 +1,4 @@
-//! `stabilize{search=reals}`: every value is computed in the best way that its real function allows.
+//! `stabilize`: every value is computed in the best way that its real function allows.
 //!
 //! A value with the ops that it is made of ([`window`]) is read as a term over the reals (src/reals), so that its spelling
 //! leaves no trace. The best way to compute each term is found bottom-up ([`search`]): forms are written as ops, evaluated at
@@ -11,11 +11,15 @@ pub mod catalogue;
 mod exact;
 mod judge;
 mod ladder;
+pub mod observed;
 mod order;
+pub mod pass;
 mod picked;
 mod plan;
-mod proof;
+pub mod proof;
 mod search;
+pub mod target;
+pub mod telling;
 mod window;
 
 use std::collections::HashMap;
@@ -37,15 +41,13 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use self::allowed::Allowed;
 use self::picked::Picked;
 use self::plan::{Aim, Found, Looked, Plan, Terms};
+use self::proof::Proof;
+use self::telling::figures::{self, Snapshot};
+use self::telling::{Effect, Replaced, Report, Step, cause, overflows};
 use self::window::{Cutter, Group, Likeness, Member};
 use crate::analysis::calibrate::Samples;
 use crate::analysis::range::Ranges;
 use crate::precision::widen::{self, Widened};
-use crate::rewrite;
-use crate::rewrite::measure::{self, Snapshot};
-use crate::rewrite::proof::Proof;
-use crate::rewrite::region::{likeness, observed};
-use crate::rewrite::report::{Effect, Replaced, Report, Step, cause, overflows};
 use crate::transform::dims::named_dims;
 use crate::transform::{erase_dead, simplify_body};
 
@@ -141,7 +143,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     }
     let rests = samples.is_some() && wanted.assume_calibrated;
     let name = function.name().to_string();
-    let mut seen = FxHashSet::from_iter([likeness(&function.body)]);
+    let mut seen = FxHashSet::from_iter([observed::likeness(&function.body)]);
     for n in 0..MOST_ROUNDS {
         let title = wanted.proofs.then(|| (name.clone(), n + 1));
         let sampled = samples.map(|samples| {
@@ -163,7 +165,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
         }
         if let Some(before) = state.as_mut().filter(|_| !replaced.is_empty()) {
             let after = Arc::new(Snapshot::of(function));
-            measure::explain(before, &after, &replaced, &mut report.applied);
+            figures::explain(before, &after, &replaced, &mut report.applied);
             *before = after;
         }
         // What no form cures may only want a wider format, and what is wider may have a better form.
@@ -174,7 +176,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
             state = state.map(|_| Arc::new(Snapshot::of(function)));
         }
         ranges.renew(function);
-        if !seen.insert(likeness(&function.body)) {
+        if !seen.insert(observed::likeness(&function.body)) {
             break;
         }
     }
@@ -183,7 +185,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     report.applied.splice(0..0, accumulating.map(|(_, widened)| widened_step(widened)));
     report.missed.extend(overflows(&function.body, &ranges));
     let ends = start.zip(state).filter(|_| !report.applied.is_empty());
-    report.totals = ends.map(|(start, end)| measure::totals(context, &start, &end));
+    report.totals = ends.map(|(start, end)| figures::totals(context, &start, &end));
     report
 }
 
@@ -215,7 +217,7 @@ fn round(
 ) -> Vec<Replaced> {
     let looked = groups(goal, function, ranges, solved);
     let context = goal.context;
-    let names = title.as_ref().map(|_| rewrite::proof::names(&function.body));
+    let names = title.as_ref().map(|_| proof::names(&function.body));
     let rounding = looked.iter().flat_map(|(group, looked)| {
         let found = looked.found.iter().flat_map(|(_, found)| group.members.iter().zip(found));
         found.filter(|(_, found)| matches!(found, Found::Rounding)).map(|(member, _)| member.value)
@@ -280,14 +282,7 @@ fn round(
             });
         }
         report.applied.push(Step { rule: plan.rule(), loc, message, effect: Effect::Unknown });
-        let last = report.applied.len() - 1;
-        replaced.push(Replaced {
-            old: member.value,
-            new,
-            steps: last..last + 1,
-            nominal: None,
-            sampled: None,
-        });
+        replaced.push(Replaced { old: member.value, new, step: report.applied.len() - 1 });
     }
     for &op in dead.iter().rev() {
         report.erased += rewriter.erase_if_dead(op);
@@ -304,8 +299,7 @@ fn stands_for(body: &Body, member: Member, group: &Group, terms: &Terms, plan: &
         let inner = body.operands(op).iter().filter(|v| within.contains(v) && !kept.contains(v));
         stack.extend(inner.filter_map(|&v| body.defining_op(v)).filter(|op| seen.insert(*op)));
     }
-    let mut ops: Vec<Op> =
-        body.entry().map_or(Vec::new(), |b| body.ops(b).filter(|op| seen.contains(op)).collect());
+    let mut ops: Vec<Op> = body.entry().map_or(Vec::new(), |b| body.ops(b).filter(|op| seen.contains(op)).collect());
     ops.reverse();
     ops
 }
@@ -365,7 +359,7 @@ fn groups(
     solved: &mut Solved,
 ) -> Vec<(Group, Arc<Looked>)> {
     let (body, resources) = (&function.body, &function.resources);
-    let stays = observed(body, ranges.proven);
+    let stays = observed::observed(body, ranges.proven);
     let names = names(context, function);
     let open = |v: Value| names.get(&v).cloned().unwrap_or_default();
     let cutter = Cutter::new(context, body, ranges, &open);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ngc_passes::{REGISTRY, docs, rewrite};
+use ngc_passes::{REGISTRY, docs};
 use ngc_reals::laws::Laws;
 
 fn current(name: &str, page: &str) {
@@ -21,12 +21,6 @@ fn the_pass_reference_is_current() {
 }
 
 #[test]
-fn the_rule_reference_is_current() {
-    let rules = rewrite::bundled().expect("bundled rules parse");
-    pages_are_current("rules", &docs::rules_markdown(&ngc_dialects::context(), rules));
-}
-
-#[test]
 fn the_law_reference_is_current() {
     pages_are_current("laws", &docs::laws_markdown(&ngc_dialects::context(), Laws::bundled()));
 }
@@ -41,7 +35,7 @@ fn pages_are_current(folder: &str, pages: &[(String, String)]) {
         let name = format!("{folder}/{}", file.file_name().to_string_lossy());
         assert!(
             pages.iter().any(|(page, _)| *page == name),
-            "docs/{name} belongs to no rule file: remove it"
+            "docs/{name} belongs to no law file: remove it"
         );
     }
 }

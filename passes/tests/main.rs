@@ -1,7 +1,6 @@
 //! The tests of ngc-passes: one program, because linking one for each file takes longer than most of the tests.
 
 mod attacks;
-mod axioms;
 mod boundaries;
 mod calibrate;
 mod catalogue;
@@ -15,7 +14,6 @@ mod digits;
 mod docs;
 mod explain_nonfinite;
 mod facts;
-mod false_rules;
 mod fold_constants;
 mod general;
 mod graph_bounds;
@@ -24,11 +22,7 @@ mod measured;
 mod never_looser;
 mod random_graphs;
 mod range;
-mod rational;
 mod renewed_ranges;
-mod rule_text;
-mod rules;
-mod rules_network;
 mod searches;
 mod sharpness;
 mod stabilize;

@@ -1,12 +1,11 @@
 //! `stabilize` on failures that were really reported: what fails before is right after, and a second run does nothing.
 
 use ngc_interp::Interpreter;
-use ngc_ir::pass::Function;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Loc, Module, Op, OpState, Type, Value};
 use ngc_numerics::{DType, Evaluator, Format, Mode, Tensor};
-use ngc_passes::rewrite;
-use ngc_passes::rewrite::drive::{self, Options, Search};
-use ngc_passes::rewrite::report::Report;
+use ngc_passes::stabilize::telling::Report;
+
+use crate::support::search;
 
 use Format::{Bf16, F16, F32};
 
@@ -74,15 +73,9 @@ fn module(
     module
 }
 
-fn run(context: &Context, module: &mut Module, search: Search) -> Report {
+fn run(context: &Context, module: &mut Module) -> Report {
     let op: Op = module.symbol("f").expect("the function is there");
-    let mut function = Function::take(module, op).expect("it has a body");
-    let rules =
-        rewrite::bundled().expect("bundled rules are well formed").select(&["stability", "precision"]);
-    let options = Options { search, figures: true, ..Options::default() };
-    let report = drive::stabilize(context, &mut function, &rules, &options);
-    function.put_back(module);
-    report
+    search(context, module, op, true)
 }
 
 fn ops(module: &Module) -> Vec<String> {
@@ -96,13 +89,12 @@ fn evaluate(context: &Context, module: &Module, inputs: &[Tensor]) -> Vec<f64> {
     results.unwrap_or_else(|e| panic!("{}", e.message))[0].to_f64s()
 }
 
-/// Before, the function is wrong by more than `tolerance` (relative); after, it consists of `expected` ops and is right.
+/// Before, the function is wrong by more than `tolerance` (relative); after, it is right, and a second run changes nothing.
 fn cures(
     inputs: &[Tensor],
     range: Option<[f64; 2]>,
     exact: &[f64],
     tolerance: f64,
-    expected: &[&str],
     write: impl Fn(&mut Writer<'_, '_>, &[Value]) -> Value,
 ) {
     let context = ngc_dialects::context();
@@ -110,21 +102,14 @@ fn cures(
         // NaN is wrong too.
         !found.iter().zip(exact).all(|(f, e)| (f - e).abs() <= tolerance * e.abs())
     };
-    for search in [Search::Egraph, Search::Greedy, Search::Beam, Search::Directed] {
-        let mut module = module(&context, inputs, range, &write);
-        let before = evaluate(&context, &module, inputs);
-        assert!(wrong(&before), "the naive form is right: {before:?}");
-        let report = run(&context, &mut module, search);
-        // The order of independent ops is not laid down.
-        let (mut found, mut expected) = (ops(&module), expected.to_vec());
-        found.sort();
-        expected.sort();
-        assert_eq!(found, expected, "{search:?}: {report:#?}");
-        let after = evaluate(&context, &module, inputs);
-        assert!(!wrong(&after), "{search:?}, after: {after:?}, exact: {exact:?}");
-        let again = run(&context, &mut module, search);
-        assert!(again.applied.is_empty(), "{search:?}: a second run changes {:#?}", again.applied);
-    }
+    let mut module = module(&context, inputs, range, &write);
+    let before = evaluate(&context, &module, inputs);
+    assert!(wrong(&before), "the naive form is right: {before:?}");
+    let report = run(&context, &mut module);
+    let after = evaluate(&context, &module, inputs);
+    assert!(!wrong(&after), "after: {after:?}, exact: {exact:?}, {:?}: {report:#?}", ops(&module));
+    let again = run(&context, &mut module);
+    assert!(again.applied.is_empty(), "a second run changes {:#?}", again.applied);
 }
 
 fn floats(format: Format, shape: &[usize], values: &[f64]) -> Tensor {
@@ -134,7 +119,7 @@ fn floats(format: Format, shape: &[usize], values: &[f64]) -> Tensor {
 #[test]
 fn r01_sample_variance() {
     let x = floats(F32, &[1, 2], &[2281.5, 2281.25]);
-    cures(&[x], None, &[0.03125], 1e-6, &["variance"], |w, x| {
+    cures(&[x], None, &[0.03125], 1e-6, |w, x| {
         let squares = w.op("mul", &[x[0], x[0]]);
         let (a, s) = (w.reduce("reduce_sum", squares, 1, false), w.reduce("reduce_sum", x[0], 1, false));
         let (s2, n, m) = (w.op("square", &[s]), w.number(2.0, s), w.number(1.0, s));
@@ -148,7 +133,7 @@ fn r01_sample_variance() {
 fn r02_layer_norm() {
     let x = floats(F32, &[1, 4], &[40000.0, 40001.0, 40002.0, 40003.0]);
     let exact = [-1.3416354, -0.4472118, 0.4472118, 1.3416354];
-    cures(&[x], None, &exact, 1e-6, &["layer_norm"], |w, x| {
+    cures(&[x], None, &exact, 1e-6, |w, x| {
         let mean = w.reduce("reduce_mean", x[0], 1, true);
         let two = w.number(2.0, x[0]);
         let squares = w.op("pow", &[x[0], two]);
@@ -167,7 +152,7 @@ fn r07_attention_scores() {
     let q = floats(F16, &[1, 64], &[60.0; 64]);
     let k = floats(F16, &[2, 64], &[vec![60.0; 64], vec![59.0; 64]].concat());
     let v = floats(F16, &[2, 1], &[1.0, 3.0]);
-    cures(&[q, k, v], Some([-60.0, 60.0]), &[1.0], 1e-3, &["attention"], |w, x| {
+    cures(&[q, k, v], Some([-60.0, 60.0]), &[1.0], 1e-3, |w, x| {
         let kt = w.with("transpose", &[x[1]], [("permutation", Attr::ints([1, 0]))]);
         let s = w.op("matmul", &[x[0], kt]);
         let root = w.number(8.0, s);
@@ -182,7 +167,7 @@ fn unscaled_attention() {
     let q = floats(F16, &[1, 64], &[40.0; 64]);
     let k = floats(F16, &[2, 64], &[vec![40.0; 64], vec![39.0; 64]].concat());
     let v = floats(F16, &[2, 1], &[1.0, 3.0]);
-    cures(&[q, k, v], Some([-40.0, 40.0]), &[1.0], 1e-3, &["attention"], |w, x| {
+    cures(&[q, k, v], Some([-40.0, 40.0]), &[1.0], 1e-3, |w, x| {
         let kt = w.with("transpose", &[x[1]], [("permutation", Attr::ints([1, 0]))]);
         let s = w.op("matmul", &[x[0], kt]);
         let p = w.naive_softmax(s);
@@ -199,7 +184,6 @@ fn r08_added_masks() {
         None,
         &[0.5, 0.5],
         1e-3,
-        &["convert", "convert", "add", "convert", "add", "softmax", "convert"],
         |w, x| {
             let s = w.op("add", &[x[0], x[1]]);
             let s = w.op("add", &[s, x[2]]);
@@ -211,7 +195,7 @@ fn r08_added_masks() {
 #[test]
 fn r10_r30_mean_of_an_overflowing_sum() {
     let x = floats(F16, &[20000], &[9.6; 20000]);
-    cures(&[x], None, &[9.6], 1e-3, &["reduce_mean"], |w, x| {
+    cures(&[x], None, &[9.6], 1e-3, |w, x| {
         let s = w.with("reduce_sum", &[x[0]], []);
         // 20000 is not exact in f16; the count is an integer.
         let n = w.0.constant(Attr::Int(20000, Type::int(64))).expect("constant");
@@ -223,7 +207,7 @@ fn r10_r30_mean_of_an_overflowing_sum() {
 #[test]
 fn r11_log_sigmoid() {
     let x = floats(F32, &[2], &[-300.0, -90.0]);
-    cures(&[x], None, &[-300.0, -90.0], 1e-6, &["log_sigmoid"], |w, x| {
+    cures(&[x], None, &[-300.0, -90.0], 1e-6, |w, x| {
         let one = w.number(1.0, x[0]);
         let n = w.op("neg", &[x[0]]);
         let e = w.op("exp", &[n]);
@@ -237,8 +221,7 @@ fn r11_log_sigmoid() {
 fn r12_binary_cross_entropy() {
     let x = floats(F32, &[2], &[-120.0, 40.0]);
     let t = floats(F32, &[2], &[1.0, 0.0]);
-    let expected = ["neg", "softplus", "mul", "sub", "softplus", "mul", "add"];
-    cures(&[x, t], None, &[120.0, 40.0], 1e-6, &expected, |w, x| {
+    cures(&[x, t], None, &[120.0, 40.0], 1e-6, |w, x| {
         let one = w.number(1.0, x[0]);
         let s = w.op("sigmoid", &[x[0]]);
         let (log_s, rest) = (w.op("log", &[s]), w.op("sub", &[one, s]));
@@ -254,7 +237,7 @@ fn r12_binary_cross_entropy() {
 #[test]
 fn r15_epsilon_that_vanishes() {
     let x = floats(F16, &[1, 2], &[0.0, 0.0]);
-    cures(&[x], None, &[0.0, 0.0], 0.0, &["normalize"], |w, x| {
+    cures(&[x], None, &[0.0, 0.0], 0.0, |w, x| {
         let squares = w.op("square", &[x[0]]);
         let s = w.reduce("reduce_sum", squares, 1, true);
         let norm = w.op("sqrt", &[s]);
@@ -269,7 +252,7 @@ fn r15_epsilon_that_vanishes() {
 fn r17_rms_norm() {
     let x = floats(F16, &[1, 2], &[300.0, -400.0]);
     let root = (125000f64).sqrt();
-    cures(&[x], None, &[300.0 / root, -400.0 / root], 1e-3, &["rms_norm"], |w, x| {
+    cures(&[x], None, &[300.0 / root, -400.0 / root], 1e-3, |w, x| {
         let squares = w.op("mul", &[x[0], x[0]]);
         let mean = w.reduce("reduce_mean", squares, 1, true);
         let eps = w.number(1e-5, mean);
@@ -282,9 +265,8 @@ fn r17_rms_norm() {
 #[test]
 fn r06_residual_before_a_norm() {
     let a = floats(F16, &[1, 2], &[60000.0, -40000.0]);
-    let expected = ["convert", "convert", "add", "rms_norm", "convert"];
     let root = ((120000f64.powi(2) + 80000f64.powi(2)) / 2.0).sqrt();
-    cures(&[a.clone(), a], None, &[120000.0 / root, -80000.0 / root], 1e-3, &expected, |w, x| {
+    cures(&[a.clone(), a], None, &[120000.0 / root, -80000.0 / root], 1e-3, |w, x| {
         let r = w.op("add", &[x[0], x[1]]);
         let squares = w.op("mul", &[r, r]);
         let mean = w.reduce("reduce_mean", squares, 1, true);
@@ -298,7 +280,7 @@ fn r06_residual_before_a_norm() {
 #[test]
 fn r20_distance() {
     let (a, b) = (floats(F32, &[1], &[512695.0]), floats(F32, &[1], &[512804.0]));
-    cures(&[a, b], None, &[109.0], 1e-6, &["sub", "abs"], |w, x| {
+    cures(&[a, b], None, &[109.0], 1e-6, |w, x| {
         let (a2, b2) = (w.op("mul", &[x[0], x[0]]), w.op("mul", &[x[1], x[1]]));
         let (ab, two) = (w.op("mul", &[x[0], x[1]]), w.number(2.0, x[0]));
         let (s, m) = (w.op("add", &[a2, b2]), w.op("mul", &[two, ab]));
@@ -311,7 +293,7 @@ fn r20_distance() {
 fn r21_sigmoid_gradient() {
     let x = floats(F32, &[2], &[-80.0, -66.0]);
     let exact = [1.8048513878454153e-35, 2.1705220113036395e-29];
-    cures(&[x], None, &exact, 1e-5, &["sigmoid", "neg", "sigmoid", "mul"], |w, x| {
+    cures(&[x], None, &exact, 1e-5, |w, x| {
         let one = w.number(1.0, x[0]);
         let n = w.op("neg", &[x[0]]);
         let e = w.op("exp", &[n]);
@@ -324,7 +306,7 @@ fn r21_sigmoid_gradient() {
 #[test]
 fn r22_expm1() {
     let x = floats(F32, &[2], &[-1e-8, -1e-6]);
-    cures(&[x], None, &[-1e-8, -1e-6], 1e-5, &["expm1"], |w, x| {
+    cures(&[x], None, &[-1e-8, -1e-6], 1e-5, |w, x| {
         let e = w.op("exp", &[x[0]]);
         let one = w.number(1.0, x[0]);
         w.op("sub", &[e, one])
@@ -334,7 +316,7 @@ fn r22_expm1() {
 #[test]
 fn r24_logsumexp() {
     let x = floats(F32, &[1, 3], &[100.0, 101.0, 99.0]);
-    cures(&[x], None, &[101.4076059644444], 1e-6, &["logsumexp"], |w, x| {
+    cures(&[x], None, &[101.4076059644444], 1e-6, |w, x| {
         let e = w.op("exp", &[x[0]]);
         let s = w.reduce("reduce_sum", e, 1, false);
         w.op("log", &[s])
@@ -344,15 +326,14 @@ fn r24_logsumexp() {
 #[test]
 fn r29_sum_that_saturates() {
     let x = floats(Bf16, &[10000], &[0.5; 10000]);
-    cures(&[x], None, &[5000.0], 1e-2, &["reduce_sum"], |w, x| w.with("reduce_sum", &[x[0]], []));
+    cures(&[x], None, &[5000.0], 1e-2, |w, x| w.with("reduce_sum", &[x[0]], []));
 }
 
 #[test]
 fn r31_rotary_phases() {
     let pos = Tensor::ints(DType::Int(64), vec![2], vec![15962, 257]).expect("positions");
     let freq = floats(Bf16, &[2], &[1.0, 1.0]);
-    let expected = ["convert", "convert", "mul", "cos", "convert"];
-    cures(&[pos, freq], None, &[15962f64.cos(), 257f64.cos()], 1e-2, &expected, |w, x| {
+    cures(&[pos, freq], None, &[15962f64.cos(), 257f64.cos()], 1e-2, |w, x| {
         let p = w.with("convert", &[x[0]], [("to", Attr::Type(Type::float(Bf16)))]);
         let phase = w.op("mul", &[p, x[1]]);
         w.op("cos", &[phase])
@@ -362,7 +343,7 @@ fn r31_rotary_phases() {
 #[test]
 fn log_of_a_naive_softmax() {
     let x = floats(F32, &[1, 2], &[1000.0, 0.0]);
-    cures(&[x], None, &[0.0, -1000.0], 1e-6, &["log_softmax"], |w, x| {
+    cures(&[x], None, &[0.0, -1000.0], 1e-6, |w, x| {
         let p = w.naive_softmax(x[0]);
         w.op("log", &[p])
     });
@@ -372,7 +353,7 @@ fn log_of_a_naive_softmax() {
 fn cross_entropy_of_a_naive_head() {
     let x = floats(F32, &[1, 2], &[1000.0, 0.0]);
     let t = floats(F32, &[1, 2], &[0.0, 1.0]);
-    cures(&[x, t], None, &[1000.0], 1e-6, &["cross_entropy"], |w, x| {
+    cures(&[x, t], None, &[1000.0], 1e-6, |w, x| {
         let p = w.naive_softmax(x[0]);
         let l = w.op("log", &[p]);
         let m = w.op("mul", &[x[1], l]);
@@ -386,20 +367,20 @@ fn spellings_of_softmax() {
     let exact = [0.7310585786300049, 0.2689414213699951];
     let x = || [floats(F32, &[1, 2], &[101.0, 100.0])];
     // Without the dimension, put back by unsqueeze, reshape and broadcast; and by the reciprocal.
-    cures(&x(), None, &exact, 1e-6, &["softmax"], |w, x| {
+    cures(&x(), None, &exact, 1e-6, |w, x| {
         let e = w.op("exp", &[x[0]]);
         let z = w.reduce("reduce_sum", e, -1, false);
         let z = w.with("unsqueeze", &[z], [("axes", Attr::ints([-1]))]);
         w.op("div", &[e, z])
     });
-    cures(&x(), None, &exact, 1e-6, &["softmax"], |w, x| {
+    cures(&x(), None, &exact, 1e-6, |w, x| {
         let e = w.op("exp", &[x[0]]);
         let z = w.reduce("reduce_sum", e, 1, false);
         let z = w.with("reshape", &[z], [("shape", Attr::ints([1, 1]))]);
         let z = w.with("broadcast_to", &[z], [("shape", Attr::ints([1, 2]))]);
         w.op("div", &[e, z])
     });
-    cures(&x(), None, &exact, 1e-6, &["softmax"], |w, x| {
+    cures(&x(), None, &exact, 1e-6, |w, x| {
         let e = w.op("exp", &[x[0]]);
         let z = w.reduce("reduce_sum", e, 1, true);
         let one = w.number(1.0, z);
@@ -408,23 +389,16 @@ fn spellings_of_softmax() {
     });
 }
 
+/// On a square matrix this divides by the sums of the wrong axis.
 #[test]
-fn what_is_not_softmax_stays() {
-    let context = ngc_dialects::context();
-    let x = floats(F32, &[2, 2], &[1.0; 4]);
-    let mut module = module(&context, &[x], None, |w, x| {
+fn what_is_not_softmax_is_no_softmax() {
+    let x = floats(F32, &[2, 2], &[200.0, 199.0, 199.0, 200.0]);
+    let (one, e) = (1.0 / (1.0 + 1f64.exp().recip()), 1.0 / (1.0 + 1f64.exp()));
+    cures(&[x], None, &[one, e, e, one], 1e-5, |w, x| {
         let e = w.op("exp", &[x[0]]);
-        // On a square matrix this divides by the sums of the wrong axis.
         let z = w.reduce("reduce_sum", e, 1, false);
         w.op("div", &[e, z])
     });
-    let report = run(&context, &mut module, Search::Egraph);
-    assert!(report.applied.is_empty());
-    assert_eq!(report.missed.len(), 1);
-    assert_eq!(
-        report.missed[0].message,
-        "exp(x) / sum(exp(x)) -> softmax(x) not applied: 'a == 0' is not proven"
-    );
 }
 
 #[test]
@@ -434,19 +408,19 @@ fn r04_a_result_beyond_its_format() {
     let mut module = module(&context, &[h, w], Some([-40.0, 40.0]), |w, x| {
         w.with("matmul", &[x[0], x[1]], [("accumulate", Attr::Type(Type::float(F32)))])
     });
-    let report = run(&context, &mut module, Search::Egraph);
+    let report = run(&context, &mut module);
     // No algebra makes 66560 a number of f16.
     assert!(report.applied.is_empty());
     assert_eq!(report.missed.len(), 1);
     assert!(
-        report.missed[0].message.ends_with("gave no cure; a wider set of rules or a wider format may"),
+        report.missed[0].message.contains("no equal form was found that does not"),
         "{}",
         report.missed[0].message
     );
 }
 
 #[test]
-fn r09_the_shift_by_the_maximum_is_part_of_softmax() {
+fn r09_a_shift_by_the_maximum_stays_as_it_was_written() {
     let x = floats(F32, &[1, 3], &[1000.0, 999.0, 998.0]);
     let context = ngc_dialects::context();
     let mut module = module(&context, &[x], None, |w, x| {
@@ -454,28 +428,7 @@ fn r09_the_shift_by_the_maximum_is_part_of_softmax() {
         let y = w.op("sub", &[x[0], m]);
         w.naive_softmax(y)
     });
-    run(&context, &mut module, Search::Egraph);
-    assert_eq!(ops(&module), ["softmax"]);
-}
-
-#[test]
-fn single_use_sees_other_users() {
-    let context = ngc_dialects::context();
-    let text = "rule mine : mine, exact abs(?e @ exp(?x)) => exp(?x) when single_use(?e)";
-    let rules =
-        rewrite::load(&context, &[("mine.ngr", text)], &mut ngc_ir::Sources::new()).expect("well formed");
-    let rules = rules.select(&["mine"]);
-    for (uses, applied) in [(1, 1), (2, 0)] {
-        let x = floats(F32, &[2], &[0.0, 1.0]);
-        let mut module = module(&context, &[x], None, |w, x| {
-            let e = w.op("exp", &[x[0]]);
-            let n = w.op("abs", &[e]);
-            if uses == 2 { w.op("add", &[n, e]) } else { n }
-        });
-        let op = module.symbol("f").expect("the function is there");
-        let mut function = Function::take(&mut module, op).expect("it has a body");
-        let options = Options { search: Search::Directed, ..Options::default() };
-        let report = drive::stabilize(&context, &mut function, &rules, &options);
-        assert_eq!(report.applied.len(), applied, "{uses} uses");
-    }
+    let given = ops(&module);
+    run(&context, &mut module);
+    assert_eq!(ops(&module), given);
 }

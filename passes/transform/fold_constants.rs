@@ -10,7 +10,7 @@ use ngc_numerics::evaluator::{Evaluator, Mode};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::erase_dead;
-use crate::rewrite::cost::work;
+use crate::analysis::work::work;
 
 /// See the module.
 pub struct FoldConstants;

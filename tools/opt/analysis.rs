@@ -7,6 +7,7 @@ use ngc_formats::npz;
 use ngc_ir::pass::Pipeline;
 use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
 use ngc_numerics::{DType, Format as Number};
+use ngc_passes::stabilize::telling;
 use ngc_passes::analysis::calibrate::{Parameter, Samples};
 use ngc_passes::analysis::report::{Exchange, argument_label, argument_name};
 
@@ -81,10 +82,10 @@ pub fn exchange(
 }
 
 /// What `stabilize` is given.
-pub fn rewriting(flags: &Flags) -> ngc_passes::rewrite::report::Exchange {
+pub fn rewriting(flags: &Flags) -> telling::Exchange {
     let figures = flags.remarks.is_some() || flags.remarks_filter.is_some() || flags.remarks_output.is_some();
     let proofs = flags.emit_proof.as_ref().map(|_| Mutex::default());
-    ngc_passes::rewrite::report::Exchange { figures, assume_calibrated: flags.assume_calibrated, proofs }
+    telling::Exchange { figures, assume_calibrated: flags.assume_calibrated, proofs }
 }
 
 /// The reports of one module, in the form that is wanted.

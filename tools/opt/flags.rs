@@ -140,50 +140,44 @@ pub struct Flags {
 
     /// Take the range of an argument from its samples where none is stated: a rewrite whose condition rests on that is
     /// proven for the samples alone, and its remark says so
-    #[arg(long, requires = "calibrate", help_heading = "Rewrite rules")]
+    #[arg(long, requires = "calibrate", help_heading = "Laws")]
     pub assume_calibrated: bool,
 
-    /// Use the rewrite rules of this file too (grammar/rules.pest says how they are written), or its laws (grammar/laws.pest)
-    /// where search=reals. They are checked first, as --verify-rules does, and one that is not established is an error; may be
-    /// given again
-    #[arg(long, value_name = "FILE", help_heading = "Rewrite rules")]
+    /// Use the laws of this file too (grammar/laws.pest says how they are written). They are checked first, as --verify-rules
+    /// does, and one that is not established is an error; may be given again
+    #[arg(long, value_name = "FILE", help_heading = "Laws")]
     pub rules: Vec<String>,
 
-    /// Take the rules of --rules as true, without checking them: a false one changes what is computed
-    #[arg(long, help_heading = "Rewrite rules")]
+    /// Take the laws of --rules as true, without checking them: a false one changes what is computed
+    #[arg(long, help_heading = "Laws")]
     pub trust_rules: bool,
 
-    /// Use the rules of these sets only, such as stability,precision; 'all' is every one
-    #[arg(long, value_name = "SETS", value_delimiter = ',', help_heading = "Rewrite rules")]
+    /// Use the laws of these families only, such as roots,exponentials,charts; 'all' is every one
+    #[arg(long, value_name = "SETS", value_delimiter = ',', help_heading = "Laws")]
     pub rule_set: Vec<String>,
 
     /// What softmax of a row that is -inf throughout shall be, where the op does not say
-    #[arg(long, value_name = "VALUE", help_heading = "Rewrite rules")]
+    #[arg(long, value_name = "VALUE", help_heading = "Laws")]
     pub masked_rows: Option<MaskedRows>,
 
     /// Rewrite for the machine that this file describes: which formats and ops it has, and how many cycles they take
     /// (testdata/targets has examples)
-    #[arg(long, value_name = "FILE", help_heading = "Rewrite rules")]
+    #[arg(long, value_name = "FILE", help_heading = "Laws")]
     pub target: Option<String>,
 
-    /// List rules with set, label and what they are for, then laws and charts by family, and exit; --rule-set may name a
-    /// family
-    #[arg(long, help_heading = "Rewrite rules")]
+    /// List laws and charts by family with what they are for, and exit
+    #[arg(long, help_heading = "Laws")]
     pub list_rules: bool,
 
-    /// Show a rule, a law, or whatever else a remark names, with its conditions in words, its error bounds, how it was
-    /// verified, inputs on which it helps and on which it does not, and exit
-    #[arg(long, value_name = "NAME", help_heading = "Rewrite rules")]
+    /// Show a law, or whatever else a remark names, with its conditions in words, how it was verified, inputs on which it
+    /// helps and on which it does not, and exit
+    #[arg(long, value_name = "NAME", help_heading = "Laws")]
     pub explain_rule: Option<String>,
 
-    /// Show the rule as a drawing of both sides in DOT instead
-    #[arg(long, help_heading = "Rewrite rules")]
-    pub explain_rule_dot: bool,
-
-    /// Check rules and laws, or those named, and exit: both sides are evaluated at hundreds of bits and must agree, and error
-    /// bounds must hold in f64, f32, f16 and bf16. The exit code is 1 if one is not established
+    /// Check all laws, or those named, and exit: both sides are evaluated at hundreds of bits and must agree. The exit code is
+    /// 1 if one is not established
     #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, value_delimiter = ',',
-          help_heading = "Rewrite rules")]
+          help_heading = "Laws")]
     pub verify_rules: Option<Vec<String>>,
 
     /// Where to write a reproducer when a pass fails [default: a new file in the folder for temporary files]
@@ -269,10 +263,10 @@ fn after_help(registry: &Registry) -> String {
          bound ranges and errors, and show what samples do beside the bounds\n  \
          ngc-opt model.ngir --explain-nonfinite -o /dev/null\n      \
          say which ops can make an infinity or a NaN, and on which inputs\n  \
-         ngc-opt model.ngir --stabilize --rules my.ngr --rule-set=stability,mine -o stable.ngir\n      \
-         rewrite with rules of your own too\n  \
+         ngc-opt model.ngir --stabilize --rules my.ngr -o stable.ngir\n      \
+         rewrite with laws of your own too\n  \
          ngc-opt --verify-rules --rules my.ngr\n      \
-         check that every rule holds, ours and your own\n  \
+         check that every law holds, ours and your own\n  \
          ngc-opt tests.ngir --split-input-file --verify-diagnostics\n      \
          check the messages that a file of tests expects",
     );

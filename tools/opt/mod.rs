@@ -7,13 +7,13 @@ mod laws;
 mod print_ir;
 mod report;
 mod reproducer;
-mod rules;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ngc_passes::stabilize::catalogue::library::Library;
 use ngc_ir::pass::{PassManager, Pipeline, Registry};
 use ngc_ir::text::PrintOptions;
 use ngc_ir::verifier::verify;
@@ -61,7 +61,7 @@ struct Driver<'a> {
     context: Context,
     flags: Flags,
     pipeline: Pipeline,
-    libraries: rules::Libraries,
+    library: Library,
     reports: Reports,
     target: Target,
     /// Which module of a split file is in hand.
@@ -75,7 +75,7 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<u8, Failure> {
         write_output("-", flags::list_passes(registry).as_bytes())?;
         return Ok(0);
     }
-    if let Some(good) = rules::answer(&flags)? {
+    if let Some(good) = laws::answer(&flags)? {
         return Ok(u8::from(!good));
     }
     let target = Target::new(&flags.output, &flags.formats)?;
@@ -103,7 +103,7 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<u8, Failure> {
         check_output(path)?;
     }
     analysis::check(&flags, &pipeline)?;
-    rules::set_options(&flags, &mut pipeline)?;
+    laws::set_options(&flags, &mut pipeline)?;
     if flags.dump_pass_pipeline {
         eprintln!("{pipeline}");
     }
@@ -113,15 +113,15 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<u8, Failure> {
     }
     let mut context = ngc_dialects::context();
     context.allow_unregistered = flags.allow_unregistered_dialect;
-    let libraries = match rules::libraries(&context, &pipeline, flags.trust_rules) {
-        Ok(libraries) => libraries,
+    let library = match laws::library(&context, &pipeline, flags.trust_rules) {
+        Ok(library) => library,
         Err((diagnostics, sources)) => {
             show(&diagnostics, &sources);
             return Ok(1);
         }
     };
     let reports = Reports::new(&flags);
-    let mut driver = Driver { registry, context, flags, pipeline, libraries, reports, target, piece: None };
+    let mut driver = Driver { registry, context, flags, pipeline, library, reports, target, piece: None };
 
     let mut code = 0;
     let mut output = Content::default();
@@ -235,8 +235,7 @@ impl Driver<'_> {
         let mut manager = PassManager::new(&self.context);
         manager.verify_each = self.flags.verify_each;
         manager.supplies.push(&exchange);
-        manager.supplies.push(&self.libraries.rules);
-        manager.supplies.push(&self.libraries.laws);
+        manager.supplies.push(&self.library);
         manager.supplies.push(&rewriting);
         let printed = PrintOptions {
             generic: self.flags.mlir_print_op_generic,

@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 use super::Widened;
 use super::apply::Region;
 use crate::analysis::range::Ranges;
-use crate::rewrite::region::observed;
-use crate::rewrite::report::shown;
+use crate::stabilize::observed::observed;
+use crate::stabilize::telling::shown;
 
 /// By so many units in the last place a result varies that is lost with what it was computed from.
 const LOST: f64 = 8.0;

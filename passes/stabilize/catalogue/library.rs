@@ -2,48 +2,79 @@
 
 use std::collections::BTreeMap;
 
-use ngc_ir::{Context, Diagnostics, Sources};
+use ngc_ir::{Context, Diagnostics, Loc, Sources};
 use ngc_reals::laws::Laws;
 
 use super::Entry;
 use super::verify::{errors, verify};
+use crate::stabilize::target::Target;
 
-/// Whether a text has laws over the reals, and not rules between ops, whose every rule begins with a word of its own.
-pub fn has_laws(text: &str) -> bool {
-    let code = |line: &str| line.split("//").next().unwrap_or_default().trim().to_string();
-    let mut words = text.lines().map(code).filter(|line| !line.is_empty());
-    words.next().is_some_and(|line| !line.starts_with("rule ") && line != "rule")
+/// The names of law files in the option `rules` of `stabilize`.
+fn files(option: &str) -> impl Iterator<Item = &str> {
+    option.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
-/// The laws of the library together with those of users' files, by what the option `rules` says. A driver supplies it to
-/// the pass manager.
+/// An error without a place.
+pub fn failed(message: String) -> Diagnostics {
+    let mut errors = Diagnostics::default();
+    errors.error(Loc::Unknown, message);
+    errors
+}
+
+/// The laws that come with ngc together with those of users' files, by what the option `rules` says, and target files by
+/// their names. A driver supplies it to the pass manager.
 #[derive(Default)]
 pub struct Library {
     laws: BTreeMap<String, Laws>,
+    targets: BTreeMap<String, Target>,
 }
 
 impl Library {
-    /// Reads laws of files, given as name and text, for an option, once.
+    /// Reads the law files that an option names, once. `text` gives the text of a file.
     ///
     /// # Errors
-    /// What is wrong with the laws, located in `sources`, which gets the files.
+    /// What is wrong with the laws, located in `sources`, which gets the files; or what `text` says.
     pub fn add(
         &mut self,
         option: &str,
-        files: &[(String, String)],
         sources: &mut Sources,
+        text: impl Fn(&str) -> Result<String, String>,
     ) -> Result<(), Diagnostics> {
         if !self.laws.contains_key(option) {
-            let add = |(name, text): &'_ (String, String)| sources.add(name.as_str(), text.as_str(), 1);
-            let numbers: Vec<u16> = files.iter().map(add).collect();
-            let files: Vec<(&str, &str, u16)> = files
-                .iter()
-                .zip(numbers)
-                .map(|((name, text), number)| (name.as_str(), text.as_str(), number))
-                .collect();
-            self.laws.insert(option.into(), Laws::with(&files)?);
+            let mut read = Vec::new();
+            for name in files(option) {
+                let text = text(name).map_err(failed)?;
+                let number = sources.add(name, text.as_str(), 1);
+                read.push((name, text, number));
+            }
+            let all: Vec<_> = read.iter().map(|(name, text, number)| (*name, text.as_str(), *number)).collect();
+            self.laws.insert(option.into(), Laws::with(&all)?);
         }
         Ok(())
+    }
+
+    /// Reads a target file, once.
+    ///
+    /// # Errors
+    /// What is wrong with it, located in `sources`, which gets the file; or what `text` says.
+    pub fn add_target(
+        &mut self,
+        context: &Context,
+        name: &str,
+        sources: &mut Sources,
+        text: impl Fn(&str) -> Result<String, String>,
+    ) -> Result<(), Diagnostics> {
+        if !self.targets.contains_key(name) {
+            let text = text(name).map_err(failed)?;
+            let file = sources.add(name, text.as_str(), 1);
+            self.targets.insert(name.into(), Target::parse(context, &text, file)?);
+        }
+        Ok(())
+    }
+
+    /// A target that was read.
+    pub fn target(&self, name: &str) -> Option<&Target> {
+        self.targets.get(name)
     }
 
     /// The laws for an option.

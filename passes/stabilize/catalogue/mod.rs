@@ -1,4 +1,4 @@
-//! The catalogue of what `stabilize{search=reals}` rewrites by: laws, charts and the ops of the dialect, for users.
+//! The catalogue of what `stabilize` rewrites by: laws, charts and the ops of the dialect, for users.
 //!
 //! Invariant: every name that a remark or a proof prints has an entry ([`entries`]).
 
@@ -132,9 +132,7 @@ pub fn chosen<'a>(
         return Ok(None);
     }
     match names.clone().find(|name| !known.contains(name)) {
-        None => {
-            Ok(Some(known.into_iter().filter(|family| names.clone().any(|name| name == *family)).collect()))
-        }
+        None => Ok(Some(known.into_iter().filter(|family| names.clone().any(|name| name == *family)).collect())),
         Some(name) => {
             let known = known.join(", ");
             Err(format!("there is no family of laws '{name}'; there are: {ALL}, {known}"))

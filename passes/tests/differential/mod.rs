@@ -35,7 +35,7 @@ fn variable(name: &str, default: &str) -> String {
 
 /// The options of the searches that are compared.
 fn searches() -> [String; 2] {
-    [variable("NGC_FIRST", "search=egraph"), variable("NGC_SECOND", "search=directed")]
+    [variable("NGC_FIRST", "rule-set=charts"), variable("NGC_SECOND", "rule-set=all")]
 }
 
 /// Prints a page, and writes it under `NGC_BLESS=1`.
@@ -79,7 +79,7 @@ fn two_searches() {
 #[test]
 #[ignore = "minutes; a command"]
 fn spellings_are_cured() {
-    let search = variable("NGC_SEARCH", "search=egraph");
+    let search = variable("NGC_SEARCH", "");
     let count = variable("NGC_SPELLINGS", "4").parse().expect("a number of spellings");
     println!("{}", cures::table(&search, count, &variable("NGC_ONLY", "")));
 }

@@ -4,12 +4,11 @@ use std::fmt::Write;
 
 use ngc_ir::Module;
 use ngc_numerics::{Format, Mode, Random, Tensor};
-use ngc_passes::rewrite::drive::Options;
 use rayon::prelude::*;
 
 use super::PAGE;
 use crate::support::values::{distance, reals};
-use crate::support::{default_rules, errors, evaluate, function, naive, parse, search};
+use crate::support::{errors, evaluate, function, naive, parse, search};
 
 const GRAPHS: usize = 500;
 const FEW: usize = 40;
@@ -52,13 +51,13 @@ fn point(module: &Module, inputs: &[[Tensor; 2]], exact: &[Tensor]) -> Point {
 
 /// Before and after, of the graph of a number that has at most `most` of the idioms.
 fn measure(number: usize, most: usize, idioms: &[&[&str]]) -> [Point; 2] {
-    let (context, rules) = (ngc_dialects::context(), default_rules());
+    let context = ngc_dialects::context();
     let mut r = Random::seeded(&format!("correlation {number}"));
     let ranges = ranges(&mut r);
     let text = naive::draw_of(&mut r, ranges, most, idioms);
     let (before, mut after) = (parse(&text), parse(&text));
     let op = function(&after).0;
-    search(&context, &mut after, op, &rules, &Options::default());
+    search(&context, &mut after, op, false);
     let inputs: Vec<[Tensor; 2]> =
         (0..SAMPLES).map(|_| ranges.map(|range| naive::sample(&mut r, range))).collect();
     let exact: Vec<Tensor> =

@@ -6,14 +6,13 @@ mod correlation;
 mod layers;
 mod networks;
 mod patterns;
-mod rules;
 
 use crate::support::page::Page;
 
 const PAGE: Page = Page {
     file: "stabilize.md",
     introduction: INTRODUCTION,
-    sections: &["Ten patterns", "Layers", "Correlation", "Networks", "Rules"],
+    sections: &["Ten patterns", "Layers", "Correlation", "Networks"],
     command: COMMAND,
 };
 
@@ -34,10 +33,9 @@ errors up to ε.
 
 - *Both stay near each other.* Over the reals G = G*, so the computed results differ by at most Φ_G(0) + Φ_G*(0): each
   differs from the same real value by its own bound. This number is printed (`[BOUND]`), and for each rewrite as C u.
-- *α = cost(G*) / cost(G)* is the ratio of the bounds that led the search: relative ones, or absolute ones where no relative one
-  was finite. Where bounds decide it is at most 1, but for a step of an eighth of an octave. Where they do not, as where a value
-  may be 0, the rule that is applied as it is written may have a greater worst case over the box of inputs: then α is
-  above 1, and printed so. Where there was no finite bound there is no α, and `inf -> finite` says what became of it.
+- *α = cost(G*) / cost(G)* is the ratio of the bounds: relative ones, or absolute ones where no relative one was finite. Forms
+  are ranked at points, not by bounds, so that a form may have a greater worst case over the box of inputs: then α is above 1,
+  and printed so. Where there was no finite bound there is no α, and `inf -> finite` says what became of it.
 - *Φ_G*(ε) ≤ α Φ_G(ε) + O(ε²) is false.* G and G* are one function over the reals, with one true Lipschitz constant L, and
   no rewrite lowers that: Φ_G*(ε) ≥ L ε. Where Φ_G is sharp, Φ_G(ε) = L ε + Δ, the claim says L ε (1 - α) ≤ α Δ, which fails
   for every α < 1 once ε is greater than α Δ / ((1 - α) L). α speaks of the errors that rounding adds, and

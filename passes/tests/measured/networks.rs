@@ -3,16 +3,15 @@
 use std::fmt::Write;
 
 use ngc_numerics::Format;
-use ngc_passes::rewrite::drive::Options;
 
 use super::PAGE;
 use crate::support::networks::{NETWORKS, Net};
 use crate::support::page::bound;
-use crate::support::{default_rules, errors, function, search};
+use crate::support::{errors, function, search};
 
 #[test]
 fn no_network_amplifies_more_than_before() {
-    let (context, rules) = (ngc_dialects::context(), default_rules());
+    let context = ngc_dialects::context();
     let mut table = String::from(
         "Random weights by Glorot's rule, inputs in [-1, 1], f32. Norms, silu and softmax are spelt out as\n\
          [the test](../passes/tests/support/networks.rs) has them. *Path* is the largest product of Lipschitz constants along a\n\
@@ -30,7 +29,7 @@ fn no_network_amplifies_more_than_before() {
             [e.largest_path(), e.total_curvature(), e.absolute(e.results()[0])]
         };
         let before = figures(&module);
-        search(&context, &mut module, op, &rules, &Options::default());
+        search(&context, &mut module, op, false);
         let after = figures(&module);
         let cells: Vec<String> =
             before.iter().zip(&after).flat_map(|(b, a)| [bound(*b), bound(*a)]).collect();

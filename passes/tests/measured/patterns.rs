@@ -3,14 +3,13 @@
 use std::fmt::Write;
 
 use ngc_numerics::{Format, Mode, Tensor};
-use ngc_passes::rewrite::drive::Options;
 use rug::Float;
 
 use super::PAGE;
 use crate::support::page::{self, figure};
 use crate::support::patterns::{PATTERNS, Pattern};
 use crate::support::values::{distance, reals};
-use crate::support::{default_rules, errors, evaluate, function, parse, search};
+use crate::support::{errors, evaluate, function, parse, search};
 
 /// Bits of the reference: exp(-2000) beside 1 must not be lost.
 const BITS: u32 = 4000;
@@ -28,7 +27,7 @@ fn error(found: &Tensor, exact: &[Float]) -> f64 {
 
 #[test]
 fn ten_of_ten() {
-    let (context, rules) = (ngc_dialects::context(), default_rules());
+    let context = ngc_dialects::context();
     let mut table = String::from(
         "The largest error on the inputs named, relative to the value or to the least normal number. *Bound* is what is printed for all inputs in the ranges of\n\
          [the arguments](../passes/tests/support/patterns.rs), taken at the worst of these.\n\n\
@@ -45,7 +44,7 @@ fn ten_of_ten() {
         let tensors: Vec<Tensor> = types.zip(inputs.iter()).map(tensor).collect();
         let exact = reals(&evaluate(&context, &module, &tensors, Mode::Real { bits: BITS }), BITS);
         let before = error(&evaluate(&context, &module, &tensors, Mode::Rounded), &exact);
-        search(&context, &mut module, op, &rules, &Options::default());
+        search(&context, &mut module, op, false);
         let computed = evaluate(&context, &module, &tensors, Mode::Rounded);
         let after = error(&computed, &exact);
         let (errors, mut bound) = (errors(&module), 0.0f64);

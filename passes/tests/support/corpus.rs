@@ -22,7 +22,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 /// The modules of the golden tests of rewriting, by file; those that are no valid modules are counted.
 pub fn golden(context: &Context) -> (Vec<(String, Module)>, usize) {
     let (mut modules, mut invalid) = (Vec::new(), 0);
-    for path in files(&root().join("lit-tests/passes/rewrite"), "ngir") {
+    for path in files(&root().join("lit-tests/passes/stabilize"), "ngir") {
         let name = path.file_name().and_then(|n| n.to_str()).expect("a name").to_string();
         let text = std::fs::read_to_string(&path).expect("it can be read");
         for part in text.split("// -----") {

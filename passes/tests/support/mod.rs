@@ -14,11 +14,9 @@ use ngc_ir::text::{ParseOptions, parse_module};
 use ngc_ir::{Body, Context, Module, Op, Sources};
 use ngc_numerics::{Evaluator, Mode, Tensor};
 use ngc_passes::analysis::error::Errors;
-use ngc_passes::rewrite::compile::RuleSet;
-use ngc_passes::rewrite::drive::{Options, stabilize};
-use ngc_passes::rewrite::report::Report;
-use ngc_passes::rewrite::verify::{Effort, verify_rule};
-use ngc_passes::rewrite::{bundled, verify};
+use ngc_passes::stabilize::telling::Report;
+use ngc_passes::stabilize::{Wanted, stabilize};
+use ngc_reals::laws::Laws;
 
 /// A valid module.
 pub fn parse(text: &str) -> Module {
@@ -31,16 +29,11 @@ pub fn parse(text: &str) -> Module {
     module
 }
 
-/// The rules that `stabilize` uses when nothing is said.
-pub fn default_rules() -> RuleSet {
-    let all = bundled().expect("bundled rules are well formed");
-    all.select(&["stability", "precision", "cancellation"])
-}
-
-/// Searches a function of a module.
-pub fn search(context: &Context, module: &mut Module, op: Op, rules: &RuleSet, options: &Options) -> Report {
+/// Stabilizes a function of a module, with figures or without.
+pub fn search(context: &Context, module: &mut Module, op: Op, figures: bool) -> Report {
     let mut function = Function::take(module, op).expect("it has a body");
-    let report = stabilize(context, &mut function, rules, options);
+    let wanted = Wanted { figures, ..Wanted::default() };
+    let report = stabilize(context, &mut function, Laws::bundled(), wanted);
     function.put_back(module);
     report
 }
@@ -72,21 +65,4 @@ pub fn evaluate_all(context: &Context, module: &Module, inputs: &[Tensor], mode:
 /// The first result of `@f`.
 pub fn evaluate(context: &Context, module: &Module, inputs: &[Tensor], mode: Mode) -> Tensor {
     evaluate_all(context, module, inputs, mode).swap_remove(0)
-}
-
-/// The report on the last rule of a text, which stands alone or beside the bundled ones.
-pub fn verified(text: &str, beside: bool) -> verify::Report {
-    let context = ngc_dialects::context();
-    let mut sources = Sources::new();
-    let rules = if beside {
-        ngc_passes::rewrite::load(&context, &[("test.ngr", text)], &mut sources)
-    } else {
-        let file = sources.add("test.ngr", text, 1);
-        let rules = ngc_passes::rewrite::parse::parse(text, file).expect("the rule is well formed");
-        RuleSet::compile(&context, rules)
-    };
-    let rules = rules.expect("the rule is well formed");
-    let rule = rules.rules().last().expect("there is a rule");
-    let effort = Effort { points: 100, instances: 20, shapes: 2, trials: 20_000, ..Effort::default() };
-    verify_rule(&context, &rules, rule, effort)
 }

@@ -21,11 +21,6 @@ impl Page {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(self.file)
     }
 
-    /// What the page says in a section.
-    pub fn section(&self, title: &str) -> String {
-        stated(&std::fs::read_to_string(self.path()).unwrap_or_default(), title).unwrap_or_default()
-    }
-
     /// Under `NGC_BLESS=1` puts a section into the page, else holds the page to it.
     pub fn state(&self, section: &str, text: &str) {
         assert!(self.sections.contains(&section), "'{section}' is no section of {}", self.file);

@@ -4,7 +4,7 @@
 //!     cargo test --release -p ngc-tools --test all formulas -- --ignored --nocapture
 //!
 //! prints the table. NGC_BLESS=1 writes docs/formulas.md as well. NGC_FORMULAS=quad takes the formulas whose suite or name
-//! contains that text, NGC_POINTS=256 so many points, NGC_STABILIZE=search=greedy gives options to the pass,
+//! contains that text, NGC_POINTS=256 so many points, NGC_STABILIZE=rule-set=charts gives options to the pass,
 //! NGC_VERBOSE=1 prints the programs after it.
 
 mod points;
@@ -21,7 +21,6 @@ use ngc_ir::{AttrDict, Body, Builder, Context, Loc, Module, OpState, Type, Value
 use ngc_numerics::spread::bits_of_error;
 use ngc_numerics::{Evaluator, Format, Mode, Spread, Tensor};
 use ngc_passes::REGISTRY;
-use ngc_passes::rewrite::report::Exchange;
 
 use points::{Points, draw};
 use suite::{Argument, Formula, arguments, formulas, function};
@@ -32,11 +31,9 @@ pub struct Measured {
     pub formula: Formula,
     /// Points uniform over bit patterns, and uniform over the reals.
     pub spreads: [Spreaded; 2],
-    /// Rules that were applied, in order, each once.
-    pub rules: Vec<String>,
-    /// Whether points decided, and not bounds alone.
-    pub sampled: bool,
-    /// Rules that a second run of the pipeline applied.
+    /// What rewrites were owed to, in order, each once.
+    pub by: Vec<String>,
+    /// The same of a second run of the pipeline.
     pub again: Vec<String>,
     /// What the pipeline took.
     pub time: Duration,
@@ -107,10 +104,9 @@ fn measure(context: &Context, formula: Formula, module: Module, options: &str, c
     let known = arguments(&module);
     let mut after = module.clone();
     let start = Instant::now();
-    let (rules, _) = stabilize(context, &mut after, options, formula.name, false);
+    let by = stabilize(context, &mut after, options, formula.name);
     let time = start.elapsed();
-    let (_, sampled) = stabilize(context, &mut module.clone(), options, formula.name, true);
-    let (again, _) = stabilize(context, &mut after.clone(), options, formula.name, false);
+    let again = stabilize(context, &mut after.clone(), options, formula.name);
     if std::env::var_os("NGC_VERBOSE").is_some() {
         println!("{}", print_module(&after, &PrintOptions::default()));
     }
@@ -128,7 +124,7 @@ fn measure(context: &Context, formula: Formula, module: Module, options: &str, c
             programs.each_ref().map(|p| p.evaluate(context, &known, &points.at).unwrap_or_else(|e| fail(e)));
         compare(&known, format, &points, &found, &after_real)
     });
-    Measured { formula, spreads, rules, sampled, again, time }
+    Measured { formula, spreads, by, again, time }
 }
 
 fn body<'m>(module: &'m Module, name: &str) -> &'m Body {
@@ -140,32 +136,22 @@ fn result_format(body: &Body) -> Format {
     body.ty(body.operands(end)[0]).format().expect("a formula is a number")
 }
 
-/// Runs the named pipeline; the rules that it applied, and whether points decided, which only `figures` tell.
-fn stabilize(
-    context: &Context,
-    module: &mut Module,
-    options: &str,
-    name: &str,
-    figures: bool,
-) -> (Vec<String>, bool) {
+/// Runs the named pipeline; what its rewrites were owed to.
+fn stabilize(context: &Context, module: &mut Module, options: &str, name: &str) -> Vec<String> {
     let named = REGISTRY.pipeline("stabilize").expect("it is registered");
     let mut pipeline = Pipeline::named(&REGISTRY, named, options).unwrap_or_else(|e| panic!("{e}"));
     // The precondition is not called by anything public.
     pipeline.steps.retain(|step| step.pass.name() != "symbol-dce");
-    let exchange = Exchange { figures, ..Exchange::default() };
-    let mut manager = PassManager::new(context);
-    manager.supplies.push(&exchange);
-    let run = manager.run(&pipeline, module);
+    let run = PassManager::new(context).run(&pipeline, module);
     assert!(run.failure.is_none(), "{name}: {:?}", run.failure.map(|f| f.diagnostics));
-    let (mut rules, mut sampled) = (Vec::new(), false);
+    let mut by = Vec::new();
     for remark in run.report.remarks.iter().filter(|r| r.kind == RemarkKind::Passed && r.pass == "stabilize")
     {
-        if !rules.contains(&remark.rule) {
-            rules.push(remark.rule.clone());
+        if !by.contains(&remark.rule) {
+            by.push(remark.rule.clone());
         }
-        sampled |= remark.args.iter().any(|(name, _)| name.starts_with("estimated-bits"));
     }
-    (rules, sampled)
+    by
 }
 
 /// A function of scalars as one of as many points as it is evaluated at.

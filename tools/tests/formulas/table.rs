@@ -33,7 +33,7 @@ pub fn line(m: &Measured) -> String {
         m.formula.herbie[0],
         m.formula.herbie[1],
         m.time,
-        m.rules.join(" ")
+        m.by.join(" ")
     );
     if bits.points < reals.points.max(2) || bits.unknown + reals.unknown > 0 {
         let _ = write!(
@@ -101,16 +101,16 @@ pub fn page(measured: &[Measured], refused: &[(Formula, String)], count: usize) 
          each argument cut to ±1024. Bits of error are log2(1 + units in the last place from the correctly rounded value), at \
          most the width of the format; NaN counts as all wrong. *Worst* is the largest error after, in either spread. At every \
          point the programs before and after are enclosed at up to 9216 bits, and one function there. Herbie's figures are \
-         means on points of its own; its programs may be other functions (series, branches). *By* says what ranked the \
-         terms: bounds, or points that the pass drew itself, where bounds did not decide. A second run of the pipeline \
+         means on points of its own; its programs may be other functions (series, branches). *By* says what rewrites are \
+         owed to. A second run of the pipeline \
          changes {} of the {}.\n\n",
         measured.iter().filter(|m| !m.again.is_empty()).count(),
         measured.len()
     );
     page.push_str(&summary(measured));
     page.push_str(
-        "\n| formula | bits before | after | reals before | after | worst | where | Herbie | by | rules |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+        "\n| formula | bits before | after | reals before | after | worst | where | Herbie | by |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     for m in measured {
         let [bits, reals] = &m.spreads;
@@ -121,21 +121,14 @@ pub fn page(measured: &[Measured], refused: &[(Formula, String)], count: usize) 
         };
         let _ = writeln!(
             page,
-            "| {} | {} {} {:.1} | {} | {} | {} | {} |",
+            "| {} | {} {} {:.1} | {} | {} | {} |",
             m.formula.name.replace('|', "\\|"),
             pair(bits),
             pair(reals),
             worst.worst.1,
             worst.worst.2,
             m.formula.herbie[1],
-            if m.rules.is_empty() {
-                ""
-            } else if m.sampled {
-                "points"
-            } else {
-                "bounds"
-            },
-            m.rules.join(", ")
+            m.by.join(", ")
         );
     }
     if !refused.is_empty() {
