@@ -142,7 +142,9 @@ impl<'a> Judge<'a> {
         (b, there): (Value, &[i64]),
     ) -> bool {
         let exact = &mut self.exact;
-        let (Some(a), Some(b)) = (exact.enclosed(body, a, at), exact.enclosed(body, b, there)) else { return true };
+        let (Some(a), Some(b)) = (exact.enclosed(body, a, at), exact.enclosed(body, b, there)) else {
+            return true;
+        };
         if let (Column::Near(a), Column::Near(b)) = (&*a, &*b) {
             return !a.iter().zip(b).any(|(a, b)| differ(a, b, by.to_f64()));
         }

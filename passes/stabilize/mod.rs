@@ -299,7 +299,8 @@ fn stands_for(body: &Body, member: Member, group: &Group, terms: &Terms, plan: &
         let inner = body.operands(op).iter().filter(|v| within.contains(v) && !kept.contains(v));
         stack.extend(inner.filter_map(|&v| body.defining_op(v)).filter(|op| seen.insert(*op)));
     }
-    let mut ops: Vec<Op> = body.entry().map_or(Vec::new(), |b| body.ops(b).filter(|op| seen.contains(op)).collect());
+    let mut ops: Vec<Op> =
+        body.entry().map_or(Vec::new(), |b| body.ops(b).filter(|op| seen.contains(op)).collect());
     ops.reverse();
     ops
 }

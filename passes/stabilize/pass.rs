@@ -93,7 +93,9 @@ impl Pass for Stabilize {
         let laws = match library.and_then(|all| all.get(&files)) {
             Some(laws) => laws,
             None if files.is_empty() => Laws::bundled(),
-            None => return Err(failed(format!("the laws of '{files}' were not read: the driver supplies them"))),
+            None => {
+                return Err(failed(format!("the laws of '{files}' were not read: the driver supplies them")));
+            }
         };
         let target = match text("target").as_str() {
             "" => None,

@@ -24,7 +24,6 @@ use ngc_numerics::Format;
 use rustc_hash::FxBuildHasher;
 use toml::de::{DeTable, DeValue};
 
-
 /// A machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Target {

@@ -33,9 +33,6 @@ fn pages_are_current(folder: &str, pages: &[(String, String)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(folder);
     for file in std::fs::read_dir(path).expect("the folder is there").flatten() {
         let name = format!("{folder}/{}", file.file_name().to_string_lossy());
-        assert!(
-            pages.iter().any(|(page, _)| *page == name),
-            "docs/{name} belongs to no law file: remove it"
-        );
+        assert!(pages.iter().any(|(page, _)| *page == name), "docs/{name} belongs to no law file: remove it");
     }
 }

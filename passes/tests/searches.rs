@@ -1,9 +1,7 @@
 //! Random graphs of naive spellings: the same function over the reals, within the printed bounds in its
 //! format, and done at once.
 
-use crate::support::{
-    corpus, errors, evaluate, function, functions, naive, parse, search,
-};
+use crate::support::{corpus, errors, evaluate, function, functions, naive, parse, search};
 use ngc_ir::Module;
 use ngc_ir::verifier::verify;
 use ngc_numerics::{Mode, Random};
@@ -28,39 +26,35 @@ fn searches_keep_the_function_and_its_bounds() {
     for _ in 0..graphs {
         let text = naive::draw(&mut r, RANGES, 4);
         let before = parse(&text);
-            let mut after = parse(&text);
-            let op = function(&after).0;
-            let report = search(&context, &mut after, op, true);
-            rewrites += report.applied.len();
-            let outcome = report.totals.map(|t| t.results[0]).filter(|o| o.nominal.is_none());
-            let stated = outcome.map_or(f64::INFINITY, |o| o.absolute.0 + o.absolute.1);
-            verify(&context, &after).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
-            let again = search(&context, &mut after, op, false);
-            assert!(again.applied.is_empty(), "a second run changes\n{text}");
-            let distance = stated.min(bound(&before) + bound(&after));
-            bounded += u64::from(distance.is_finite());
-            for _ in 0..4 {
-                let inputs = RANGES.map(|range| naive::sample(&mut r, range));
-                let both = |mode| {
-                    [&before, &after].map(|m| evaluate(&context, m, &inputs, mode).to_f64s().into_iter())
-                };
-                // Bits enough for a difference of e^-400 beside 1.
-                let ([x, y], [a, b]) = (both(Mode::Real { bits: 1500 }), both(Mode::Rounded));
-                for ((x, y), (a, b)) in x.zip(y).zip(a.zip(b)) {
-                    // What is not defined as written need not be.
-                    if x.is_nan() {
-                        continue;
-                    }
-                    assert!(
-                        x == y || (x - y).abs() <= 1e-14 * x.abs(),
-                        "{x} became {y} in\n{text}"
-                    );
-                    assert!(
-                        (a - b).abs() <= distance || distance.is_infinite(),
-                        "{a} and {b} are farther apart than {distance} in\n{text}"
-                    );
+        let mut after = parse(&text);
+        let op = function(&after).0;
+        let report = search(&context, &mut after, op, true);
+        rewrites += report.applied.len();
+        let outcome = report.totals.map(|t| t.results[0]).filter(|o| o.nominal.is_none());
+        let stated = outcome.map_or(f64::INFINITY, |o| o.absolute.0 + o.absolute.1);
+        verify(&context, &after).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
+        let again = search(&context, &mut after, op, false);
+        assert!(again.applied.is_empty(), "a second run changes\n{text}");
+        let distance = stated.min(bound(&before) + bound(&after));
+        bounded += u64::from(distance.is_finite());
+        for _ in 0..4 {
+            let inputs = RANGES.map(|range| naive::sample(&mut r, range));
+            let both =
+                |mode| [&before, &after].map(|m| evaluate(&context, m, &inputs, mode).to_f64s().into_iter());
+            // Bits enough for a difference of e^-400 beside 1.
+            let ([x, y], [a, b]) = (both(Mode::Real { bits: 1500 }), both(Mode::Rounded));
+            for ((x, y), (a, b)) in x.zip(y).zip(a.zip(b)) {
+                // What is not defined as written need not be.
+                if x.is_nan() {
+                    continue;
                 }
+                assert!(x == y || (x - y).abs() <= 1e-14 * x.abs(), "{x} became {y} in\n{text}");
+                assert!(
+                    (a - b).abs() <= distance || distance.is_infinite(),
+                    "{a} and {b} are farther apart than {distance} in\n{text}"
+                );
             }
+        }
     }
     assert!(rewrites as u64 > graphs && 2 * bounded > graphs, "{rewrites} rewrites, {bounded} with bounds");
 }

@@ -179,17 +179,11 @@ fn unscaled_attention() {
 fn r08_added_masks() {
     let scores = floats(F16, &[1, 2], &[-20.0, -20.0]);
     let mask = floats(F16, &[1, 2], &[-65504.0; 2]);
-    cures(
-        &[scores, mask.clone(), mask],
-        None,
-        &[0.5, 0.5],
-        1e-3,
-        |w, x| {
-            let s = w.op("add", &[x[0], x[1]]);
-            let s = w.op("add", &[s, x[2]]);
-            w.with("softmax", &[s], [("axis", Attr::int(-1))])
-        },
-    );
+    cures(&[scores, mask.clone(), mask], None, &[0.5, 0.5], 1e-3, |w, x| {
+        let s = w.op("add", &[x[0], x[1]]);
+        let s = w.op("add", &[s, x[2]]);
+        w.with("softmax", &[s], [("axis", Attr::int(-1))])
+    });
 }
 
 #[test]

@@ -7,9 +7,9 @@ use ngc_formats::npz;
 use ngc_ir::pass::Pipeline;
 use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
 use ngc_numerics::{DType, Format as Number};
-use ngc_passes::stabilize::telling;
 use ngc_passes::analysis::calibrate::{Parameter, Samples};
 use ngc_passes::analysis::report::{Exchange, argument_label, argument_name};
+use ngc_passes::stabilize::telling;
 
 use super::flags::{Flags, Format};
 use crate::io::read_bytes;

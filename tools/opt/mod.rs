@@ -13,11 +13,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ngc_passes::stabilize::catalogue::library::Library;
 use ngc_ir::pass::{PassManager, Pipeline, Registry};
 use ngc_ir::text::PrintOptions;
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostics, Sources};
+use ngc_passes::stabilize::catalogue::library::Library;
 
 use crate::formats::{Content, Format, Input, Target};
 use crate::io::{check_output, write_output};

@@ -47,7 +47,8 @@ impl Library {
                 let number = sources.add(name, text.as_str(), 1);
                 read.push((name, text, number));
             }
-            let all: Vec<_> = read.iter().map(|(name, text, number)| (*name, text.as_str(), *number)).collect();
+            let all: Vec<_> =
+                read.iter().map(|(name, text, number)| (*name, text.as_str(), *number)).collect();
             self.laws.insert(option.into(), Laws::with(&all)?);
         }
         Ok(())

@@ -132,7 +132,9 @@ pub fn chosen<'a>(
         return Ok(None);
     }
     match names.clone().find(|name| !known.contains(name)) {
-        None => Ok(Some(known.into_iter().filter(|family| names.clone().any(|name| name == *family)).collect())),
+        None => {
+            Ok(Some(known.into_iter().filter(|family| names.clone().any(|name| name == *family)).collect()))
+        }
         Some(name) => {
             let known = known.join(", ");
             Err(format!("there is no family of laws '{name}'; there are: {ALL}, {known}"))

@@ -25,7 +25,9 @@ impl Search<'_> {
         let mut plans: Vec<(usize, Plan)> = Vec::new();
         for form in self.ops(id) {
             let Form::Op(op) = form else { continue };
-            let Some((choices, kept)) = self.over_values(&op, value).filter(|_| op.factor == 1) else { continue };
+            let Some((choices, kept)) = self.over_values(&op, value).filter(|_| op.factor == 1) else {
+                continue;
+            };
             let plan = Plan {
                 root: root.element.clone(),
                 extents: root.extents.clone(),

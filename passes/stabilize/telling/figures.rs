@@ -336,24 +336,6 @@ pub struct Totals {
     pub saved: Saved,
 }
 
-impl Totals {
-    /// From before the first to after the last.
-    pub fn then(mut self, last: Totals) -> Totals {
-        for (own, last) in self.results.iter_mut().zip(last.results) {
-            // Bounds on another nominal range are not compared.
-            if own.nominal == last.nominal {
-                own.absolute.1 = last.absolute.1;
-                own.relative.1 = last.relative.1;
-            } else {
-                *own = last;
-            }
-        }
-        self.rounding.extend(last.rounding);
-        self.saved = self.saved.then(last.saved);
-        self
-    }
-}
-
 /// Bounds of a result before and after.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {

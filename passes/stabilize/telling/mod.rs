@@ -74,21 +74,6 @@ pub struct Replaced {
     pub step: usize,
 }
 
-impl Report {
-    /// Both together, one after the other.
-    pub fn then(mut self, next: Report) -> Report {
-        self.applied.extend(next.applied);
-        self.missed = next.missed;
-        self.erased += next.erased;
-        self.proofs.extend(next.proofs);
-        self.totals = match (self.totals, next.totals) {
-            (Some(first), Some(last)) => Some(first.then(last)),
-            (first, last) => first.or(last),
-        };
-        self
-    }
-}
-
 impl Step {
     /// The message with what is known of the effect.
     pub fn text(&self) -> String {

@@ -67,16 +67,6 @@ impl fmt::Display for Saved {
 }
 
 impl Saved {
-    /// From before this to after another one.
-    pub fn then(mut self, last: Saved) -> Saved {
-        self.memory.1 = last.memory.1;
-        self.flops.1 = last.flops.1;
-        for (own, last) in self.finite.iter_mut().zip(last.finite) {
-            own.2 = last.2;
-        }
-        self
-    }
-
     /// Names and values, for programs.
     pub fn args(&self) -> Vec<(&'static str, String)> {
         vec![

@@ -160,7 +160,8 @@ impl Arithmetic {
             Column::Floats(v) => v.iter().map(|&x| self.point(x)).collect(),
             Column::Near(v) => {
                 let end = |x| self.big.embed(x);
-                let wide = |x: &Enclosure<f64>| Enclosure { lo: end(x.lo), hi: end(x.hi), may_be_nan: x.may_be_nan };
+                let wide =
+                    |x: &Enclosure<f64>| Enclosure { lo: end(x.lo), hi: end(x.hi), may_be_nan: x.may_be_nan };
                 v.iter().map(wide).collect()
             }
             _ => {

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use ngc_ir::structure::{Element, Size};
 use ngc_numerics::binary64::Binary64;
 use ngc_numerics::enclosure;
-use ngc_numerics::{DType, Data, Domain, Enclosure, Evaluator, Format, Prim, Reduce, SumMethod, Tensor, primitives};
+use ngc_numerics::{
+    DType, Data, Domain, Enclosure, Evaluator, Format, Prim, Reduce, SumMethod, Tensor, primitives,
+};
 use rug::Float;
 use rug::float::Round;
 

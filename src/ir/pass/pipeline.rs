@@ -7,9 +7,9 @@ use pest::error::{ErrorVariant, InputLocation};
 use pest::iterators::Pair;
 
 use super::{Anchor, Options, Pass};
-use crate::nearest::nearest;
 use crate::diagnostics::{Diagnostic, Diagnostics, Sources};
 use crate::location::Loc;
+use crate::nearest::nearest;
 
 #[derive(pest_derive::Parser)]
 #[grammar = "../../grammar/pipeline.pest"]
