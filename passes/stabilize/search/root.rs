@@ -21,6 +21,9 @@ use crate::stabilize::proof;
 /// Operations on single numbers that cost nothing that is felt.
 pub(super) const FEW: usize = 64;
 
+/// By how many times the ops of a form that is stable on ordinary numbers may grow for the sake of others.
+const MORE: usize = 2;
+
 impl Search<'_> {
     /// What is found for a value of the window, when those before it were looked at.
     pub fn at(&mut self, value: Value) -> Found {
@@ -43,8 +46,9 @@ impl Search<'_> {
     /// The best form of a value; nothing where the given one stays.
     fn better(&mut self, value: Value, root: &Reading, given: &Errors) -> Option<Plan> {
         let id = root.element.id;
-        let stable = given.is_stable_on(&self.judge.ordinary) && steps(&self.window.body, value) > FEW;
-        self.solve(id, !stable)?;
+        let stable = given.is_stable_on(&self.judge.ordinary);
+        let many = steps(&self.window.body, value) > FEW;
+        self.solve(id, !(stable && many))?;
         let choices = self.chosen(id);
         let plan = Plan {
             root: root.element.clone(),
@@ -68,7 +72,7 @@ impl Search<'_> {
         }
         let body = &self.window.body;
         let work = steps(body, new);
-        if stable && work > FEW && work > steps(body, value) {
+        if stable && (work > FEW && work > steps(body, value) || ops(body, new) > MORE * ops(body, value)) {
             return None;
         }
         let gains = found.bits() + 1.0 < given.bits();
@@ -159,17 +163,29 @@ impl Search<'_> {
 
 /// Operations on single numbers on the way to a value.
 pub(super) fn steps(body: &Body, of: Value) -> usize {
-    let (mut seen, mut stack, mut count) = (FxHashSet::<Op>::default(), vec![of], 0);
+    let elements_of = |op: &Op| {
+        let read = body.operands(*op).iter().map(|&v| elements(body, v)).max().unwrap_or(1);
+        read.max(elements(body, body.result(*op, 0)))
+    };
+    computing(body, of).iter().map(elements_of).sum()
+}
+
+/// Ops that compute something on the way to a value.
+fn ops(body: &Body, of: Value) -> usize {
+    computing(body, of).len()
+}
+
+fn computing(body: &Body, of: Value) -> Vec<Op> {
+    let (mut seen, mut stack, mut found) = (FxHashSet::<Op>::default(), vec![of], Vec::new());
     while let Some(value) = stack.pop() {
         let Some(op) = body.defining_op(value).filter(|op| seen.insert(*op)) else { continue };
         let moves = body.with_signature(op, |s| facts::moved(s, 0, body.ty(value)).is_some()) == Some(true);
         if !moves && body.op(op).def.is_none_or(|def| !def.traits.constant) {
-            let read = body.operands(op).iter().map(|&v| elements(body, v)).max().unwrap_or(1);
-            count += read.max(elements(body, value));
+            found.push(op);
         }
         stack.extend(body.operands(op));
     }
-    count
+    found
 }
 
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
