@@ -142,6 +142,11 @@ impl Errors {
         on.map(|(r, _)| r).all(|r| r.failures == 0 && r.unstable <= 1.0)
     }
 
+    /// Whether a form is stable wherever it is finite.
+    pub fn is_stable_where_finite(&self) -> bool {
+        self.rungs.iter().all(|r| r.unstable <= 1.0)
+    }
+
     /// Which of two forms is tried further: the one with fewer failures, then the one that is nowhere much less stable,
     /// then the one with fewer bits of error.
     pub fn compare(&self, other: &Errors) -> Ordering {

@@ -72,7 +72,8 @@ impl Search<'_> {
         }
         let body = &self.window.body;
         let work = steps(body, new);
-        if stable && (work > FEW && work > steps(body, value) || ops(body, new) > MORE * ops(body, value)) {
+        let grows = given.is_stable_where_finite() && ops(body, new) > MORE * ops(body, value);
+        if stable && (grows || work > FEW && work > steps(body, value)) {
             return None;
         }
         let gains = found.bits() + 1.0 < given.bits();
