@@ -22,7 +22,7 @@ use crate::stabilize::proof;
 pub(super) const FEW: usize = 64;
 
 /// By how many times the ops of a form that is stable on ordinary numbers may grow for the sake of others.
-const MORE: usize = 2;
+const MORE: usize = 3;
 
 impl Search<'_> {
     /// What is found for a value of the window, when those before it were looked at.

@@ -383,6 +383,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("sin(x + e) - sin(x)", "sin-increment"),
     ("sin(x) + sin(y)", "sin-difference"),
     ("tan(x + e) - tan(x)", "tan-difference"),
+    ("tan(x + e) - tan(x)", "tan-increment"),
+    ("log(x / (x + y))", "log-of-part"),
     ("atan(n + 1) - atan(n)", "atan-difference"),
     ("(1 - cos(x)) / x^2", "one-minus-cos-over-number"),
     ("(1 - cos(x)) / sin(x)", "tan-half"),
