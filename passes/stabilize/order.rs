@@ -187,11 +187,17 @@ impl Errors {
 
     /// Whether a form takes the place of the given one.
     pub fn betters(&self, given: &Errors) -> bool {
-        let gains =
-            self.rungs.iter().zip(&given.rungs).any(|(own, given)| {
-                own.failures < given.failures || given.worst > STEP * (own.worst + SLACK)
-            });
-        gains && self.bits() < given.bits() && self.keeps(given)
+        let all = vec![true; self.rungs.len()];
+        self.gains_on(&all, given) && self.bits() < given.bits() && self.keeps(given)
+    }
+
+    /// Whether a form is better than the given one by a step on one of the rungs of a list.
+    pub fn gains_on(&self, rungs: &[bool], given: &Errors) -> bool {
+        let gains = |own: &Rung, given: &Rung| {
+            own.failures < given.failures || given.worst > STEP * (own.worst + SLACK)
+        };
+        let pairs = self.rungs.iter().zip(&given.rungs).zip(rungs);
+        pairs.filter(|(_, on)| **on).any(|((own, given), _)| gains(own, given))
     }
 }
 

@@ -72,7 +72,8 @@ impl Search<'_> {
         }
         let body = &self.window.body;
         let work = steps(body, new);
-        let grows = given.is_stable_where_finite() && ops(body, new) > MORE * ops(body, value);
+        let usual = !given.is_stable_where_finite() || found.gains_on(&self.judge.ordinary, given);
+        let grows = !usual && ops(body, new) > MORE * ops(body, value);
         if stable && (grows || work > FEW && work > steps(body, value)) {
             return None;
         }
