@@ -13,7 +13,7 @@ fn bound(module: &Module) -> f64 {
     errors.absolute(errors.results()[0])
 }
 
-const RANGES: [(f64, f64); 2] = [(-20.0, 20.0), (0.5, 3.0)];
+const RANGES: [(f64, f64); 2] = [(-200.0, 200.0), (0.5, 3.0)];
 
 #[test]
 fn searches_keep_the_function_and_its_bounds() {
@@ -56,7 +56,8 @@ fn searches_keep_the_function_and_its_bounds() {
             }
         }
     }
-    assert!(rewrites as u64 > graphs && 2 * bounded > graphs, "{rewrites} rewrites, {bounded} with bounds");
+    // What is stable in these ranges stays, and one rewrite cures all that a value is made of.
+    assert!(3 * rewrites as u64 > graphs && 2 * bounded > graphs, "{rewrites} rewrites, {bounded} with bounds");
 }
 
 /// What was stabilized once is stable: over all programs that the repository has.

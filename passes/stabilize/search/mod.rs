@@ -118,6 +118,8 @@ pub struct Search<'a> {
     own: FxHashSet<Ident>,
     /// Whether the window is few operations on single numbers.
     cheap: bool,
+    /// Whether a stable form is not enough: where operations are few, or a wider format has digits to spare.
+    thorough: bool,
     /// Elements that a value of a form may have.
     largest: usize,
     /// The first value that was written for a term: over the reals all are the same.
@@ -176,6 +178,7 @@ impl<'a> Search<'a> {
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
         let largest = 2 * largest.max(SMALL);
+        let cheap = root::steps(&given.body, given.root) <= root::FEW;
         let search = Search {
             context,
             resources,
@@ -193,7 +196,8 @@ impl<'a> Search<'a> {
             bettered: FxHashSet::default(),
             share,
             own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
-            cheap: root::steps(&given.body, given.root) <= root::FEW,
+            cheap,
+            thorough: cheap || wide,
             largest,
             first: FxHashMap::default(),
             open: FxHashSet::default(),
@@ -247,7 +251,7 @@ impl<'a> Search<'a> {
     /// Whether no more laws are tried within each other: where operations are few, not before nothing is left to cure.
     fn is_enough(&self, best: &Best) -> bool {
         let stable = || best.errors.is_stable_on(&self.judge.ordinary) && !best.exposed;
-        if self.cheap { best.is_fine() } else { stable() }
+        if self.thorough { best.is_fine() } else { stable() }
     }
 
     /// How many more laws may be used within each other.
@@ -262,7 +266,7 @@ impl<'a> Search<'a> {
             return None;
         }
         if let Some(known) = self.known.get(&id)
-            && (known.is_done(self.cheap) || known.effort >= self.effort())
+            && (known.is_done(self.thorough) || known.effort >= self.effort())
         {
             return Some(known.clone());
         }
@@ -288,8 +292,8 @@ impl<'a> Search<'a> {
                 effort,
             });
         }
-        let cheap = self.cheap;
-        let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.is_done(cheap));
+        let thorough = self.thorough;
+        let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.is_done(thorough));
         // What was found with less effort stands; but its parts may be computed better now.
         let known = self.known.get(&id).cloned();
         let again = known.is_some();
@@ -305,7 +309,8 @@ impl<'a> Search<'a> {
                 effort,
             });
         }
-        if done(&best) {
+        // What is rounded to a narrower format than values may be held in is computed once more without that.
+        if done(&best) && !best.as_ref().is_some_and(|best| self.is_rounded(best)) {
             return best;
         }
         self.consider(id, Form::Plain, &mut best);
@@ -352,6 +357,12 @@ impl<'a> Search<'a> {
         }
         self.ceiling = deepest;
         best
+    }
+
+    /// Whether a value is of a narrower format than values may be held in, and not exact.
+    fn is_rounded(&self, best: &Best) -> bool {
+        let format = best.value.as_ref().and_then(|known| self.window.body.ty(known.value).format());
+        format.is_some_and(|own| own != self.terms.format) && best.errors.bits() > 0.0
     }
 
     /// The ways to compute a term by an op.
