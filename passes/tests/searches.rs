@@ -57,7 +57,10 @@ fn searches_keep_the_function_and_its_bounds() {
         }
     }
     // What is stable in these ranges stays, and one rewrite cures all that a value is made of.
-    assert!(3 * rewrites as u64 > graphs && 2 * bounded > graphs, "{rewrites} rewrites, {bounded} with bounds");
+    assert!(
+        3 * rewrites as u64 > graphs && 2 * bounded > graphs,
+        "{rewrites} rewrites, {bounded} with bounds"
+    );
 }
 
 /// What was stabilized once is stable: over all programs that the repository has.
