@@ -17,7 +17,7 @@ use super::ladder::{Ladder, Move};
 use super::window::Window;
 
 /// Bits of enclosures, tried in this order.
-const BITS: [u32; 2] = [320, 1400];
+const BITS: [u32; 2] = [160, 1400];
 
 /// Points are taken for hard ones in so many parts, and then all that are left.
 const PARTS: usize = 3;

@@ -35,6 +35,21 @@ struct Pointwise {
     formula: Expr,
     params: Vec<f64>,
     pattern: Pattern,
+    /// The number of the definition.
+    number: usize,
+}
+
+impl Pointwise {
+    /// The definition on some operands.
+    fn on(&self, store: &mut Store, operands: &[Use], space: &[Size]) -> Use {
+        let key = (self.number, operands.to_vec(), space.into());
+        if let Some(known) = store.defined.get(&key) {
+            return known.clone();
+        }
+        let value = store.formula(&self.formula, &self.params, operands, space);
+        store.defined.insert(key, value.clone());
+        value
+    }
 }
 
 /// The definitions of the ops of the dialect.
@@ -48,12 +63,15 @@ impl<'a> Definitions<'a> {
     /// The definitions of all ops that are more than one step of a term.
     pub fn new(context: &'a Context) -> Definitions<'a> {
         let mut pointwise: FxHashMap<Head, Vec<Arc<Pointwise>>> = FxHashMap::default();
+        let mut number = 0;
         for def in context.ops() {
             for attrs in variants(def) {
                 for (formula, params) in formulas(def, &attrs) {
                     let Some(pattern) = Pattern::of(&formula, &params, def.operands.len()) else { continue };
                     let name = Ident::new(def.name);
-                    let own = Arc::new(Pointwise { name, attrs: attrs.clone(), formula, params, pattern });
+                    let attrs = attrs.clone();
+                    let own = Arc::new(Pointwise { name, attrs, formula, params, pattern, number });
+                    number += 1;
                     for head in &own.pattern.heads {
                         pointwise.entry(*head).or_default().push(own.clone());
                     }
@@ -78,7 +96,7 @@ impl<'a> Definitions<'a> {
                     if x.iter().any(|x| x.id == id) || !op.pattern.may_be(functions, store, &x) {
                         continue;
                     }
-                    let value = store.formula(&op.formula, &op.params, &x, &space);
+                    let value = op.on(store, &x, &space);
                     let (name, attrs) = (op.name, op.attrs.clone());
                     let (over, factor) = (Vec::new(), Rational::from(1));
                     let form = OpForm { name, attrs, operands: x, over, at: None, factor };

@@ -271,7 +271,8 @@ fn negated(node: &Node) -> Node {
 fn colours(store: &Store, node: &Node, extents: &[Size], free: usize) -> Vec<usize> {
     let mut colours: Vec<usize> =
         ranks(extents.iter().enumerate().map(|(n, e)| (n >= free, digest(e))).collect());
-    if extents.len() < 2 {
+    let differ = |colours: &[usize]| (0..extents.len()).all(|n| colours.contains(&n));
+    if differ(&colours) {
         return colours;
     }
     // A sum and its negative have the same colours: exchanging slots may make one of the other.
@@ -317,8 +318,8 @@ fn colours(store: &Store, node: &Node, extents: &[Size], free: usize) -> Vec<usi
             })
             .collect();
         let finer = ranks(seen);
-        if finer == colours {
-            break;
+        if finer == colours || differ(&finer) {
+            return finer;
         }
         colours = finer;
     }

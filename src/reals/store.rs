@@ -66,6 +66,10 @@ pub struct Store {
     ids: FxHashMap<(Node, SmallVec<[Size; 4]>), Id>,
     leaves: Vec<Leaf>,
     leaf_numbers: FxHashMap<Leaf, u32>,
+    /// What nodes over outer dimensions of some extents are: to give a node its slots costs more than to find it again.
+    closed: FxHashMap<(Node, SmallVec<[Size; 4]>), Use>,
+    /// What definitions of ops are on operands over dimensions of some extents, by the number of the definition.
+    pub(crate) defined: FxHashMap<(usize, Vec<Use>, SmallVec<[Size; 4]>), Use>,
     /// How many more terms may be made again for the one that is being read.
     pub(crate) left: Option<u32>,
 }
@@ -197,9 +201,15 @@ impl Store {
     /// Interns a node whose children are read at places along outer dimensions of these extents, which the dimensions
     /// that it binds follow.
     pub(crate) fn close(&mut self, node: Node, space: &[Size]) -> Use {
-        let slots::Closed { node, map, sizes, symmetries } = slots::close(self, node, space);
+        let key = (node, SmallVec::from(space));
+        if let Some(known) = self.closed.get(&key) {
+            return known.clone();
+        }
+        let slots::Closed { node, map, sizes, symmetries } = slots::close(self, key.0.clone(), space);
         let id = self.insert(node, sizes, symmetries);
-        self.settle(Use { id, map })
+        let closed = self.settle(Use { id, map });
+        self.closed.insert(key, closed.clone());
+        closed
     }
 
     fn insert(&mut self, node: Node, sizes: SmallVec<[Size; 4]>, symmetries: Vec<Symmetry>) -> Id {
