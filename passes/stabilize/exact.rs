@@ -17,10 +17,10 @@ use super::ladder::{Ladder, Move};
 use super::window::Window;
 
 /// Bits of enclosures, tried in this order.
-const BITS: [u32; 2] = [160, 1400];
+const BITS: [u32; 2] = [128, 1400];
 
-/// Points are taken for hard ones in so many parts, and then all that are left.
-const PARTS: usize = 3;
+/// So many hard points are enclosed together: of those of one kind mostly all are asked for, or none.
+const TOGETHER: usize = 8;
 
 /// One point of so many may stay undecided before the second of these is tried.
 const FEW: usize = 5;
@@ -194,31 +194,24 @@ impl<'a> Exact<'a> {
 
     /// Takes points for hard ones.
     fn harden(&mut self, points: &[usize]) {
-        let is_known = |point: usize| self.hard.iter().any(|hard| hard.points.binary_search(&point).is_ok());
-        let all: Vec<usize> = (0..self.ladder.points.len()).filter(|&n| !is_known(n)).collect();
-        let mut new: Vec<usize> = points.iter().copied().filter(|n| all.binary_search(n).is_ok()).collect();
-        if new.is_empty() {
-            return;
+        let is_known = |point: &usize| self.hard.iter().any(|hard| hard.points.binary_search(point).is_ok());
+        let new: Vec<usize> = points.iter().copied().filter(|point| !is_known(point)).collect();
+        for points in new.chunks(TOGETHER) {
+            let own = points.iter().map(|&n| self.ladder.points[n]).collect();
+            let ladder = Rc::new(Ladder { points: own });
+            let level = |bits| self.leaves.elements(Mode::Real { bits }, &ladder, self.moved);
+            self.hard.push(Hard { points: points.to_vec(), levels: BITS.map(level) });
         }
-        if self.hard.len() >= PARTS {
-            new = all;
-        }
-        new.sort_unstable();
-        let ladder = Rc::new(Ladder { points: new.iter().map(|&n| self.ladder.points[n]).collect() });
-        let level = |bits| self.leaves.elements(Mode::Real { bits }, &ladder, self.moved);
-        self.hard.push(Hard { points: new, levels: BITS.map(level) });
     }
 
-    /// An element enclosed at every point, as cheaply as can be.
-    pub fn enclosed(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Rc<Column>> {
+    /// An element enclosed at every point, as cheaply as can be, in columns of points.
+    pub fn enclosed(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Vec<Rc<Column>>> {
         if let Some(near) = &mut self.near {
-            return near.at(body, value, place);
+            return Some(vec![near.at(body, value, place)?]);
         }
-        if self.hard.is_empty() {
-            let all: Vec<usize> = (0..self.ladder.points.len()).collect();
-            self.harden(&all);
-        }
-        self.hard[0].levels[0].at(body, value, place)
+        let all: Vec<usize> = (0..self.ladder.points.len()).collect();
+        self.harden(&all);
+        self.hard.iter_mut().map(|hard| hard.levels[0].at(body, value, place)).collect()
     }
 }
 

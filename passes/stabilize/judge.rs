@@ -33,6 +33,9 @@ const POINTS: (usize, usize) = (256, 6);
 /// So many times as many points hold the form that was chosen against the given one.
 const MORE: usize = 4;
 
+/// By less than this of themselves products with a number differ by their rounding, in more bits than `f64` has.
+const SLACK: f64 = 1e-40;
+
 /// An element of a value: which, and where.
 type Key = (Value, SmallVec<[i64; 4]>);
 
@@ -145,23 +148,11 @@ impl<'a> Judge<'a> {
         let (Some(a), Some(b)) = (exact.enclosed(body, a, at), exact.enclosed(body, b, there)) else {
             return true;
         };
-        if let (Column::Near(a), Column::Near(b)) = (&*a, &*b) {
-            return !a.iter().zip(b).any(|(a, b)| differ(a, b, by.to_f64()));
-        }
-        let (Column::Reals(a), Column::Reals(b)) = (&*a, &*b) else { return true };
-        // The product with the number is rounded: what differs by less than this is no other value.
-        let times = |x: &Float, slack: f64| {
-            let product = Float::with_val(x.prec(), x * by);
-            let slack = Float::with_val(x.prec(), product.abs_ref()) * slack;
-            product + slack
-        };
-        let apart = |a: &Enclosure<Float>, b: &Enclosure<Float>| {
-            let known = !a.may_be_nan && !b.may_be_nan;
-            let (low, high) = (times(&a.lo, -1e-60), times(&a.hi, 1e-60));
-            let (low, high) = if *by < 0 { (times(&a.hi, -1e-60), times(&a.lo, 1e-60)) } else { (low, high) };
-            known && (high < b.lo || b.hi < low)
-        };
-        !a.iter().zip(b).any(|(a, b)| apart(a, b))
+        a.iter().zip(&b).all(|(a, b)| match (&**a, &**b) {
+            (Column::Near(a), Column::Near(b)) => !a.iter().zip(b).any(|(a, b)| differ(a, b, by.to_f64())),
+            (Column::Reals(a), Column::Reals(b)) => !a.iter().zip(b).any(|(a, b)| apart(a, b, by)),
+            _ => true,
+        })
     }
 
     /// The errors of an element that stands for a number of times another one, in values that `held` holds.
@@ -196,6 +187,19 @@ fn differ(a: &Enclosure<f64>, b: &Enclosure<f64>, by: f64) -> bool {
     let slack = 4.0 * f64::EPSILON;
     let known = !a.may_be_nan && !b.may_be_nan;
     known && (high + high.abs() * slack < b.lo || b.hi < low - low.abs() * slack)
+}
+
+/// As [`differ`], for enclosures with more bits.
+fn apart(a: &Enclosure<Float>, b: &Enclosure<Float>, by: &Rational) -> bool {
+    // The product with the number is rounded: what differs by less than this is no other value.
+    let times = |x: &Float, slack: f64| {
+        let product = Float::with_val(x.prec(), x * by);
+        let slack = Float::with_val(x.prec(), product.abs_ref()) * slack;
+        product + slack
+    };
+    let known = !a.may_be_nan && !b.may_be_nan;
+    let (low, high) = if *by < 0 { (&a.hi, &a.lo) } else { (&a.lo, &a.hi) };
+    known && (times(high, SLACK) < b.lo || b.hi < times(low, -SLACK))
 }
 
 /// Numbers that a body speaks of.
