@@ -125,7 +125,12 @@ impl<'a, 'b> Writer<'a, 'b> {
     pub fn typed(&mut self, value: Value, ty: Type) -> Result<Value, String> {
         let value = self.converted(value, ty.elem().ok_or("a type without elements")?)?;
         match (self.builder.ty(value).as_tensor(), ty.as_tensor()) {
-            (None, Some(_)) => self.with("ng.broadcast_to", &[value], [("shape", Attr::ints([]))]),
+            // No op but these two makes a tensor of no dimensions of a scalar.
+            (None, Some(_)) => {
+                let axes = || [("axes", Attr::ints([0]))];
+                let row = self.with("ng.unsqueeze", &[value], axes())?;
+                self.with("ng.squeeze", &[row], axes())
+            }
             (Some(_), None) => Err("a tensor of no dimensions where a scalar is needed".into()),
             _ => Ok(value),
         }

@@ -19,12 +19,27 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     paths.iter().flat_map(each).filter(|p| p.extension().is_some_and(|e| e == ending)).collect()
 }
 
+/// A line that has a golden test compare what a second run gives with the first.
+const TWICE: &str = "| diff %t.once -";
+
 /// The modules of the golden tests of rewriting, by file; those that are no valid modules are counted.
 pub fn golden(context: &Context) -> (Vec<(String, Module)>, usize) {
+    golden_of(context, &|_| true)
+}
+
+/// The modules of those golden tests of rewriting that do not say that a second run changes nothing.
+pub fn golden_run_once(context: &Context) -> Vec<(String, Module)> {
+    golden_of(context, &|text| !text.contains(TWICE)).0
+}
+
+fn golden_of(context: &Context, wanted: &dyn Fn(&str) -> bool) -> (Vec<(String, Module)>, usize) {
     let (mut modules, mut invalid) = (Vec::new(), 0);
     for path in files(&root().join("lit-tests/passes/stabilize"), "ngir") {
         let name = path.file_name().and_then(|n| n.to_str()).expect("a name").to_string();
         let text = std::fs::read_to_string(&path).expect("it can be read");
+        if !wanted(&text) {
+            continue;
+        }
         for part in text.split("// -----") {
             let mut sources = Sources::new();
             let file = sources.add(name.as_str(), part, 1);
