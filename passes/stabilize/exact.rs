@@ -17,12 +17,12 @@ use super::ladder::{Ladder, Move};
 use super::window::Window;
 
 /// Bits of enclosures, tried in this order.
-const BITS: [u32; 2] = [128, 1400];
+const BITS: [u32; 3] = [128, 320, 1400];
 
 /// So many hard points are enclosed together: of those of one kind mostly all are asked for, or none.
 const TOGETHER: usize = 8;
 
-/// One point of so many may stay undecided before the second of these is tried.
+/// One point of so many may stay undecided before the last of these is tried.
 const FEW: usize = 5;
 
 /// An enclosure in `f64` this narrow beside its value stands for a number, in formats up to f32.
@@ -167,7 +167,7 @@ impl<'a> Exact<'a> {
         found: &mut [Option<f64>],
     ) -> Option<()> {
         for n in 0..BITS.len() {
-            if open.is_empty() || n > 0 && open.len() * FEW <= found.len() {
+            if open.is_empty() || n + 1 == BITS.len() && open.len() * FEW <= found.len() {
                 break;
             }
             self.harden(&open);

@@ -163,9 +163,10 @@ impl Errors {
     /// Whether a form nowhere trades what works for what does not. A form that is finite where the given one is not may,
     /// elsewhere, be as wrong as arguments rounded make it: a softmax without its shift is exact to the last place as long
     /// as it does not overflow, and no form that never overflows is. Nor is it held to the few points of a rung on which the
-    /// given form is more exact than it usually is.
-    pub fn keeps(&self, given: &Errors) -> bool {
-        let cures = self.failures() < given.failures();
+    /// given form is more exact than it usually is. Where operations are few the same holds of a form that is stable where the
+    /// given one is far from it.
+    pub fn keeps(&self, given: &Errors, few: bool) -> bool {
+        let cures = self.failures() < given.failures() || few && self.heals(given);
         let (factor, least, slack) =
             if cures { (CURED, given.typical(), CURED) } else { (FACTOR, 0.0, SLACK) };
         self.rungs.iter().enumerate().all(|(n, own)| {
@@ -177,6 +178,13 @@ impl Errors {
         })
     }
 
+    /// Whether a form is stable where the given one is far from it, and nowhere less stable.
+    fn heals(&self, given: &Errors) -> bool {
+        let mut pairs = self.rungs.iter().zip(&given.rungs);
+        pairs.clone().all(|(own, given)| own.unstable <= given.unstable.max(1.0))
+            && pairs.any(|(own, given)| own.unstable <= 1.0 && given.unstable > STEP)
+    }
+
     /// The median of the largest errors on the rungs on which nothing fails.
     fn typical(&self) -> f64 {
         let sound = self.rungs.iter().filter(|r| r.points > 0 && r.failures == 0);
@@ -186,9 +194,9 @@ impl Errors {
     }
 
     /// Whether a form takes the place of the given one.
-    pub fn betters(&self, given: &Errors) -> bool {
+    pub fn betters(&self, given: &Errors, few: bool) -> bool {
         let all = vec![true; self.rungs.len()];
-        self.gains_on(&all, given) && self.bits() < given.bits() && self.keeps(given)
+        self.gains_on(&all, given) && self.bits() < given.bits() && self.keeps(given, few)
     }
 
     /// Whether a form is better than the given one by a step on one of the rungs of a list.

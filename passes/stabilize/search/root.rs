@@ -61,7 +61,7 @@ impl Search<'_> {
         };
         let new = self.written(&plan)?;
         let found = errors(&self.window.body, &mut self.judge, root, [value, new])?;
-        if !found.betters(given) {
+        if !found.betters(given, self.cheap) {
             return None;
         }
         let (body, one) = (&self.window.body, Rational::from(1));
@@ -111,7 +111,7 @@ impl Search<'_> {
             return false;
         };
         let mut of = |new| errors(&window.body, &mut judge, root, [value, new]);
-        of(value).zip(of(new)).is_some_and(|(given, new)| new.keeps(&given))
+        of(value).zip(of(new)).is_some_and(|(given, new)| new.keeps(&given, self.cheap))
     }
 
     /// The choices for a term and all that it is computed from.
