@@ -59,6 +59,12 @@ struct Entry {
     functions: u64,
 }
 
+/// Extents.
+type Sizes = SmallVec<[Size; 4]>;
+
+/// A definition by its number, on operands, over dimensions of some extents.
+type Defined = (usize, Vec<Use>, Sizes);
+
 /// Terms, each once.
 #[derive(Default)]
 pub struct Store {
@@ -67,9 +73,9 @@ pub struct Store {
     leaves: Vec<Leaf>,
     leaf_numbers: FxHashMap<Leaf, u32>,
     /// What nodes over outer dimensions of some extents are: to give a node its slots costs more than to find it again.
-    closed: FxHashMap<(Node, SmallVec<[Size; 4]>), Use>,
+    closed: FxHashMap<(Node, Sizes), Use>,
     /// What definitions of ops are on operands over dimensions of some extents, by the number of the definition.
-    pub(crate) defined: FxHashMap<(usize, Vec<Use>, SmallVec<[Size; 4]>), Use>,
+    pub(crate) defined: FxHashMap<Defined, Use>,
     /// How many more terms may be made again for the one that is being read.
     pub(crate) left: Option<u32>,
 }
