@@ -17,13 +17,20 @@ use super::ladder::{Ladder, Move};
 use super::window::Window;
 
 /// Bits of enclosures, tried in this order.
-const BITS: [u32; 3] = [128, 320, 1400];
+const BITS: [u32; 4] = [128, 320, 1400, 2200];
+
+/// So many of these are for all values, the others for those of few operations.
+const ALL: usize = 3;
+
+/// What has left the range of exponents does not come back, and what is divided by a number that may be 0 may: after so many
+/// values that stayed open at a point, one without a finite enclosure is given up there.
+const VAIN: u8 = 10;
 
 /// So many hard points are enclosed together: of those of one kind mostly all are asked for, or none.
 const TOGETHER: usize = 8;
 
-/// One point of so many may stay undecided before the last of these is tried.
-const FEW: usize = 5;
+/// One point of so many may stay undecided before the costly ones are tried, of many operations and of few.
+const FEW: [usize; 2] = [5, 16];
 
 /// An enclosure in `f64` this narrow beside its value stands for a number, in formats up to f32.
 const NARROW: f64 = 1.0 / (1u64 << 42) as f64;
@@ -89,6 +96,10 @@ pub struct Exact<'a> {
     leaves: Rc<Leaves<'a>>,
     ladder: Rc<Ladder>,
     moved: Option<Move>,
+    /// Whether a value is few operations.
+    cheap: bool,
+    /// How many values stayed open, by point.
+    vain: Vec<u8>,
     /// In `f64`, where that serves.
     near: Option<Elements<'a>>,
     /// Points that take more bits.
@@ -110,13 +121,15 @@ impl<'a> Exact<'a> {
         ladder: &Rc<Ladder>,
         format: Format,
         moved: Option<Move>,
+        cheap: bool,
     ) -> Exact<'a> {
         let near = (format.width() <= 32).then(|| leaves.elements(Mode::Near, ladder, moved));
         let (leaves, ladder) = (leaves.clone(), ladder.clone());
-        Exact { leaves, ladder, moved, near, hard: Vec::new() }
+        let vain = vec![0; ladder.points.len()];
+        Exact { leaves, ladder, moved, cheap, vain, near, hard: Vec::new() }
     }
 
-    /// An element at every point; nothing where it has no value, or is not certain.
+    /// An element at every point; NaN where it has no value, nothing where it is not certain.
     pub fn at(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Vec<Option<f64>>> {
         let points = self.ladder.points.len();
         let (mut found, mut open) = (vec![None; points], (0..points).collect::<Vec<usize>>());
@@ -126,7 +139,7 @@ impl<'a> Exact<'a> {
             open.clear();
             for (n, x) in x.iter().enumerate() {
                 found[n] = in_f64(x);
-                open.extend((found[n].is_none() && !x.is_undefined()).then_some(n));
+                open.extend(found[n].is_none().then_some(n));
             }
         }
         self.closer(body, value, place, open, &mut found)?;
@@ -166,8 +179,9 @@ impl<'a> Exact<'a> {
         mut open: Vec<usize>,
         found: &mut [Option<f64>],
     ) -> Option<()> {
-        for n in 0..BITS.len() {
-            if open.is_empty() || n + 1 == BITS.len() && open.len() * FEW <= found.len() {
+        let (levels, few) = if self.cheap { (BITS.len(), FEW[1]) } else { (ALL, FEW[0]) };
+        for n in 0..levels {
+            if open.is_empty() || n + 1 >= ALL && open.len() * few <= found.len() {
                 break;
             }
             self.harden(&open);
@@ -182,13 +196,14 @@ impl<'a> Exact<'a> {
                 let Column::Reals(x) = &*column else { return None };
                 for (point, at) in own {
                     found[point] = certain(&x[at]);
-                    // What has left the range of exponents does not come back.
-                    let closer = !x[at].is_undefined() && x[at].lo.is_finite() && x[at].hi.is_finite();
-                    next.extend((found[point].is_none() && closer).then_some(point));
+                    let finite = x[at].lo.is_finite() && x[at].hi.is_finite();
+                    let closer = found[point].is_none() && (finite || self.vain[point] < VAIN);
+                    next.extend(closer.then_some(point));
                 }
             }
             open = next;
         }
+        open.into_iter().for_each(|point| self.vain[point] = self.vain[point].saturating_add(1));
         Some(())
     }
 
@@ -215,10 +230,10 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// A number whose enclosure with ends in `f64` is narrow beside itself.
+/// A number whose enclosure with ends in `f64` is narrow beside itself; NaN where there is none.
 fn in_f64(x: &Enclosure<f64>) -> Option<f64> {
     if x.may_be_nan || x.is_undefined() {
-        return None;
+        return x.is_undefined().then_some(f64::NAN);
     }
     let narrow = x.hi - x.lo <= x.lo.abs().max(x.hi.abs()) * NARROW;
     // At the least numbers of f64 ends are no longer narrow; beyond the greatest they are not finite.
@@ -235,10 +250,10 @@ fn distance(x: &Enclosure<f64>, from: f64) -> Option<f64> {
     (far.is_finite() && x.hi - x.lo <= far / 4.0).then_some(far)
 }
 
-/// A number whose enclosure is narrow beside itself.
+/// A number whose enclosure is narrow beside itself; NaN where there is none.
 fn certain(x: &Enclosure<Float>) -> Option<f64> {
     if x.may_be_nan || x.is_undefined() {
-        return None;
+        return x.is_undefined().then_some(f64::NAN);
     }
     let (lo, hi) = (x.lo.to_f64(), x.hi.to_f64());
     if lo == hi {

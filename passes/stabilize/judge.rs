@@ -11,15 +11,17 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::exact::{Exact, Leaves};
-use super::ladder::{Ladder, Move, Use};
+use super::ladder::{Ladder, Move, Point, Use};
 use super::order::Errors;
+use super::search::root::{FEW, steps};
 use super::window::{Leaf, Window};
 
 /// What an open extent is where values are evaluated.
 pub const OPEN: usize = 3;
 
-/// Ways to move the leaves, each up or down.
-const MOVES: [u64; 3] = [1, 2, 3];
+/// Ways to move the leaves, each up or down, every second one the opposite of the one before. Mostly the first tells how far a
+/// value moves; in others it may not move, where what leaves do cancels, or leave its domain.
+const MOVES: usize = 6;
 
 /// As many roundings on the way to an element add up to one unit in the last place of each leaf: what is summed in any order
 /// strays like a random walk.
@@ -39,6 +41,13 @@ const SLACK: f64 = 1e-40;
 /// An element of a value: which, and where.
 type Key = (Value, SmallVec<[i64; 4]>);
 
+/// How far an element moves at a point, by so many ways to move the leaves.
+#[derive(Clone, Copy, Default)]
+struct Reach {
+    far: f64,
+    tried: usize,
+}
+
 /// The values of a window at points. Values may be added to its body meanwhile.
 pub struct Judge<'a> {
     format: Format,
@@ -46,11 +55,13 @@ pub struct Judge<'a> {
     computed: Elements<'a>,
     exact: Exact<'a>,
     /// Over the reals, of leaves that are moved by what as many roundings amount to.
-    moved: [Exact<'a>; MOVES.len()],
+    moved: [Exact<'a>; MOVES],
+    /// Whether the value is few operations.
+    few: bool,
     /// Rungs on which values are ordinary, by number; all of them where ranges are stated.
     pub ordinary: Vec<bool>,
     known: FxHashMap<Key, Rc<Vec<Option<f64>>>>,
-    reaches: FxHashMap<Key, Vec<Option<f64>>>,
+    reaches: FxHashMap<Key, Vec<Reach>>,
 }
 
 impl<'a> Judge<'a> {
@@ -78,20 +89,22 @@ impl<'a> Judge<'a> {
         }
         let ladder = Rc::new(Ladder::new(format, &near, count, to));
         let computed = leaves.elements(Mode::Formats, &ladder, None);
-        let exact = Exact::new(&leaves, &ladder, format, None);
+        let few = steps(&window.body, root) <= FEW;
+        let exact = Exact::new(&leaves, &ladder, format, None, few);
         let places = (trial.work() as f64 / ROUNDINGS).sqrt().max(1.0);
-        let moved = MOVES.map(|seed| Exact::new(&leaves, &ladder, format, Some(Move { seed, places })));
+        let moved = std::array::from_fn(|n| {
+            let (seed, opposite) = (n as u64 / 2, n % 2 == 1);
+            Exact::new(&leaves, &ladder, format, Some(Move { seed, places, opposite }), few)
+        });
         let open = |leaf: &Leaf| {
             let format = window.body.ty(leaf.value).format();
             format.is_some_and(|f| leaf.range.lo <= -f.max_finite() && leaf.range.hi >= f.max_finite())
         };
-        let mut ordinary = ladder.ordinary();
-        if !window.leaves.iter().any(open) {
-            ordinary.fill(true);
-        }
+        let ordinary = ladder.ordinary(!window.leaves.iter().any(open));
         Some(Judge {
             format,
             ladder,
+            few,
             ordinary,
             computed,
             exact,
@@ -109,7 +122,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// An element over the reals at every point, to the nearest `f64`; nothing where it has no value, or is not certain.
+    /// An element over the reals at every point, to the nearest `f64`; NaN where it has no value, nothing where it is not
+    /// certain.
     pub fn exact(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Rc<Vec<Option<f64>>>> {
         let key = (value, SmallVec::from_slice(place));
         if let Some(known) = self.known.get(&key) {
@@ -120,64 +134,88 @@ impl<'a> Judge<'a> {
         Some(found)
     }
 
-    /// How far an element over the reals moves where the leaves do, at some points; elsewhere, and where nothing is known, 0.
-    fn reach(&mut self, body: &Body, (value, place): (Value, &[i64]), points: &[usize]) -> Option<Vec<f64>> {
+    /// How far an element over the reals moves where the leaves do, at some points: tried until it is as far as is asked, there;
+    /// elsewhere, and where nothing is known, 0.
+    fn reach(
+        &mut self,
+        body: &Body,
+        (value, place): (Value, &[i64]),
+        asked: &[(usize, f64)],
+    ) -> Option<Vec<f64>> {
         let key = (value, SmallVec::from_slice(place));
         let exact = self.exact(body, value, place)?;
-        let mut reach = self.reaches.remove(&key).unwrap_or_else(|| vec![None; exact.len()]);
-        let open: Vec<usize> = points.iter().copied().filter(|&n| reach[n].is_none()).collect();
-        for moved in self.moved.iter_mut().filter(|_| !open.is_empty()) {
+        let mut known = self.reaches.remove(&key).unwrap_or_else(|| vec![Reach::default(); exact.len()]);
+        for (n, moved) in self.moved.iter_mut().enumerate() {
+            let short = |&(at, far): &(usize, f64)| known[at].tried == n && known[at].far < far;
+            let open: Vec<usize> = asked.iter().copied().filter(short).map(|(at, _)| at).collect();
+            if open.is_empty() {
+                continue;
+            }
             let far = moved.distances(body, (value, place), (&exact, &open))?;
-            for &n in &open {
-                reach[n] = Some(reach[n].unwrap_or(0.0_f64).max(far[n].unwrap_or(0.0)));
+            for at in open {
+                known[at] = Reach { far: known[at].far.max(far[at].unwrap_or(0.0)), tried: n + 1 };
             }
         }
-        let known = reach.iter().map(|reach| reach.unwrap_or(0.0)).collect();
-        self.reaches.insert(key, reach);
-        Some(known)
+        let reach = known.iter().map(|reach| reach.far).collect();
+        self.reaches.insert(key, known);
+        Some(reach)
     }
 
-    /// Whether an element times a number may be another one over the reals, at every point at which both have a value.
+    /// Whether an element times a number may be another one over the reals, at every point at which both have a value, but for
+    /// those that `voids` says.
     pub fn same(
         &mut self,
         body: &Body,
         (a, at, by): (Value, &[i64], &Rational),
         (b, there): (Value, &[i64]),
+        voids: &[bool],
     ) -> bool {
         let exact = &mut self.exact;
         let (Some(a), Some(b)) = (exact.enclosed(body, a, at), exact.enclosed(body, b, there)) else {
             return true;
         };
+        let mut points = 0..;
+        let mut needed = || points.next().is_some_and(|n: usize| voids.get(n) != Some(&true));
         a.iter().zip(&b).all(|(a, b)| match (&**a, &**b) {
-            (Column::Near(a), Column::Near(b)) => !a.iter().zip(b).any(|(a, b)| differ(a, b, by.to_f64())),
-            (Column::Reals(a), Column::Reals(b)) => !a.iter().zip(b).any(|(a, b)| apart(a, b, by)),
+            (Column::Near(a), Column::Near(b)) => {
+                !a.iter().zip(b).any(|(a, b)| needed() && differ(a, b, by.to_f64()))
+            }
+            (Column::Reals(a), Column::Reals(b)) => {
+                !a.iter().zip(b).any(|(a, b)| needed() && apart(a, b, by))
+            }
             _ => true,
         })
     }
 
-    /// The errors of an element that stands for a number of times another one, in values that `held` holds.
+    /// The errors of an element that stands for a number of times another one, in values that `held` holds, but for the points
+    /// that `voids` says.
     pub fn errors(
         &mut self,
         body: &Body,
         held: Format,
         (value, at, by): (Value, &[i64], f64),
         (computed, there): (Value, &[i64]),
+        voids: &[bool],
     ) -> Option<Errors> {
         let mut exact = self.exact(body, value, at)?;
         let computed = self.computed(body, computed, there)?;
-        if by != 1.0 {
-            exact = Rc::new(exact.iter().map(|x| x.map(|x| x * by)).collect());
+        if by != 1.0 || !voids.is_empty() {
+            let own =
+                |(n, x): (usize, &Option<f64>)| x.filter(|_| voids.get(n) != Some(&true)).map(|x| x * by);
+            exact = Rc::new(exact.iter().enumerate().map(own).collect());
         }
         let formats = (self.format, held);
         let ladder = self.ladder.clone();
-        let rungs = || ladder.points.iter().map(|p| p.rung);
+        let rung = |p: &Point| (p.rung, self.few || self.ordinary[p.rung]);
+        let rungs: Vec<(usize, bool)> = ladder.points.iter().map(rung).collect();
         let open = Errors::open(formats, &exact, &computed);
         if open.is_empty() {
-            return Some(Errors::of(formats, &exact, &computed, None, rungs()));
+            return Some(Errors::of(formats, &exact, &computed, None, rungs.into_iter()));
         }
-        let mut reach = self.reach(body, (value, at), &open)?;
+        let asked: Vec<(usize, f64)> = open.into_iter().map(|(n, far)| (n, far / by.abs())).collect();
+        let mut reach = self.reach(body, (value, at), &asked)?;
         reach.iter_mut().for_each(|x| *x *= by.abs());
-        Some(Errors::of(formats, &exact, &computed, Some(&reach), rungs()))
+        Some(Errors::of(formats, &exact, &computed, Some(&reach), rungs.into_iter()))
     }
 }
 

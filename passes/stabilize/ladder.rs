@@ -66,6 +66,8 @@ pub struct Ladder {
 pub struct Move {
     /// By which each of them goes up or down.
     pub seed: u64,
+    /// Whether each goes the other way.
+    pub opposite: bool,
     /// By how many units in the last place.
     pub places: f64,
 }
@@ -126,15 +128,17 @@ impl Ladder {
         Ladder { points }
     }
 
-    /// Whether the points of each rung are ordinary numbers, if nobody stated ranges.
-    pub fn ordinary(&self) -> Vec<bool> {
+    /// Whether the points of each rung are ordinary numbers: where ranges are stated all are, but for those whose magnitudes
+    /// have nothing to do with each other.
+    pub fn ordinary(&self, stated: bool) -> Vec<bool> {
         let rungs = self.points.iter().map(|p| p.rung + 1).max().unwrap_or(0);
         let mut ordinary = vec![true; rungs];
         for point in &self.points {
             ordinary[point.rung] &= match point.kind {
-                Kind::Spread | Kind::Positive | Kind::Near => point.exponent.abs() <= ORDINARY,
+                Kind::Spread | Kind::Positive | Kind::Near => stated || point.exponent.abs() <= ORDINARY,
                 Kind::About => true,
-                Kind::Mixed | Kind::Ends => false,
+                Kind::Ends => stated,
+                Kind::Mixed => false,
             };
         }
         ordinary
@@ -157,7 +161,8 @@ impl Ladder {
             let kind = if matrix { point.kind.of_matrix() } else { point.kind };
             let x = Point { kind, ..*point }.value(leaf, at, range, format);
             let Some(moved) = moved.filter(|_| x != 0.0) else { return x };
-            let by = if mix(point.seed ^ at ^ moved.seed) & 1 == 0 { moved.places } else { -moved.places };
+            let up = (mix(point.seed ^ at ^ moved.seed) & 1 == 0) != moved.opposite;
+            let by = if up { moved.places } else { -moved.places };
             let (one, other) = (x + by * format.ulp(x), x - by * format.ulp(x));
             if range.contains(&other) && !range.contains(&one) { other } else { one }
         };
@@ -213,8 +218,10 @@ impl Point {
                 _ => sign(b) * power(2.0 * unit(a) - 1.0),
             },
             Kind::Mixed => {
-                let reach = format.max_finite().log2() * 0.9;
-                sign(b) * power((2.0 * unit(c) - 1.0) * reach * unit(mix(c)) + unit(a))
+                // At most points over the whole range, as numbers drawn by their bits are.
+                let (least, greatest) = magnitudes(range, format);
+                let part = if mix(self.seed).is_multiple_of(4) { unit(mix(c)) } else { 1.0 };
+                sign(b) * power((least + (greatest - least) * unit(c)) * part + unit(a))
             }
         };
         let x = within(x, range, a);
@@ -222,6 +229,14 @@ impl Point {
         // Rounding must not leave a range that ends at a number of the format.
         x.clamp(range.lo.max(-format.max_finite()), range.hi.min(format.max_finite()))
     }
+}
+
+/// The binary exponents of a range's numbers, not quite to the ends of the format.
+fn magnitudes(range: &Interval, format: Format) -> (f64, f64) {
+    let (least, greatest) = (format.min_normal().log2() * 0.95, format.max_finite().log2() * 0.95);
+    let (a, b) = (range.lo.abs(), range.hi.abs());
+    let low = if range.contains(&0.0) { least } else { a.min(b).log2().max(least) };
+    (low, (a.max(b).log2() - 1.0).clamp(low, greatest))
 }
 
 /// A number of a stated range for one that lies outside of it: as far from the one end or from the other, or anywhere.

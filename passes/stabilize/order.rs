@@ -23,8 +23,10 @@ struct Rung {
     /// The same beside what is allowed to a stable form: the last places of the result and of its logarithm, and how far the
     /// exact result moves where its arguments move by a last place.
     unstable: f64,
-    /// Points at which the form is not finite although the exact result is.
+    /// Points at which the form is not finite although the exact result is, or hardly a digit of it is right.
     failures: usize,
+    /// Those of them at which it is finite.
+    wrong: usize,
     /// Bits of error, summed over the points.
     bits: f64,
     points: usize,
@@ -41,19 +43,24 @@ const CURED: f64 = 16.0;
 const SUMS: f64 = 16.0;
 /// Largest errors are alike within so many bits.
 const COARSE: f64 = 4.0;
+/// A form may be lost at one of so many points of a rung: where magnitudes have nothing to do with each other some are beyond any.
+const RARE: usize = 25;
+/// One of so many digits must be right.
+const DIGITS: f64 = 4.0;
 /// By what an error must fall on some rung.
 const STEP: f64 = 8.0;
 
 impl Errors {
     /// Errors at points that lie on these rungs. Where there is no exact value, or none that the format holds, nothing is
     /// judged. `held` is the format that holds the values between, which may reach further than `format`, whose last places
-    /// are counted. `reach` is how far the exact values move where the arguments move by a last place.
+    /// are counted. `reach` is how far the exact values move where the arguments move by a last place. Whether a rung is `strict`
+    /// says whether a number of which hardly a digit is right is lost there.
     pub fn of(
         (format, held): (Format, Format),
         exact: &[Option<f64>],
         computed: &[f64],
         reach: Option<&[f64]>,
-        rungs: impl Iterator<Item = usize>,
+        rungs: impl Iterator<Item = (usize, bool)>,
     ) -> Errors {
         let mut errors = Errors::default();
         for (n, rung) in rungs.enumerate() {
@@ -62,13 +69,14 @@ impl Errors {
         errors
     }
 
-    /// The points at which it matters how far the exact values move.
-    pub fn open(formats: (Format, Format), exact: &[Option<f64>], computed: &[f64]) -> Vec<usize> {
-        let is_open = |n: &usize| {
-            let judged = judged(formats, exact[*n]);
-            judged.is_some_and(|x| computed[*n].is_finite() && (computed[*n] - x).abs() > allowed(formats, x))
+    /// The points at which it matters how far the exact values move, and how far they must for the computed ones to be stable.
+    pub fn open(formats: (Format, Format), exact: &[Option<f64>], computed: &[f64]) -> Vec<(usize, f64)> {
+        let short = |n: usize| {
+            let exact = judged(formats, exact[n]).filter(|_| computed[n].is_finite())?;
+            let short = (computed[n] - exact).abs() - allowed(formats, exact);
+            (short > 0.0).then_some((n, short / SUMS))
         };
-        (0..exact.len()).filter(is_open).collect()
+        (0..exact.len()).filter_map(short).collect()
     }
 
     fn note(
@@ -77,7 +85,7 @@ impl Errors {
         exact: Option<f64>,
         computed: f64,
         reach: f64,
-        rung: usize,
+        (rung, strict): (usize, bool),
     ) {
         let Some(exact) = judged((format, held), exact) else { return };
         if self.rungs.len() <= rung {
@@ -85,17 +93,19 @@ impl Errors {
         }
         let known = &mut self.rungs[rung];
         known.points += 1;
-        if !computed.is_finite() {
+        let (off, unit) = ((computed - exact).abs(), last_place(format, held, exact));
+        let unstable = off / (allowed((format, held), exact) + SUMS * reach);
+        let width = f64::from(format.width());
+        known.bits += if computed.is_finite() { (1.0 + off / unit).log2().min(width) } else { width };
+        // A number of which hardly a digit is right is no better than none.
+        let hardly = (-f64::from(format.precision()) / DIGITS).exp2();
+        if !computed.is_finite() || strict && off > exact.abs() * hardly && unstable > STEP {
             known.failures += 1;
-            known.bits += f64::from(format.width());
+            known.wrong += usize::from(computed.is_finite());
             return;
         }
-        let unit = last_place(format, held, exact);
-        let error = (computed - exact).abs() / unit;
-        known.worst = known.worst.max(error);
-        let allowed = allowed((format, held), exact) + SUMS * reach;
-        known.unstable = known.unstable.max((computed - exact).abs() / allowed);
-        known.bits += (1.0 + error).log2().min(f64::from(format.width()));
+        known.worst = known.worst.max(off / unit);
+        known.unstable = known.unstable.max(unstable);
     }
 
     /// Both together: errors at further points.
@@ -105,6 +115,7 @@ impl Errors {
             own.worst = own.worst.max(other.worst);
             own.unstable = own.unstable.max(other.unstable);
             own.failures += other.failures;
+            own.wrong += other.wrong;
             own.bits += other.bits;
             own.points += other.points;
         }
@@ -116,7 +127,7 @@ impl Errors {
         self.rungs.iter().map(|r| r.points).sum()
     }
 
-    /// Points at which the form is not finite.
+    /// Points at which the form is lost.
     pub fn failures(&self) -> usize {
         self.rungs.iter().map(|r| r.failures).sum()
     }
@@ -126,9 +137,9 @@ impl Errors {
         self.rungs.iter().map(|r| r.bits).sum::<f64>() / self.points().max(1) as f64
     }
 
-    /// Whether there is nothing to cure.
+    /// Whether there is nothing to cure, but for few of many points.
     pub fn is_fine(&self) -> bool {
-        self.rungs.iter().all(|r| r.failures == 0 && r.worst <= SLACK)
+        self.rungs.iter().all(|r| r.failures * RARE <= r.points && r.worst <= SLACK)
     }
 
     /// Whether a form is nowhere less accurate than the last places of its arguments allow.
@@ -144,29 +155,31 @@ impl Errors {
 
     /// Whether a form is stable wherever it is finite.
     pub fn is_stable_where_finite(&self) -> bool {
-        self.rungs.iter().all(|r| r.unstable <= 1.0)
+        self.rungs.iter().all(|r| r.wrong == 0 && r.unstable <= 1.0)
     }
 
-    /// Which of two forms is tried further: the one with fewer failures, then the one that is nowhere much less stable,
-    /// then the one with fewer bits of error.
-    pub fn compare(&self, other: &Errors) -> Ordering {
-        let bits = |errors: &Errors| (errors.bits() * 2.0).round();
-        let far = |errors: &Errors| {
+    /// Which of two forms is tried further: the one with fewer failures on the rungs of a list, then with far fewer of all, then
+    /// the one that is nowhere much less stable, then the one with fewer bits of error, in so many parts of a bit.
+    pub fn compare(&self, other: &Errors, rungs: &[bool], parts: f64) -> Ordering {
+        let rank = |errors: &Errors| {
+            let on = errors.rungs.iter().zip(rungs).filter(|(_, on)| **on);
+            let failures: usize = on.map(|(r, _)| r.failures).sum();
             let unstable = errors.rungs.iter().map(|r| r.unstable).fold(1.0, f64::max);
-            (unstable.log2() / COARSE).floor()
+            let far = (unstable.log2() / COARSE).floor();
+            let all = (errors.failures() as f64 + 1.0).log2().floor();
+            [failures as f64, all, far, (errors.bits() * parts).round()]
         };
-        let rank = |errors: &Errors| [far(errors), bits(errors)];
-        let by_rank = || rank(self).iter().zip(rank(other)).map(|(a, b)| a.total_cmp(&b)).find(|o| o.is_ne());
-        self.failures().cmp(&other.failures()).then_with(|| by_rank().unwrap_or(Ordering::Equal))
+        let (own, other) = (rank(self), rank(other));
+        let order = own.iter().zip(&other).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne());
+        order.unwrap_or(Ordering::Equal)
     }
 
-    /// Whether a form nowhere trades what works for what does not. A form that is finite where the given one is not may,
+    /// Whether a form nowhere trades what works for what does not. A form that is right where the given one is lost may,
     /// elsewhere, be as wrong as arguments rounded make it: a softmax without its shift is exact to the last place as long
     /// as it does not overflow, and no form that never overflows is. Nor is it held to the few points of a rung on which the
-    /// given form is more exact than it usually is. Where operations are few the same holds of a form that is stable where the
-    /// given one is far from it.
-    pub fn keeps(&self, given: &Errors, few: bool) -> bool {
-        let cures = self.failures() < given.failures() || few && self.heals(given);
+    /// given form is more exact than it usually is.
+    pub fn keeps(&self, given: &Errors) -> bool {
+        let cures = self.failures() < given.failures();
         let (factor, least, slack) =
             if cures { (CURED, given.typical(), CURED) } else { (FACTOR, 0.0, SLACK) };
         self.rungs.iter().enumerate().all(|(n, own)| {
@@ -178,13 +191,6 @@ impl Errors {
         })
     }
 
-    /// Whether a form is stable where the given one is far from it, and nowhere less stable.
-    fn heals(&self, given: &Errors) -> bool {
-        let mut pairs = self.rungs.iter().zip(&given.rungs);
-        pairs.clone().all(|(own, given)| own.unstable <= given.unstable.max(1.0))
-            && pairs.any(|(own, given)| own.unstable <= 1.0 && given.unstable > STEP)
-    }
-
     /// The median of the largest errors on the rungs on which nothing fails.
     fn typical(&self) -> f64 {
         let sound = self.rungs.iter().filter(|r| r.points > 0 && r.failures == 0);
@@ -194,9 +200,9 @@ impl Errors {
     }
 
     /// Whether a form takes the place of the given one.
-    pub fn betters(&self, given: &Errors, few: bool) -> bool {
+    pub fn betters(&self, given: &Errors) -> bool {
         let all = vec![true; self.rungs.len()];
-        self.gains_on(&all, given) && self.bits() < given.bits() && self.keeps(given, few)
+        self.gains_on(&all, given) && self.bits() < given.bits() && self.keeps(given)
     }
 
     /// Whether a form is better than the given one by a step on one of the rungs of a list.

@@ -67,8 +67,36 @@ pub struct Group {
     pub window: Window,
     /// The values, in the order of their ops.
     pub members: Vec<Member>,
+    /// Values of the window that are read outside of it.
+    pub read: FxHashSet<Value>,
     /// What groups that look alike have in common.
     pub likeness: Likeness,
+}
+
+impl Group {
+    /// The members that nothing is wrong with, and those that are read on the way to such members alone: what is on the way
+    /// to a value that is right need not be.
+    pub fn settled(&self, is_right: &mut dyn FnMut(Value) -> bool) -> FxHashSet<Value> {
+        let body = &self.window.body;
+        let mut readers: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
+        for op in body.walk() {
+            for &operand in body.operands(op) {
+                readers.entry(operand).or_default().extend(body.results(op));
+            }
+        }
+        let members: FxHashSet<Value> = self.members.iter().map(|member| member.inner).collect();
+        let mut settled = FxHashSet::default();
+        for op in body.walk().into_iter().rev() {
+            let value = body.result(op, 0);
+            let all = readers.get(&value);
+            let on_the_way = !self.read.contains(&value)
+                && all.is_some_and(|all| all.iter().all(|reader| settled.contains(reader)));
+            if on_the_way || members.contains(&value) && is_right(value) {
+                settled.insert(value);
+            }
+        }
+        settled
+    }
 }
 
 /// What groups that look alike have in common.
@@ -80,6 +108,7 @@ enum Item {
     Leaf(Type, [u64; 4], Signs, Vec<Option<u32>>),
     Op(Ident, AttrDict, SmallVec<[u32; 4]>, Type),
     Member(u32),
+    Read(u32),
 }
 
 /// How the values of a function are cut into windows.
@@ -247,7 +276,14 @@ impl<'a> Cutter<'a> {
         let members: Vec<Member> = values.iter().filter_map(member).collect();
         let mut likeness = likeness;
         likeness.0.extend(members.iter().map(|member| Item::Member(member.inner.index() as u32)));
-        Some(Group { window, members, likeness })
+        let made = ops.iter().map(|&op| self.body.result(op, 0));
+        let read = made.filter(|value| match self.users.get(value) {
+            Some(users) => users.iter().any(|op| !ops.contains(op)),
+            None => true,
+        });
+        let read: Vec<Value> = read.map(|value| inner[&value]).collect();
+        likeness.0.extend(read.iter().map(|inner| Item::Read(inner.index() as u32)));
+        Some(Group { window, members, read: read.into_iter().collect(), likeness })
     }
 
     /// Ops as a window, with what it looks like.

@@ -43,7 +43,7 @@ impl Search<'_> {
         for (steps, plan) in plans {
             let (Some(new), true) = (self.written(&plan), steps > 1) else { continue };
             let fine = errors(&self.window.body, &mut self.judge, &root, [value, new])
-                .is_some_and(|found| found.keeps(&given, false));
+                .is_some_and(|found| found.keeps(&given));
             if fine && self.keeps(&plan, value, &root, false) {
                 return Found::Better(plan);
             }

@@ -6,9 +6,11 @@
 //! window's body and evaluated there; those that win are written into the function ([`super::plan`]).
 
 pub mod cover;
-mod root;
+mod evaluate;
+pub mod root;
 
 use std::collections::hash_map::Entry;
+use std::rc::Rc;
 
 use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
@@ -20,11 +22,10 @@ use ngc_reals::read::{Reader, Reading};
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Function, Id, Node, Store};
-use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Equalities;
-use super::judge::{Judge, OPEN};
+use super::judge::Judge;
 use super::ladder;
 use super::order::Errors;
 use super::plan::Terms;
@@ -120,11 +121,16 @@ pub struct Search<'a> {
     cheap: bool,
     /// Whether a stable form is not enough: where operations are few, or a wider format has digits to spare.
     thorough: bool,
+    /// Parts of a bit of error that matter: what is held in a wider format has them.
+    parts: f64,
     /// Elements that a value of a form may have.
     largest: usize,
     /// The first value that was written for a term: over the reals all are the same.
     first: Values,
-    open: FxHashSet<Id>,
+    /// Terms that are being looked for, each for the one before it.
+    open: Vec<Id>,
+    /// Points at which a term is not needed, as what it was first looked for has no value there.
+    voids: FxHashMap<Id, Rc<Vec<bool>>>,
     /// Ops that terms are.
     ops: FxHashMap<Id, Vec<Form>>,
     /// Laws whose results are being looked at: none is used within its own.
@@ -198,9 +204,11 @@ impl<'a> Search<'a> {
             own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
             cheap,
             thorough: cheap || wide,
+            parts: if wide { 16.0 } else { 2.0 },
             largest,
             first: FxHashMap::default(),
-            open: FxHashSet::default(),
+            open: Vec::new(),
+            voids: FxHashMap::default(),
             ops: FxHashMap::default(),
             laws: Vec::new(),
             ceiling: 0,
@@ -228,7 +236,7 @@ impl<'a> Search<'a> {
         if let Some(known) = self.known.get(&id)
             && let (effort, before) = (known.effort, known.errors.clone())
             && let Some(errors) = self.errors(id, &source)
-            && errors.compare(&before).is_le()
+            && errors.compare(&before, &self.judge.ordinary, self.parts).is_le()
         {
             let (choice, value) = (Choice::Source(source.clone()), Some(source));
             self.known.insert(id, Best { choice, value, errors, exposed: false, cost: 0.0, effort });
@@ -270,9 +278,9 @@ impl<'a> Search<'a> {
         {
             return Some(known.clone());
         }
-        self.open.insert(id);
+        self.open.push(id);
         let found = self.look(id);
-        self.open.remove(&id);
+        self.open.pop();
         if let Some(found) = &found {
             self.known.insert(id, found.clone());
         }
@@ -495,8 +503,9 @@ impl<'a> Search<'a> {
             return;
         };
         let exposed = self.is_exposed(id, &form, &value);
+        let (ordinary, parts) = (&self.judge.ordinary, self.parts);
         let better = best.as_ref().is_none_or(|best| {
-            let order = errors.compare(&best.errors).then(exposed.cmp(&best.exposed));
+            let order = errors.compare(&best.errors, ordinary, parts).then(exposed.cmp(&best.exposed));
             order.then(cost.total_cmp(&best.cost)).is_lt()
         });
         if !better {
@@ -509,37 +518,6 @@ impl<'a> Search<'a> {
             return;
         }
         *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, exposed, cost, effort });
-    }
-
-    /// Whether an op gives a number at a point where one of its operands overflows.
-    fn is_exposed(&mut self, id: Id, form: &Form, value: &Known) -> bool {
-        let Form::Op(op) = form else { return false };
-        let Some(places) = places(self.terms.store.sizes(id)).filter(|_| op.over.is_empty()) else {
-            return false;
-        };
-        let body = &self.window.body;
-        for operand in &op.operands {
-            let Some(known) = self.known.get(&operand.id).and_then(|best| best.value.clone()) else {
-                continue;
-            };
-            let axes: Option<Vec<usize>> =
-                operand.map.iter().map(|index| Some(index.as_axis()?.0 as usize)).collect();
-            let Some(axes) = axes else { continue };
-            for place in &places {
-                let there: Vec<i64> = axes.iter().map(|&axis| place[axis]).collect();
-                let (at, there) = (along(body, value, place), along(body, &known, &there));
-                let (Some(value), Some(operand)) = (
-                    self.judge.computed(body, value.value, &at),
-                    self.judge.computed(body, known.value, &there),
-                ) else {
-                    continue;
-                };
-                if value.iter().zip(&operand).any(|(v, x)| v.is_finite() && x.is_infinite()) {
-                    return true;
-                }
-            }
-        }
-        false
     }
 
     /// A term in a form, over its slots, at the end of the window's body.
@@ -583,32 +561,6 @@ impl<'a> Search<'a> {
         self.own.contains(&body.op(op).name) || self.equalities.allowed.brings(body, op)
     }
 
-    /// The errors of a value that is a term, at a few places; nothing where they cannot be known.
-    fn errors(&mut self, id: Id, known: &Known) -> Option<Errors> {
-        let held = self.terms.format;
-        let first = self.first.entry(id).or_insert(known.clone()).clone();
-        let by = Rational::from(&first.factor / &known.factor).to_f64();
-        let mut all = Errors::default();
-        for place in places(self.terms.store.sizes(id))? {
-            let body = &self.window.body;
-            let (given, new) = (along(body, &first, &place), along(body, known, &place));
-            all = all.with(&self.judge.errors(body, held, (first.value, &given, by), (known.value, &new))?);
-        }
-        Some(all)
-    }
-
-    /// Whether a value is the term over the reals, wherever both are known.
-    fn agrees(&mut self, id: Id, known: &Known) -> bool {
-        let (Some(places), Some(first)) = (places(self.terms.store.sizes(id)), self.first.get(&id)) else {
-            return true;
-        };
-        let (body, by) = (&self.window.body, Rational::from(&first.factor / &known.factor));
-        places.into_iter().all(|place| {
-            let (a, b) = (along(body, first, &place), along(body, known, &place));
-            self.judge.same(body, (first.value, &a, &by), (known.value, &b))
-        })
-    }
-
     fn shown(&self, id: Id) -> String {
         self.terms.store.show(&self.terms.itself(id))
     }
@@ -617,26 +569,6 @@ impl<'a> Search<'a> {
 /// The elements of a value; an open extent counts once.
 fn elements(body: &Body, value: Value) -> usize {
     body.ty(value).shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1)).product()
-}
-
-/// The place of a value that lies at a place along the slots of its term.
-fn along(body: &Body, known: &Known, place: &[i64]) -> Vec<i64> {
-    let mut full = vec![0; body.ty(known.value).shape().map_or(0, <[_]>::len)];
-    for (&axis, &at) in known.axes.iter().zip(place) {
-        full[axis] = at;
-    }
-    full
-}
-
-/// The middle and the last of all places.
-fn places(sizes: &[Size]) -> Option<Vec<Vec<i64>>> {
-    let extents: Vec<u64> = sizes.iter().map(|size| size.number().unwrap_or(OPEN as u64)).collect();
-    if extents.iter().any(|&n| n == 0 || n == ANYWHERE) {
-        return None;
-    }
-    let middle: Vec<i64> = extents.iter().map(|&n| (n / 2) as i64).collect();
-    let last: Vec<i64> = extents.iter().map(|&n| n as i64 - 1).collect();
-    Some(if middle == last { vec![last] } else { vec![middle, last] })
 }
 
 /// The place along the n-th slot.

@@ -10,7 +10,8 @@ use ngc_reals::{Form, Id};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Choice, Search, elements, places};
+use super::evaluate::places;
+use super::{Choice, Search, elements};
 use crate::analysis::range::Ranges;
 use crate::stabilize::judge::Judge;
 use crate::stabilize::ladder;
@@ -19,17 +20,32 @@ use crate::stabilize::plan::{Found, Plan};
 use crate::stabilize::proof;
 
 /// Operations on single numbers that cost nothing that is felt.
-pub(super) const FEW: usize = 64;
+pub const FEW: usize = 64;
+
+/// What has more ops than this hardly grows: else one form is put into the other without end.
+const LONG: usize = 64;
 
 /// By how many times the ops of a form that is stable on ordinary numbers may grow for the sake of others.
 const MORE: usize = 3;
 
 impl Search<'_> {
+    /// Whether a value of the window is right to its last places.
+    pub fn is_right(&mut self, value: Value) -> bool {
+        let Some(root) = self.readings.get(&value).cloned() else { return false };
+        errors(&self.window.body, &mut self.judge, &root, [value; 2]).is_some_and(|given| given.is_fine())
+    }
+
+    /// Whether a value of the window is 0 over the reals: what it is made of is there for its rounding.
+    pub fn is_rounding(&self, value: Value) -> bool {
+        let element = self.readings.get(&value).map(|reading| &reading.element);
+        element.and_then(|element| self.terms.store.as_rational(element)).is_some_and(|x| x.is_zero())
+    }
+
     /// What is found for a value of the window, when those before it were looked at.
     pub fn at(&mut self, value: Value) -> Found {
         let Some(root) = self.readings.get(&value).cloned() else { return Found::Stays };
         self.reach(value);
-        if self.terms.store.as_rational(&root.element).is_some_and(|x| x.is_zero()) {
+        if self.is_rounding(value) {
             return Found::Rounding;
         }
         let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
@@ -61,11 +77,11 @@ impl Search<'_> {
         };
         let new = self.written(&plan)?;
         let found = errors(&self.window.body, &mut self.judge, root, [value, new])?;
-        if !found.betters(given, self.cheap) {
+        if !found.betters(given) {
             return None;
         }
         let (body, one) = (&self.window.body, Rational::from(1));
-        let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place));
+        let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place), &[]);
         if !places(&root.extents)?.into_iter().all(&mut same) {
             self.refuted.push(plan.given);
             return None;
@@ -73,8 +89,9 @@ impl Search<'_> {
         let body = &self.window.body;
         let work = steps(body, new);
         let usual = !given.is_stable_where_finite() || found.gains_on(&self.judge.ordinary, given);
-        let grows = !usual && ops(body, new) > MORE * ops(body, value);
-        if stable && (grows || work > FEW && work > steps(body, value)) {
+        let (old, new_ops) = (ops(body, value), ops(body, new));
+        let grows = !usual && new_ops > MORE * old;
+        if new_ops > LONG.max(old + old / 4) || stable && (grows || work > FEW && work > steps(body, value)) {
             return None;
         }
         let gains = found.bits() + 1.0 < given.bits();
@@ -111,7 +128,7 @@ impl Search<'_> {
             return false;
         };
         let mut of = |new| errors(&window.body, &mut judge, root, [value, new]);
-        of(value).zip(of(new)).is_some_and(|(given, new)| new.keeps(&given, self.cheap))
+        of(value).zip(of(new)).is_some_and(|(given, new)| new.keeps(&given))
     }
 
     /// The choices for a term and all that it is computed from.
@@ -164,7 +181,7 @@ impl Search<'_> {
 }
 
 /// Operations on single numbers on the way to a value.
-pub(super) fn steps(body: &Body, of: Value) -> usize {
+pub fn steps(body: &Body, of: Value) -> usize {
     let elements_of = |op: &Op| {
         let read = body.operands(*op).iter().map(|&v| elements(body, v)).max().unwrap_or(1);
         read.max(elements(body, body.result(*op, 0)))
@@ -200,7 +217,7 @@ pub(super) fn errors(
     let held = body.ty(exact).format()?;
     let mut all = Errors::default();
     for place in places(&root.extents)? {
-        all = all.with(&judge.errors(body, held, (exact, &place, 1.0), (computed, &place))?);
+        all = all.with(&judge.errors(body, held, (exact, &place, 1.0), (computed, &place), &[])?);
     }
     (all.points() > 0).then_some(all)
 }

@@ -27,11 +27,13 @@ pub enum Chart {
     PairedFactors,
     /// Powers of products.
     PowersInside,
+    /// Functions that vanish at 0 beside their arguments.
+    Origin,
 }
 
 impl Chart {
     /// All of them.
-    pub const ALL: [Chart; 11] = [
+    pub const ALL: [Chart; 12] = [
         Chart::Log,
         Chart::ScaledLog,
         Chart::Scaled,
@@ -43,6 +45,7 @@ impl Chart {
         Chart::Factored,
         Chart::PairedFactors,
         Chart::PowersInside,
+        Chart::Origin,
     ];
 
     /// Its name.
@@ -59,6 +62,7 @@ impl Chart {
             Chart::Factored => "factored",
             Chart::PairedFactors => "paired-factors",
             Chart::PowersInside => "powers-inside",
+            Chart::Origin => "origin-chart",
         }
     }
 
@@ -107,6 +111,10 @@ impl Chart {
                 "Products above and below a line may overflow or underflow where the quotient does not. Each factor is \
                  divided by one of the divisors first."
             }
+            Chart::Origin => {
+                "A function that vanishes at 0 does so too early where its argument is a product that underflows. Its \
+                 quotient by the argument is near 1 there, and the argument's factors meet those around the function."
+            }
             Chart::PowersInside => {
                 "A product may overflow or underflow under a root. The root of each factor is taken instead, where no factor \
                  is negative."
@@ -128,6 +136,7 @@ impl Chart {
             Chart::Factored => "a^3 - a^2 * b - a * b^2 + b^3",
             Chart::PairedFactors => "a * b / (c * d)",
             Chart::PowersInside => "(prod[j] abs(a[j]))^(1/3)",
+            Chart::Origin => "sin(a * b) / a",
         }
     }
 

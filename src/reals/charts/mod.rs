@@ -9,6 +9,7 @@ mod chart;
 mod complement;
 mod exponent;
 mod log;
+mod origin;
 mod polynomial;
 mod rational;
 mod scaled;
@@ -52,6 +53,7 @@ pub fn given(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<(Chart, Use)> 
     laws.extend(charts.centred(id));
     laws.extend(charts.quotients(id));
     laws.extend(charts.magnitudes(id));
+    laws.extend(charts.origins(id));
     laws.into_iter().filter_map(|(chart, term)| Some((chart, term?))).collect()
 }
 

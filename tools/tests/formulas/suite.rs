@@ -17,6 +17,13 @@ pub struct Formula {
     pub herbie: [&'static str; 2],
 }
 
+impl Formula {
+    /// Binary digits of its format.
+    pub fn digits(&self) -> f64 {
+        if self.precision == "binary32" { 24.0 } else { 53.0 }
+    }
+}
+
 /// An argument: its name, its format, its range.
 pub struct Argument {
     pub name: String,

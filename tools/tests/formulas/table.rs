@@ -6,9 +6,11 @@ use std::time::Duration;
 use super::suite::Formula;
 use super::{Measured, Spreaded};
 
-/// Whether a formula lost more than a bit in either spread.
+/// Whether a formula lost more than a bit in either spread. Where all its bits but a few were wrong before, which of them are
+/// is luck.
 pub fn is_worse(measured: &Measured) -> bool {
-    measured.spreads.iter().any(|s| s.bits[1] > s.bits[0] + 1.0)
+    let lost = |bits: f64| bits > measured.formula.digits();
+    measured.spreads.iter().any(|s| s.bits[1] > s.bits[0] + 1.0 && !lost(s.bits[0]))
 }
 
 /// The element in the middle.
@@ -100,8 +102,8 @@ pub fn page(measured: &[Measured], refused: &[(Formula, String)], count: usize) 
          *Bits*: points are uniform over the bit patterns of the format; *reals*: uniform over the reals, on the range of \
          each argument cut to ±1024. Bits of error are log2(1 + units in the last place from the correctly rounded value), at \
          most the width of the format; NaN counts as all wrong. *Worst* is the largest error after, in either spread. At every \
-         point the programs before and after are enclosed at up to 9216 bits, and one function there. Herbie's figures are \
-         means on points of its own; its programs may be other functions (series, branches). *By* says what rewrites are \
+         point the programs before and after are enclosed at up to 9216 bits, and one function there but for a unit in the \
+         last place, as numbers that are put together are rounded. Herbie's figures are means on points of its own; its programs may be other functions (series, branches). *By* says what rewrites are \
          owed to. A second run of the pipeline \
          changes {} of the {}.\n\n",
         measured.iter().filter(|m| !m.again.is_empty()).count(),
