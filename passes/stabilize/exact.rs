@@ -30,7 +30,7 @@ const VAIN: u8 = 10;
 const TOGETHER: usize = 8;
 
 /// One point of so many may stay undecided before the costly ones are tried, of many operations and of few.
-const FEW: [usize; 2] = [5, 16];
+const SHARE: [usize; 2] = [5, 16];
 
 /// An enclosure in `f64` this narrow beside its value stands for a number, in formats up to f32.
 const NARROW: f64 = 1.0 / (1u64 << 42) as f64;
@@ -96,8 +96,8 @@ pub struct Exact<'a> {
     leaves: Rc<Leaves<'a>>,
     ladder: Rc<Ladder>,
     moved: Option<Move>,
-    /// Whether a value is few operations.
-    cheap: bool,
+    /// Whether the value is few operations on single numbers.
+    few: bool,
     /// How many values stayed open, by point.
     vain: Vec<u8>,
     /// In `f64`, where that serves.
@@ -121,12 +121,12 @@ impl<'a> Exact<'a> {
         ladder: &Rc<Ladder>,
         format: Format,
         moved: Option<Move>,
-        cheap: bool,
+        few: bool,
     ) -> Exact<'a> {
         let near = (format.width() <= 32).then(|| leaves.elements(Mode::Near, ladder, moved));
         let (leaves, ladder) = (leaves.clone(), ladder.clone());
         let vain = vec![0; ladder.points.len()];
-        Exact { leaves, ladder, moved, cheap, vain, near, hard: Vec::new() }
+        Exact { leaves, ladder, moved, few, vain, near, hard: Vec::new() }
     }
 
     /// An element at every point; NaN where it has no value, nothing where it is not certain.
@@ -179,9 +179,9 @@ impl<'a> Exact<'a> {
         mut open: Vec<usize>,
         found: &mut [Option<f64>],
     ) -> Option<()> {
-        let (levels, few) = if self.cheap { (BITS.len(), FEW[1]) } else { (ALL, FEW[0]) };
+        let (levels, share) = if self.few { (BITS.len(), SHARE[1]) } else { (ALL, SHARE[0]) };
         for n in 0..levels {
-            if open.is_empty() || n + 1 >= ALL && open.len() * few <= found.len() {
+            if open.is_empty() || n + 1 >= ALL && open.len() * share <= found.len() {
                 break;
             }
             self.harden(&open);
@@ -219,14 +219,21 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// An element enclosed at every point, as cheaply as can be, in columns of points.
-    pub fn enclosed(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Vec<Rc<Column>>> {
-        if let Some(near) = &mut self.near {
-            return Some(vec![near.at(body, value, place)?]);
-        }
+    /// An element enclosed at every point, as cheaply as can be, in columns, each with the points that it is for.
+    pub fn enclosed(
+        &mut self,
+        body: &Body,
+        value: Value,
+        place: &[i64],
+    ) -> Option<Vec<(Vec<usize>, Rc<Column>)>> {
         let all: Vec<usize> = (0..self.ladder.points.len()).collect();
+        if let Some(near) = &mut self.near {
+            return Some(vec![(all, near.at(body, value, place)?)]);
+        }
         self.harden(&all);
-        self.hard.iter_mut().map(|hard| hard.levels[0].at(body, value, place)).collect()
+        let column =
+            |hard: &mut Hard<'_>| Some((hard.points.clone(), hard.levels[0].at(body, value, place)?));
+        self.hard.iter_mut().map(column).collect()
     }
 }
 

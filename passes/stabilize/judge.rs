@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::exact::{Exact, Leaves};
 use super::ladder::{Ladder, Move, Point, Use};
 use super::order::Errors;
-use super::search::root::{FEW, steps};
+use super::steps::{FEW, steps};
 use super::window::{Leaf, Window};
 
 /// What an open extent is where values are evaluated.
@@ -56,9 +56,9 @@ pub struct Judge<'a> {
     exact: Exact<'a>,
     /// Over the reals, of leaves that are moved by what as many roundings amount to.
     moved: [Exact<'a>; MOVES],
-    /// Whether the value is few operations.
-    few: bool,
-    /// Rungs on which values are ordinary, by number; all of them where ranges are stated.
+    /// Whether the value is few operations on single numbers.
+    pub few: bool,
+    /// Rungs on which values are ordinary, by number.
     pub ordinary: Vec<bool>,
     known: FxHashMap<Key, Rc<Vec<Option<f64>>>>,
     reaches: FxHashMap<Key, Vec<Reach>>,
@@ -174,16 +174,13 @@ impl<'a> Judge<'a> {
         let (Some(a), Some(b)) = (exact.enclosed(body, a, at), exact.enclosed(body, b, there)) else {
             return true;
         };
-        let mut points = 0..;
-        let mut needed = || points.next().is_some_and(|n: usize| voids.get(n) != Some(&true));
-        a.iter().zip(&b).all(|(a, b)| match (&**a, &**b) {
-            (Column::Near(a), Column::Near(b)) => {
-                !a.iter().zip(b).any(|(a, b)| needed() && differ(a, b, by.to_f64()))
+        a.iter().zip(&b).all(|((points, a), (_, b))| {
+            let mut needed = (0..points.len()).filter(|&n| voids.get(points[n]) != Some(&true));
+            match (&**a, &**b) {
+                (Column::Near(a), Column::Near(b)) => !needed.any(|n| differ(&a[n], &b[n], by.to_f64())),
+                (Column::Reals(a), Column::Reals(b)) => !needed.any(|n| apart(&a[n], &b[n], by)),
+                _ => true,
             }
-            (Column::Reals(a), Column::Reals(b)) => {
-                !a.iter().zip(b).any(|(a, b)| needed() && apart(a, b, by))
-            }
-            _ => true,
         })
     }
 
@@ -209,13 +206,13 @@ impl<'a> Judge<'a> {
         let rung = |p: &Point| (p.rung, self.few || self.ordinary[p.rung]);
         let rungs: Vec<(usize, bool)> = ladder.points.iter().map(rung).collect();
         let open = Errors::open(formats, &exact, &computed);
-        if open.is_empty() {
-            return Some(Errors::of(formats, &exact, &computed, None, rungs.into_iter()));
+        let mut reach = Vec::new();
+        if !open.is_empty() {
+            let asked: Vec<(usize, f64)> = open.into_iter().map(|(n, far)| (n, far / by.abs())).collect();
+            reach = self.reach(body, (value, at), &asked)?;
+            reach.iter_mut().for_each(|x| *x *= by.abs());
         }
-        let asked: Vec<(usize, f64)> = open.into_iter().map(|(n, far)| (n, far / by.abs())).collect();
-        let mut reach = self.reach(body, (value, at), &asked)?;
-        reach.iter_mut().for_each(|x| *x *= by.abs());
-        Some(Errors::of(formats, &exact, &computed, Some(&reach), rungs.into_iter()))
+        Some(Errors::of(formats, &exact, &computed, &reach, &rungs))
     }
 }
 

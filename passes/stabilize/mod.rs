@@ -18,6 +18,7 @@ mod picked;
 mod plan;
 pub mod proof;
 mod search;
+mod steps;
 pub mod target;
 pub mod telling;
 mod window;

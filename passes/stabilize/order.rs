@@ -2,8 +2,8 @@
 //!
 //! A form is judged by its errors at points, rung by rung of a ladder of magnitudes. It takes the place of the given form
 //! only if it is better by a step somewhere and nowhere trades what works for what does not: on every rung its largest
-//! error is at most twice that of the given form plus four units in the last place, and it is finite wherever the given
-//! form is. What is as accurate as the last places of its arguments allow, on ordinary numbers or in the ranges that are stated,
+//! error is at most twice that of the given form plus four units in the last place, and it is right wherever the given
+//! form is: a number of which hardly a digit is right is lost as one that is not finite is. What is as accurate as the last places of its arguments allow, on ordinary numbers or in the ranges that are stated,
 //! is replaced only by what takes no more steps, or few.
 
 use std::cmp::Ordering;
@@ -53,18 +53,19 @@ const STEP: f64 = 8.0;
 impl Errors {
     /// Errors at points that lie on these rungs. Where there is no exact value, or none that the format holds, nothing is
     /// judged. `held` is the format that holds the values between, which may reach further than `format`, whose last places
-    /// are counted. `reach` is how far the exact values move where the arguments move by a last place. Whether a rung is `strict`
+    /// are counted. `reach` is how far the exact values move where the arguments move by a last place, or empty where that does not matter. Whether a rung is `strict`
     /// says whether a number of which hardly a digit is right is lost there.
     pub fn of(
         (format, held): (Format, Format),
         exact: &[Option<f64>],
         computed: &[f64],
-        reach: Option<&[f64]>,
-        rungs: impl Iterator<Item = (usize, bool)>,
+        reach: &[f64],
+        rungs: &[(usize, bool)],
     ) -> Errors {
         let mut errors = Errors::default();
-        for (n, rung) in rungs.enumerate() {
-            errors.note((format, held), exact[n], computed[n], reach.map_or(0.0, |reach| reach[n]), rung);
+        for (n, &rung) in rungs.iter().enumerate() {
+            let reach = reach.get(n).copied().unwrap_or(0.0);
+            errors.note((format, held), exact[n], computed[n], reach, rung);
         }
         errors
     }

@@ -7,7 +7,7 @@ use ngc_ir::{Builder, Context, Resources, Type, Value};
 use ngc_numerics::{Format, Reduce};
 use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Id, Node, Store, Use};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::Equalities;
 use super::catalogue::NORMAL_FORM;
@@ -123,18 +123,14 @@ impl Looked {
             let Some(mut search) = Search::new(context, resources, equalities, &group.window, share) else {
                 return Looked { found: None, refuted: Vec::new() };
             };
-            let settled = match aim {
-                Aim::Cure => group.settled(&mut |value| search.is_right(value)),
-                Aim::Cover => FxHashSet::default(),
-            };
-            let found = group.members.iter().map(|member| match aim {
-                Aim::Cure if settled.contains(&member.inner) && !search.is_rounding(member.inner) => {
-                    Found::Fine
+            let inner = group.members.iter().map(|member| member.inner);
+            let found = match aim {
+                Aim::Cover => inner.map(|value| search.covered(value)).collect(),
+                Aim::Cure => {
+                    let settled = group.settled(&mut |value| search.is_right(value));
+                    inner.map(|value| search.at(value, settled.contains(&value))).collect()
                 }
-                Aim::Cure => search.at(member.inner),
-                Aim::Cover => search.covered(member.inner),
-            });
-            let found = found.collect();
+            };
             let refuted = std::mem::take(&mut search.refuted);
             Looked { found: Some((search.terms, found)), refuted }
         };

@@ -7,14 +7,14 @@
 
 pub mod cover;
 mod evaluate;
-pub mod root;
+mod root;
 
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 use ngc_dialects::facts::Fact;
 use ngc_ir::structure::{Axis, Index, Size};
-use ngc_ir::{Body, Builder, Context, Ident, Loc, Op, Resources, Value};
+use ngc_ir::{Builder, Context, Ident, Loc, Op, Resources, Value};
 use ngc_numerics::{DType, Format};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
@@ -29,6 +29,7 @@ use super::judge::Judge;
 use super::ladder;
 use super::order::Errors;
 use super::plan::Terms;
+use super::steps::elements;
 use super::window::Window;
 
 /// Laws that may be used one within the other's result.
@@ -117,8 +118,6 @@ pub struct Search<'a> {
     share: usize,
     /// The ops of the window as it was given.
     own: FxHashSet<Ident>,
-    /// Whether the window is few operations on single numbers.
-    cheap: bool,
     /// Whether a stable form is not enough: where operations are few, or a wider format has digits to spare.
     thorough: bool,
     /// Parts of a bit of error that matter: what is held in a wider format has them.
@@ -184,7 +183,7 @@ impl<'a> Search<'a> {
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
         let largest = 2 * largest.max(SMALL);
-        let cheap = root::steps(&given.body, given.root) <= root::FEW;
+        let thorough = judge.few || wide;
         let search = Search {
             context,
             resources,
@@ -202,8 +201,7 @@ impl<'a> Search<'a> {
             bettered: FxHashSet::default(),
             share,
             own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
-            cheap,
-            thorough: cheap || wide,
+            thorough,
             parts: if wide { 16.0 } else { 2.0 },
             largest,
             first: FxHashMap::default(),
@@ -247,7 +245,7 @@ impl<'a> Search<'a> {
     fn solve(&mut self, id: Id, laws: bool) -> Option<Best> {
         let mut best = None;
         for (ceiling, most) in MOST.into_iter().enumerate().take(if laws { MOST.len() } else { 1 }) {
-            (self.ceiling, self.left) = (ceiling, if self.cheap { most } else { most / self.share });
+            (self.ceiling, self.left) = (ceiling, if self.judge.few { most } else { most / self.share });
             best = self.best(id);
             if best.as_ref().is_none_or(|best| self.is_enough(best)) {
                 break;
@@ -564,11 +562,6 @@ impl<'a> Search<'a> {
     fn shown(&self, id: Id) -> String {
         self.terms.store.show(&self.terms.itself(id))
     }
-}
-
-/// The elements of a value; an open extent counts once.
-fn elements(body: &Body, value: Value) -> usize {
-    body.ty(value).shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1)).product()
 }
 
 /// The place along the n-th slot.

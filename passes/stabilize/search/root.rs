@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ngc_dialects::facts;
-use ngc_ir::{Body, Builder, Loc, Op, Value};
+use ngc_ir::{Body, Builder, Loc, Value};
 use ngc_numerics::Interval;
 use ngc_reals::read::Reading;
 use ngc_reals::{Form, Id};
@@ -11,16 +10,14 @@ use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::evaluate::places;
-use super::{Choice, Search, elements};
+use super::{Choice, Search};
 use crate::analysis::range::Ranges;
 use crate::stabilize::judge::Judge;
 use crate::stabilize::ladder;
 use crate::stabilize::order::Errors;
 use crate::stabilize::plan::{Found, Plan};
 use crate::stabilize::proof;
-
-/// Operations on single numbers that cost nothing that is felt.
-pub const FEW: usize = 64;
+use crate::stabilize::steps::{FEW, ops, steps};
 
 /// What has more ops than this hardly grows: else one form is put into the other without end.
 const LONG: usize = 64;
@@ -35,19 +32,16 @@ impl Search<'_> {
         errors(&self.window.body, &mut self.judge, &root, [value; 2]).is_some_and(|given| given.is_fine())
     }
 
-    /// Whether a value of the window is 0 over the reals: what it is made of is there for its rounding.
-    pub fn is_rounding(&self, value: Value) -> bool {
-        let element = self.readings.get(&value).map(|reading| &reading.element);
-        element.and_then(|element| self.terms.store.as_rational(element)).is_some_and(|x| x.is_zero())
-    }
-
-    /// What is found for a value of the window, when those before it were looked at.
-    pub fn at(&mut self, value: Value) -> Found {
+    /// What is found for a value of the window, when those before it were looked at. What is settled is not looked at.
+    pub fn at(&mut self, value: Value, settled: bool) -> Found {
         let Some(root) = self.readings.get(&value).cloned() else { return Found::Stays };
-        self.reach(value);
-        if self.is_rounding(value) {
+        if self.terms.store.as_rational(&root.element).is_some_and(|x| x.is_zero()) {
             return Found::Rounding;
         }
+        if settled {
+            return Found::Fine;
+        }
+        self.reach(value);
         let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
         let Some(given) = given else { return Found::Stays };
         // Of many operations a stable form would give way to none of as many.
@@ -87,11 +81,14 @@ impl Search<'_> {
             return None;
         }
         let body = &self.window.body;
+        let (before, after) = (ops(body, value), ops(body, new));
+        if after > LONG.max(before + before / 4) {
+            return None;
+        }
         let work = steps(body, new);
         let usual = !given.is_stable_where_finite() || found.gains_on(&self.judge.ordinary, given);
-        let (old, new_ops) = (ops(body, value), ops(body, new));
-        let grows = !usual && new_ops > MORE * old;
-        if new_ops > LONG.max(old + old / 4) || stable && (grows || work > FEW && work > steps(body, value)) {
+        let grows = !usual && after > MORE * before;
+        if stable && (grows || work > FEW && work > steps(body, value)) {
             return None;
         }
         let gains = found.bits() + 1.0 < given.bits();
@@ -178,33 +175,6 @@ impl Search<'_> {
         }
         !reached
     }
-}
-
-/// Operations on single numbers on the way to a value.
-pub fn steps(body: &Body, of: Value) -> usize {
-    let elements_of = |op: &Op| {
-        let read = body.operands(*op).iter().map(|&v| elements(body, v)).max().unwrap_or(1);
-        read.max(elements(body, body.result(*op, 0)))
-    };
-    computing(body, of).iter().map(elements_of).sum()
-}
-
-/// Ops that compute something on the way to a value.
-fn ops(body: &Body, of: Value) -> usize {
-    computing(body, of).len()
-}
-
-fn computing(body: &Body, of: Value) -> Vec<Op> {
-    let (mut seen, mut stack, mut found) = (FxHashSet::<Op>::default(), vec![of], Vec::new());
-    while let Some(value) = stack.pop() {
-        let Some(op) = body.defining_op(value).filter(|op| seen.insert(*op)) else { continue };
-        let moves = body.with_signature(op, |s| facts::moved(s, 0, body.ty(value)).is_some()) == Some(true);
-        if !moves && body.op(op).def.is_none_or(|def| !def.traits.constant) {
-            found.push(op);
-        }
-        stack.extend(body.operands(op));
-    }
-    found
 }
 
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.

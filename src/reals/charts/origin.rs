@@ -6,6 +6,7 @@
 use ngc_ir::structure::Size;
 use ngc_numerics::{Cmp, Prim};
 use rug::Rational;
+use rug::ops::Pow;
 
 use super::{Chart, Charts};
 use crate::term::{Function, Id, Node, Use};
@@ -22,7 +23,7 @@ impl Charts<'_> {
                 Some((c, argument, quotient)) => {
                     opened |= matches!(self.node(argument.id), Node::Product(_));
                     let Some(power) = e.numer().to_i32().filter(|e| e.abs() < 8) else { return Vec::new() };
-                    content *= rug::ops::Pow::pow(c, power);
+                    content *= c.pow(power);
                     parts.extend([(argument, e.clone()), (quotient, e)]);
                 }
                 None => parts.push((x, e)),

@@ -103,8 +103,8 @@ pub fn page(measured: &[Measured], refused: &[(Formula, String)], count: usize) 
          each argument cut to ±1024. Bits of error are log2(1 + units in the last place from the correctly rounded value), at \
          most the width of the format; NaN counts as all wrong. *Worst* is the largest error after, in either spread. At every \
          point the programs before and after are enclosed at up to 9216 bits, and one function there but for a unit in the \
-         last place, as numbers that are put together are rounded. Herbie's figures are means on points of its own; its programs may be other functions (series, branches). *By* says what rewrites are \
-         owed to. A second run of the pipeline \
+         last place, as numbers that are put together are rounded. Herbie's figures are means on points of its own; its \
+         programs may be other functions (series, branches). *By* says what rewrites are owed to. A second run of the pipeline \
          changes {} of the {}.\n\n",
         measured.iter().filter(|m| !m.again.is_empty()).count(),
         measured.len()
