@@ -82,6 +82,15 @@ impl Best {
     }
 }
 
+/// What takes the place of a value.
+struct Wanted {
+    id: Id,
+    /// The errors of the value as it was given.
+    given: Errors,
+    /// Values in its place that were refused when they were checked.
+    refused: Vec<Value>,
+}
+
 /// A form that was written.
 struct Tried {
     form: Form,
@@ -128,6 +137,8 @@ pub struct Search<'a> {
     first: Values,
     /// Terms that are being looked for, each for the one before it.
     open: Vec<Id>,
+    /// The value that a plan is looked for.
+    wanted: Option<Wanted>,
     /// Points at which a term is not needed, as what it was first looked for has no value there.
     voids: FxHashMap<Id, Rc<Vec<bool>>>,
     /// Ops that terms are.
@@ -206,6 +217,7 @@ impl<'a> Search<'a> {
             largest,
             first: FxHashMap::default(),
             open: Vec::new(),
+            wanted: None,
             voids: FxHashMap::default(),
             ops: FxHashMap::default(),
             laws: Vec::new(),
@@ -502,9 +514,11 @@ impl<'a> Search<'a> {
         };
         let exposed = self.is_exposed(id, &form, &value);
         let (ordinary, parts) = (&self.judge.ordinary, self.parts);
+        let refused = |errors: &Errors, value: Option<&Known>| self.is_refused(id, errors, value);
         let better = best.as_ref().is_none_or(|best| {
-            let order = errors.compare(&best.errors, ordinary, parts).then(exposed.cmp(&best.exposed));
-            order.then(cost.total_cmp(&best.cost)).is_lt()
+            let order = refused(&errors, Some(&value)).cmp(&refused(&best.errors, best.value.as_ref()));
+            let order = order.then(errors.compare(&best.errors, ordinary, parts));
+            order.then(exposed.cmp(&best.exposed)).then(cost.total_cmp(&best.cost)).is_lt()
         });
         if !better {
             return;
@@ -516,6 +530,15 @@ impl<'a> Search<'a> {
             return;
         }
         *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, exposed, cost, effort });
+    }
+
+    /// Whether a form would be refused in the place of the value that a plan is looked for.
+    fn is_refused(&self, id: Id, errors: &Errors, value: Option<&Known>) -> bool {
+        let Some(wanted) = self.wanted.as_ref().filter(|wanted| wanted.id == id && self.open.len() == 1)
+        else {
+            return false;
+        };
+        value.is_some_and(|known| wanted.refused.contains(&known.value)) || !errors.keeps(&wanted.given)
     }
 
     /// A term in a form, over its slots, at the end of the window's body.

@@ -10,7 +10,7 @@ use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::evaluate::places;
-use super::{Choice, Search};
+use super::{Choice, Search, Wanted};
 use crate::analysis::range::Ranges;
 use crate::stabilize::judge::Judge;
 use crate::stabilize::ladder;
@@ -21,6 +21,9 @@ use crate::stabilize::steps::{FEW, ops, steps};
 
 /// What has more ops than this hardly grows: else one form is put into the other without end.
 const LONG: usize = 64;
+
+/// So many forms of a value are checked.
+const TRIES: usize = 3;
 
 /// By how many times the ops of a form that is stable on ordinary numbers may grow for the sake of others.
 const MORE: usize = 3;
@@ -48,51 +51,75 @@ impl Search<'_> {
         if given.is_fine() || given.is_stable() && steps(&self.window.body, value) > FEW {
             return Found::Fine;
         }
-        let Some(plan) = self.better(value, &root, &given) else { return Found::Stays };
+        let id = root.element.id;
+        self.wanted = Some(Wanted { id, given: given.clone(), refused: Vec::new() });
+        let plan = self.better(value, &root, &given);
+        self.wanted = None;
+        let Some(plan) = plan else { return Found::Stays };
         self.bettered.insert(root.element.id);
         Found::Better(plan)
     }
 
-    /// The best form of a value; nothing where the given one stays.
+    /// The best form of a value that is not refused; nothing where the given one stays.
     fn better(&mut self, value: Value, root: &Reading, given: &Errors) -> Option<Plan> {
         let id = root.element.id;
         let stable = given.is_stable_on(&self.judge.ordinary);
         let many = steps(&self.window.body, value) > FEW;
-        self.solve(id, !(stable && many))?;
-        let choices = self.chosen(id);
-        let plan = Plan {
-            root: root.element.clone(),
-            extents: root.extents.clone(),
-            ty: self.window.body.ty(value),
-            laws: self.laws(id, &choices),
-            given: self.terms.store.show(&root.element),
-            itself: self.is_itself(id, &choices),
-            choices,
-        };
-        let new = self.written(&plan)?;
-        let found = errors(&self.window.body, &mut self.judge, root, [value, new])?;
-        if !found.betters(given) {
-            return None;
+        for _ in 0..TRIES {
+            self.forget_refused(id);
+            self.solve(id, !(stable && many))?;
+            let choices = self.chosen(id);
+            let plan = Plan {
+                root: root.element.clone(),
+                extents: root.extents.clone(),
+                ty: self.window.body.ty(value),
+                laws: self.laws(id, &choices),
+                given: self.terms.store.show(&root.element),
+                itself: self.is_itself(id, &choices),
+                choices,
+            };
+            let new = self.written(&plan)?;
+            let found = errors(&self.window.body, &mut self.judge, root, [value, new])?;
+            if !found.betters(given) {
+                return None;
+            }
+            let (body, one) = (&self.window.body, Rational::from(1));
+            let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place), &[]);
+            if !places(&root.extents)?.into_iter().all(&mut same) {
+                self.refuted.push(plan.given);
+                return None;
+            }
+            let gains = found.bits() + 1.0 < given.bits();
+            if self.is_short((value, given), (new, &found)) && self.keeps(&plan, value, root, gains) {
+                return Some(plan);
+            }
+            let refused = self.known.get(&id)?.value.as_ref()?.value;
+            self.wanted.as_mut()?.refused.push(refused);
         }
-        let (body, one) = (&self.window.body, Rational::from(1));
-        let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place), &[]);
-        if !places(&root.extents)?.into_iter().all(&mut same) {
-            self.refuted.push(plan.given);
-            return None;
+        None
+    }
+
+    /// Takes what was chosen for a term as not looked for if it is refused.
+    fn forget_refused(&mut self, id: Id) {
+        self.open.push(id);
+        let refused = self.known.get(&id).is_some_and(|b| self.is_refused(id, &b.errors, b.value.as_ref()));
+        self.open.pop();
+        if refused {
+            self.known.remove(&id);
         }
-        let body = &self.window.body;
+    }
+
+    /// Whether what a form gains is worth the ops that it has more than the given one.
+    fn is_short(&self, (value, given): (Value, &Errors), (new, found): (Value, &Errors)) -> bool {
+        let (body, ordinary) = (&self.window.body, &self.judge.ordinary);
         let (before, after) = (ops(body, value), ops(body, new));
         if after > LONG.max(before + before / 4) {
-            return None;
+            return false;
         }
         let work = steps(body, new);
-        let usual = !given.is_stable_where_finite() || found.gains_on(&self.judge.ordinary, given);
+        let usual = !given.is_stable_where_finite() || found.gains_on(ordinary, given);
         let grows = !usual && after > MORE * before;
-        if stable && (grows || work > FEW && work > steps(body, value)) {
-            return None;
-        }
-        let gains = found.bits() + 1.0 < given.bits();
-        self.keeps(&plan, value, root, gains).then_some(plan)
+        !(given.is_stable_on(ordinary) && (grows || work > FEW && work > steps(body, value)))
     }
 
     /// A form at the end of the window's body.

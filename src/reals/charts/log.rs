@@ -4,7 +4,7 @@
 //! or nothing is left but a value that is read as it is. Infinities are values here: where a part is 0, its logarithm is -inf.
 
 use ngc_ir::structure::Size;
-use ngc_numerics::{Prim, Reduce};
+use ngc_numerics::{Cmp, Prim, Reduce};
 use rug::Rational;
 
 use super::{Chart, Charts, DEEPEST};
@@ -31,8 +31,12 @@ impl Charts<'_> {
         let space = self.space(id);
         if let Node::Apply(Function::Prim(Prim::Log), parts) = self.node(id) {
             let log = self.log_of(&parts[0], &space);
-            let scaled = self.multiple_of(&parts[0], &space);
             let mut found = vec![(Chart::Log, log.opens.then_some(log.term))];
+            if let Some(log) = self.log_of_others(&parts[0], &space) {
+                let far = self.far_from_one(log.clone(), &parts[0], &space);
+                found.extend([(Chart::Log, Some(log)), (Chart::Log, Some(far))]);
+            }
+            let scaled = self.multiple_of(&parts[0], &space);
             if !self.is_zero(&scaled.exponent) {
                 // Weights that add up to 1 must stay beside what they weigh.
                 let whole = self.plain_log(&scaled.factor, &space);
@@ -52,6 +56,33 @@ impl Charts<'_> {
         let log = self.log_own(id);
         let value = log.opens.then(|| self.exp(log.term, &space));
         vec![(Chart::Log, value)]
+    }
+
+    /// `log(exp(a) b^c d e) = a + c log b + log(d e)`: what opens by itself, and one logarithm of the others, whose own might cancel.
+    fn log_of_others(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
+        let Node::Product(factors) = self.node(of.id) else { return None };
+        let (mut opened, mut others) = (Vec::new(), Vec::new());
+        for (x, e) in factors {
+            let x = self.placed(&x, of, space)?;
+            match self.log_of(&x, space) {
+                Log { term, opens: true } => opened.push((e, term)),
+                _ => others.push((x, e)),
+            }
+        }
+        (!opened.is_empty() && others.len() > 1).then_some(())?;
+        let others = self.store.product(1.into(), others, space);
+        opened.push((1.into(), self.plain_log(&others, space).term));
+        Some(self.sum(opened, space))
+    }
+
+    /// A logarithm in a chart where the value is far from 1, and as it is near 1, where logarithms cancel.
+    fn far_from_one(&mut self, log: Use, of: &Use, space: &[Size]) -> Use {
+        let one = self.store.rational(1);
+        let size = self.store.apply(Function::Prim(Prim::Abs), vec![log.clone()], space);
+        let far = self.store.compare(Cmp::Lt, one.clone(), size, space);
+        let near = self.store.apply(Function::Choose, vec![far.clone(), one, of.clone()], space);
+        let near = self.store.apply(Function::Prim(Prim::Log), vec![near], space);
+        self.store.apply(Function::Choose, vec![far, log, near], space)
     }
 
     /// The logarithm of the magnitude of a value, along dimensions of these extents.
@@ -94,9 +125,16 @@ impl Charts<'_> {
         match self.node(id) {
             Node::Apply(Function::Prim(Prim::Exp), x) => Some(Log::open(x[0].clone())),
             Node::Apply(Function::Prim(Prim::Abs), x) => Some(self.log_of(&x[0], space)),
-            Node::Apply(Function::Prim(Prim::Pow), x) if self.facts.is_positive(self.store, x[0].id) => {
+            Node::Apply(Function::Prim(Prim::Pow), x) => {
                 let log = self.log_of(&x[0], space).term;
-                Some(Log::open(self.times(x[1].clone(), log, space)))
+                let log = self.times(x[1].clone(), log, space);
+                if self.facts.is_nonzero(self.store, x[0].id) {
+                    return Some(Log::open(log));
+                }
+                // 0^0 = 1.
+                let zero = self.store.rational(0);
+                let none = self.store.compare(Cmp::Eq, x[1].clone(), zero.clone(), space);
+                Some(Log::open(self.store.apply(Function::Choose, vec![none, zero, log], space)))
             }
             Node::Apply(Function::Choose, x) => {
                 let (yes, no) = (self.log_of(&x[1], space), self.log_of(&x[2], space));
