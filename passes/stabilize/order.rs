@@ -45,6 +45,8 @@ const SUMS: f64 = 16.0;
 const COARSE: f64 = 4.0;
 /// A form may be lost at one of so many points of a rung: where magnitudes have nothing to do with each other some are beyond any.
 const RARE: usize = 25;
+/// Where a form is lost at so many points of a rung, another form may be at one more.
+const FURTHER: usize = 4;
 /// One of so many digits must be right.
 const DIGITS: f64 = 4.0;
 /// By what an error must fall on some rung.
@@ -154,6 +156,12 @@ impl Errors {
         on.map(|(r, _)| r).all(|r| r.failures == 0 && r.unstable <= 1.0)
     }
 
+    /// Whether a form can be better by a step on the rungs of a list.
+    pub fn is_coarse_on(&self, rungs: &[bool]) -> bool {
+        let on = self.rungs.iter().zip(rungs).filter(|(_, on)| **on);
+        on.map(|(r, _)| r).any(|r| r.failures > 0 || r.worst > STEP * SLACK)
+    }
+
     /// Whether a form is stable wherever it is finite.
     pub fn is_stable_where_finite(&self) -> bool {
         self.rungs.iter().all(|r| r.wrong == 0 && r.unstable <= 1.0)
@@ -180,6 +188,16 @@ impl Errors {
     /// as it does not overflow, and no form that never overflows is. Nor is it held to the few points of a rung on which the
     /// given form is more exact than it usually is.
     pub fn keeps(&self, given: &Errors) -> bool {
+        self.keeps_but(given, usize::MAX)
+    }
+
+    /// The same, where the given form is stable on ordinary numbers: at the ends of the format, where it is lost at many
+    /// points, another may be at one more.
+    pub fn keeps_but_at_ends(&self, given: &Errors) -> bool {
+        self.keeps_but(given, FURTHER)
+    }
+
+    fn keeps_but(&self, given: &Errors, further: usize) -> bool {
         let cures = self.failures() < given.failures();
         let (factor, least, slack) =
             if cures { (CURED, given.typical(), CURED) } else { (FACTOR, 0.0, SLACK) };
@@ -188,7 +206,8 @@ impl Errors {
             let cured = own.failures < given.failures;
             let close =
                 own.worst <= factor * given.worst.max(least) + slack || (cures && own.unstable <= 1.0);
-            own.failures <= given.failures && (cured || close)
+            let most = given.failures + given.failures / further;
+            own.failures <= most && (cured || close)
         })
     }
 
@@ -200,10 +219,14 @@ impl Errors {
         worst.get(worst.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// Whether a form takes the place of the given one.
+    /// Whether a form is better than the given one by a step on some rung, and on the whole.
     pub fn betters(&self, given: &Errors) -> bool {
-        let all = vec![true; self.rungs.len()];
-        self.gains_on(&all, given) && self.bits() < given.bits() && self.keeps(given)
+        self.gains(given) && self.bits() < given.bits()
+    }
+
+    /// Whether a form is better than the given one by a step on some rung.
+    pub fn gains(&self, given: &Errors) -> bool {
+        self.gains_on(&vec![true; self.rungs.len()], given)
     }
 
     /// Whether a form is better than the given one by a step on one of the rungs of a list.

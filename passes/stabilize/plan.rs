@@ -128,7 +128,11 @@ impl Looked {
                 Aim::Cover => inner.map(|value| search.covered(value)).collect(),
                 Aim::Cure => {
                     let settled = group.settled(&mut |value| search.is_right(value));
-                    inner.map(|value| search.at(value, settled.contains(&value))).collect()
+                    let values: Vec<Value> = inner.collect();
+                    let at = |value: &Value| search.at(*value, settled.contains(value));
+                    let mut found: Vec<Found> = values.iter().map(at).collect();
+                    search.take_back_what_shows_nowhere(&values, &group.read, &mut found);
+                    found
                 }
             };
             let refuted = std::mem::take(&mut search.refuted);

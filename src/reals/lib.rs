@@ -17,6 +17,7 @@ pub mod laws;
 pub mod normal;
 pub mod read;
 pub mod recognise;
+pub mod scans;
 mod show;
 pub mod store;
 pub mod term;

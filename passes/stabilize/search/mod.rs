@@ -7,6 +7,7 @@
 
 pub mod cover;
 mod evaluate;
+mod inner;
 mod root;
 
 use std::collections::hash_map::Entry;
@@ -19,6 +20,7 @@ use ngc_numerics::{DType, Format};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
 use ngc_reals::read::{Reader, Reading};
+use ngc_reals::scans;
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::{Known, Values, Writer};
 use ngc_reals::{Form, Function, Id, Node, Store};
@@ -87,8 +89,17 @@ struct Wanted {
     id: Id,
     /// The errors of the value as it was given.
     given: Errors,
+    /// Whether it is a stable form of many operations.
+    stable: bool,
     /// Values in its place that were refused when they were checked.
     refused: Vec<Value>,
+}
+
+impl Wanted {
+    /// Whether a form of these errors trades nothing for what it gains.
+    fn keeps(&self, errors: &Errors, given: &Errors) -> bool {
+        if self.stable { errors.keeps_but_at_ends(given) } else { errors.keeps(given) }
+    }
 }
 
 /// A form that was written.
@@ -123,6 +134,8 @@ pub struct Search<'a> {
     tried: FxHashMap<Id, Vec<Tried>>,
     /// Values for which a better form was found, as terms.
     bettered: FxHashSet<Id>,
+    /// Those of them that were stable before.
+    refined: FxHashSet<Value>,
     /// So many windows of the function share what may be spent on one, if it is one of many operations.
     share: usize,
     /// The ops of the window as it was given.
@@ -210,6 +223,7 @@ impl<'a> Search<'a> {
             known: FxHashMap::default(),
             tried: FxHashMap::default(),
             bettered: FxHashSet::default(),
+            refined: FxHashSet::default(),
             share,
             own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
             thorough,
@@ -253,10 +267,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Finds the best way to compute a term, with more laws within each other while it is not accurate, or none.
-    fn solve(&mut self, id: Id, laws: bool) -> Option<Best> {
+    /// Finds the best way to compute a term, with more laws within each other while it is not accurate, or so many.
+    fn solve(&mut self, id: Id, deepest: usize) -> Option<Best> {
         let mut best = None;
-        for (ceiling, most) in MOST.into_iter().enumerate().take(if laws { MOST.len() } else { 1 }) {
+        for (ceiling, most) in MOST.into_iter().enumerate().take(deepest + 1) {
             (self.ceiling, self.left) = (ceiling, if self.judge.few { most } else { most / self.share });
             best = self.best(id);
             if best.as_ref().is_none_or(|best| self.is_enough(best)) {
@@ -317,15 +331,7 @@ impl<'a> Search<'a> {
         let again = known.is_some();
         let mut best = known.filter(|_| !self.is_circular(id)).map(|known| Best { effort, ..known });
         if let (None, Some(source)) = (&best, self.sources.get(&id).cloned()) {
-            let errors = self.errors(id, &source).unwrap_or_default();
-            best = Some(Best {
-                choice: Choice::Source(source.clone()),
-                value: Some(source),
-                errors,
-                exposed: false,
-                cost: 0.0,
-                effort,
-            });
+            best = Some(self.given_as(id, source));
         }
         // What is rounded to a narrower format than values may be held in is computed once more without that.
         if done(&best) && !best.as_ref().is_some_and(|best| self.is_rounded(best)) {
@@ -353,8 +359,13 @@ impl<'a> Search<'a> {
         if done(&best) || effort == 0 {
             return best;
         }
-        let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
-        equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
+        let mut equal = if self.is_stable() {
+            charts::recentred(&mut self.terms.store, &mut self.facts, id)
+        } else {
+            let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
+            equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
+            equal
+        };
         equal.retain(|form| !self.laws.contains(&form.law) && self.equalities.allowed.law(form.law));
         // First what the laws give as it is, then with laws used within it.
         let deepest = self.ceiling;
@@ -377,6 +388,18 @@ impl<'a> Search<'a> {
         best
     }
 
+    /// A term as a value of the window gives it.
+    fn given_as(&mut self, id: Id, source: Known) -> Best {
+        let errors = self.errors(id, &source).unwrap_or_default();
+        let (choice, value) = (Choice::Source(source.clone()), Some(source));
+        Best { choice, value, errors, exposed: false, cost: 0.0, effort: self.effort() }
+    }
+
+    /// Whether the value that a plan is looked for is a stable form of many operations.
+    fn is_stable(&self) -> bool {
+        self.wanted.as_ref().is_some_and(|wanted| wanted.stable)
+    }
+
     /// Whether a value is of a narrower format than values may be held in, and not exact.
     fn is_rounded(&self, best: &Best) -> bool {
         let format = best.value.as_ref().and_then(|known| self.window.body.ty(known.value).format());
@@ -388,9 +411,12 @@ impl<'a> Search<'a> {
         if let Some(known) = self.ops.get(&id) {
             return known.clone();
         }
-        let found = self.equalities.definitions.forms(&mut self.terms.store, id, &|name| {
-            self.equalities.allowed.op(name) || self.own.contains(&Ident::new(name))
-        });
+        let brings = |name: &str| self.equalities.allowed.op(name) || self.own.contains(&Ident::new(name));
+        let mut found = self.equalities.definitions.forms(&mut self.terms.store, id, &brings);
+        let scans = scans::forms(&self.terms.store, id);
+        found.extend(
+            scans.into_iter().filter(|form| matches!(form, Form::Op(op) if brings(op.name.as_str()))),
+        );
         self.ops.insert(id, found.clone());
         found
     }
@@ -538,7 +564,8 @@ impl<'a> Search<'a> {
         else {
             return false;
         };
-        value.is_some_and(|known| wanted.refused.contains(&known.value)) || !errors.keeps(&wanted.given)
+        value.is_some_and(|known| wanted.refused.contains(&known.value))
+            || !wanted.keeps(errors, &wanted.given)
     }
 
     /// A term in a form, over its slots, at the end of the window's body.

@@ -10,7 +10,7 @@ use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::evaluate::places;
-use super::{Choice, Search, Wanted};
+use super::{Choice, DEEPEST, Search, Wanted};
 use crate::analysis::range::Ranges;
 use crate::stabilize::judge::Judge;
 use crate::stabilize::ladder;
@@ -24,6 +24,9 @@ const LONG: usize = 64;
 
 /// So many forms of a value are checked.
 const TRIES: usize = 3;
+
+/// By so many ops a stable form of tensors may grow: no op that is one is taken apart.
+const SOME: usize = 4;
 
 /// By how many times the ops of a form that is stable on ordinary numbers may grow for the sake of others.
 const MORE: usize = 3;
@@ -47,27 +50,34 @@ impl Search<'_> {
         self.reach(value);
         let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
         let Some(given) = given else { return Found::Stays };
-        // Of many operations a stable form would give way to none of as many.
-        if given.is_fine() || given.is_stable() && steps(&self.window.body, value) > FEW {
+        // Of many operations a stable form gives way to what is far more exact on ordinary numbers alone.
+        let many = steps(&self.window.body, value) > FEW;
+        if given.is_fine() || many && given.is_stable() && !given.is_coarse_on(&self.judge.ordinary) {
             return Found::Fine;
         }
         let id = root.element.id;
-        self.wanted = Some(Wanted { id, given: given.clone(), refused: Vec::new() });
+        let stable = many && given.is_stable_on(&self.judge.ordinary);
+        self.wanted = Some(Wanted { id, given: given.clone(), stable, refused: Vec::new() });
         let plan = self.better(value, &root, &given);
         self.wanted = None;
         let Some(plan) = plan else { return Found::Stays };
         self.bettered.insert(root.element.id);
+        if stable {
+            self.refined.insert(value);
+        }
         Found::Better(plan)
     }
 
     /// The best form of a value that is not refused; nothing where the given one stays.
     fn better(&mut self, value: Value, root: &Reading, given: &Errors) -> Option<Plan> {
         let id = root.element.id;
-        let stable = given.is_stable_on(&self.judge.ordinary);
-        let many = steps(&self.window.body, value) > FEW;
+        let (stable, thorough) = (self.is_stable(), self.thorough);
         for _ in 0..TRIES {
             self.forget_refused(id);
-            self.solve(id, !(stable && many))?;
+            self.thorough = thorough || stable;
+            let solved = self.solve(id, if stable { 1 } else { DEEPEST });
+            self.thorough = thorough;
+            solved?;
             let choices = self.chosen(id);
             let plan = Plan {
                 root: root.element.clone(),
@@ -113,13 +123,16 @@ impl Search<'_> {
     fn is_short(&self, (value, given): (Value, &Errors), (new, found): (Value, &Errors)) -> bool {
         let (body, ordinary) = (&self.window.body, &self.judge.ordinary);
         let (before, after) = (ops(body, value), ops(body, new));
-        if after > LONG.max(before + before / 4) {
+        let most = if self.is_stable() { before + SOME } else { LONG.max(before + before / 4) };
+        if after > most {
             return false;
         }
         let work = steps(body, new);
         let usual = !given.is_stable_where_finite() || found.gains_on(ordinary, given);
         let grows = !usual && after > MORE * before;
-        !(given.is_stable_on(ordinary) && (grows || work > FEW && work > steps(body, value)))
+        let before = steps(body, value);
+        let most = if found.gains_on(ordinary, given) { 2 * before } else { before };
+        !(given.is_stable_on(ordinary) && (grows || work > FEW && work > most))
     }
 
     /// A form at the end of the window's body.
@@ -152,7 +165,10 @@ impl Search<'_> {
             return false;
         };
         let mut of = |new| errors(&window.body, &mut judge, root, [value, new]);
-        of(value).zip(of(new)).is_some_and(|(given, new)| new.keeps(&given))
+        of(value).zip(of(new)).is_some_and(|(given, new)| match &self.wanted {
+            Some(wanted) => wanted.keeps(&new, &given),
+            None => new.keeps(&given),
+        })
     }
 
     /// The choices for a term and all that it is computed from.

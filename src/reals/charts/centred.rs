@@ -4,7 +4,7 @@
 //! differences: `Σ qᵢⱼ xᵢ xⱼ = -Σ_{i<j} qᵢⱼ (xᵢ - xⱼ)²`. Variances, covariances and distances of written-out values are such
 //! forms. Over a dimension, `Σ x y - Σx Σy / n = Σ (x - x̄)(y - ȳ)`.
 
-use ngc_ir::structure::{Axis, Index, Size};
+use ngc_ir::structure::Size;
 use ngc_numerics::Reduce;
 use rug::Rational;
 
@@ -40,13 +40,28 @@ impl Charts<'_> {
                     let all = rest().chain([(1.into(), moment)]).collect();
                     found.push((Chart::Centred, Some(self.store.linear(constant.clone(), all, &space))));
                 }
-                if let Some(apart) = self.on_an_element(&terms[a], &terms[b], &space) {
-                    let node = Node::Linear(constant.clone(), rest().chain(apart).collect());
-                    found.push((Chart::Centred, Some(self.store.close(node, &space))));
-                }
             }
         }
         found.push((Chart::Centred, self.merged_squares(&constant, &terms, &space)));
+        found.push((Chart::Centred, self.higher_moment(&itself, &space)));
+        found
+    }
+
+    /// Deviations from a mean, with what the mean was rounded by taken away.
+    pub(super) fn recentred(&mut self, id: Id) -> Vec<Use> {
+        let Node::Linear(constant, terms) = self.node(id) else { return Vec::new() };
+        let space = self.space(id);
+        let mut found = Vec::new();
+        for (a, b) in
+            (0..terms.len()).flat_map(|a| (0..terms.len()).map(move |b| (a, b))).filter(|(a, b)| a != b)
+        {
+            if let Some(apart) = self.centred_again(&terms[a], &terms[b], &space) {
+                let rest =
+                    terms.iter().enumerate().filter(|(n, _)| *n != a && *n != b).map(|(_, t)| t.clone());
+                let node = Node::Linear(constant.clone(), rest.chain(apart).collect());
+                found.push(self.store.close(node, &space));
+            }
+        }
         found
     }
 
@@ -166,9 +181,76 @@ impl Charts<'_> {
         Some(self.times(first, sum, space))
     }
 
-    /// `x - Σx/n = (x - x₀) - Σ(x - x₀)/n`: a mean that is large beside the distances from it is rounded, those are not. As
-    /// normal forms both sums would fall apart into what they came from.
-    fn on_an_element(
+    /// `Σ x³ - 3 Σx Σx² / n + 2 (Σx)³ / n² = Σ (x - x̄)³`, and so of fourth powers, with what else is added; in any brackets.
+    fn higher_moment(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
+        let (form, atoms) = self.polynomial_of(of, space)?;
+        (form.len() >= 3).then_some(())?;
+        let whole = self.collected(&form, &atoms, space);
+        let Node::Linear(_, terms) = self.node(whole.id) else { return None };
+        for (c, x) in &terms {
+            let x = self.placed(x, &whole, space)?;
+            let Some(Sum { over, body }) = self.sum_of(&x, space) else { continue };
+            let Node::Product(factors) = self.node(body.id) else { continue };
+            let [(base, power)] = &factors[..] else { continue };
+            let Some(degree) = (3..=4).find(|degree| *power == *degree) else { continue };
+            let inner = within(space, &over);
+            let base = self.placed(base, &body, &inner)?;
+            let count =
+                over.iter().map(|size| size.number().map(Rational::from)).product::<Option<Rational>>()?;
+            let (moment, expanded) = self.moment(degree, &base, &count, &over, space)?;
+            let parts = vec![(1.into(), whole.clone()), (-c.clone(), expanded.clone())];
+            let rest = self.sum(parts, space);
+            let terms_of = |of: &Use| match self.store.node(of.id) {
+                Node::Linear(_, terms) => terms.len(),
+                Node::Number(_) => 0,
+                _ => 1,
+            };
+            // All that the moment is made of is gone.
+            if terms_of(&rest) + terms_of(&expanded) == terms.len() {
+                return Some(self.sum(vec![(1.into(), rest), (c.clone(), moment)], space));
+            }
+        }
+        None
+    }
+
+    /// `Σ (x - x̄)^d`, and the same in sums of powers.
+    fn moment(
+        &mut self,
+        degree: i32,
+        x: &Use,
+        count: &Rational,
+        over: &[Size],
+        space: &[Size],
+    ) -> Option<(Use, Use)> {
+        let inner = within(space, over);
+        let power_sum = |charts: &mut Self, e: i32| {
+            let power = charts.store.power(x.clone(), e, &inner);
+            charts.store.reduce(Reduce::Sum, over.to_vec(), power, space)
+        };
+        let total = power_sum(self, 1);
+        let mean = self.store.scaled(count.clone().recip(), total, space);
+        let mut terms = Vec::new();
+        let mut choose = Rational::from(1);
+        // From x^d downwards; the last two powers, of x and of 1, are multiples of the power of the mean.
+        for e in (2..=degree).rev() {
+            let sign = if (degree - e) % 2 == 0 { 1 } else { -1 };
+            let (power, sum) = (self.store.power(mean.clone(), degree - e, space), power_sum(self, e));
+            terms.push((choose.clone() * sign, self.times(power, sum, space)));
+            choose = choose * e / (degree - e + 1);
+        }
+        let sign = if degree % 2 == 0 { -1 } else { 1 };
+        let last = self.store.power(mean.clone(), degree, space);
+        terms.push((Rational::from(sign * (degree - 1)) * count, last));
+        let expanded = self.sum(terms, space);
+        let apart = self.difference(x.clone(), mean, &inner);
+        let body = self.store.power(apart, degree, &inner);
+        Some((self.store.reduce(Reduce::Sum, over.to_vec(), body, space), expanded))
+    }
+
+    /// `x - m = (x - m) - Σ(x - m)/n`, where `m = Σx/n`: a mean that is large beside the distances from it is rounded, and
+    /// the mean of the rounded distances is what it is off by. As normal forms both sums would fall apart into what they came
+    /// from.
+    fn centred_again(
         &mut self,
         a: &(Rational, Use),
         b: &(Rational, Use),
@@ -179,20 +261,23 @@ impl Charts<'_> {
         (*power == 1 && body.id == a.1.id).then_some(())?;
         let count = self.count(over)?;
         let mut factors = rest.clone();
-        factors.push((count, Rational::from(1)));
+        factors.push((count.clone(), Rational::from(1)));
         let weight = self.store.product(b.0.clone(), factors, space);
         (self.store.as_rational(&weight)? == &Rational::from(-&a.0)).then_some(())?;
-        // The first of the values.
-        let first = |Axis(n): Axis| if n as usize >= space.len() { Index::ZERO } else { at(n as usize) };
-        let map = body.map.iter().map(|index| index.substituted(&first, space)).collect::<Option<Map>>()?;
-        let pivot = self.store.narrowed(Use { id: body.id, map }, space);
-        let inner = within(space, over);
-        let each = self.difference(body.clone(), pivot.clone(), &inner);
+        let (inner, one) = (within(space, over), Rational::from(1));
+        let total = self.store.reduce(Reduce::Sum, over.clone(), body.clone(), space);
+        let mean =
+            self.store.product(one.clone(), vec![(total, one.clone()), (count, Rational::from(-1))], space);
+        let apart = |charts: &mut Self, x: &Use, space: &[Size]| {
+            let node =
+                Node::Linear(Rational::new(), vec![(1.into(), x.clone()), ((-1).into(), mean.clone())]);
+            charts.store.close(node, space)
+        };
+        let (each, own) = (apart(self, body, &inner), apart(self, &a.1, space));
         let sum = self.store.close(Node::Reduce(Reduce::Sum, over.clone(), each), space);
-        rest.push((sum, Rational::from(1)));
-        let total = self.store.product(1.into(), rest, space);
-        let one = self.difference(a.1.clone(), pivot, space);
-        Some([(a.0.clone(), one), (b.0.clone(), total)])
+        rest.push((sum, one.clone()));
+        let total = self.store.product(one, rest, space);
+        Some([(a.0.clone(), own), (b.0.clone(), total)])
     }
 
     /// Sums over the same dimensions, as one of squares.

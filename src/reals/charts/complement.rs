@@ -1,6 +1,6 @@
 //! The complement chart: a value as its distance from 1, so that nothing is subtracted from 1 that was rounded beside it.
 
-use ngc_ir::structure::{Index, Size, Test};
+use ngc_ir::structure::{Axis, Index, Size, Test};
 use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 
@@ -32,6 +32,7 @@ impl Charts<'_> {
                 vec![
                     (Chart::Complement, self.without_cancellation(id)),
                     (Chart::Complement, self.rest_of_sums(&itself, &space)),
+                    (Chart::Complement, self.rest_of_product(&constant, &terms, &space)),
                     (Chart::Mixture, self.mixture(&constant, &terms, &space)),
                     (Chart::Mixture, by_logs),
                 ]
@@ -164,6 +165,65 @@ impl Charts<'_> {
         None
     }
 
+    /// A sum in which a product over a dimension and the constant do not cancel.
+    fn rest_of_product(
+        &mut self,
+        constant: &Rational,
+        terms: &[(Rational, Use)],
+        space: &[Size],
+    ) -> Option<Use> {
+        let n = terms.iter().position(|(c, x)| {
+            (c + constant.clone()).is_zero()
+                && matches!(self.store.node(x.id), Node::Reduce(Reduce::Prod, ..))
+        })?;
+        let distance = self.distance_of_product(&terms[n].1, space)?;
+        let mut all = terms.to_vec();
+        all[n] = (constant.clone(), distance);
+        Some(self.sum(all, space))
+    }
+
+    /// `1 - Π v = Σ_k (1 - v_k) Π_{j<k} v_j`: the distance of each factor by itself, whatever the signs of factors.
+    fn distance_of_product(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
+        let Node::Reduce(Reduce::Prod, over, body) = self.node(of.id) else { return None };
+        (over.len() == 1).then_some(())?;
+        let (inner, bound) = (within(space, &over), space.len());
+        let map: Map = of.map.iter().cloned().chain([at(bound)]).collect();
+        let body = self.store.compose(&body, &map, &inner)?;
+        let one = self.store.rational(1);
+        // What a running product has multiplied before one of its factors is a running product, too.
+        let (tests, factor, reverse) = match self.node(body.id) {
+            Node::Where(tests, yes, no) if self.store.as_rational(&no).is_some_and(|no| *no == 1) => {
+                let by = |Axis(n): Axis| body.map.get(n as usize).cloned().unwrap_or_default();
+                let tests =
+                    tests.iter().map(|test| Some(test.of(test.index().substituted(&by, &inner[..])?)));
+                let tests = tests.collect::<Option<Vec<Test>>>()?;
+                let ways = tests.iter().map(|test| grows(test, bound)).collect::<Option<Vec<i64>>>();
+                match ways {
+                    Some(ways) if ways.iter().all(|&way| way <= 0) => {
+                        (tests, self.placed(&yes, &body, &inner)?, false)
+                    }
+                    Some(ways) if ways.iter().all(|&way| way >= 0) => {
+                        (tests, self.placed(&yes, &body, &inner)?, true)
+                    }
+                    _ => (Vec::new(), body, false),
+                }
+            }
+            _ => (Vec::new(), body, false),
+        };
+        let nested = within(&inner, &over);
+        let map: Map = (0..bound).chain([bound + 1]).map(at).collect();
+        let other = self.store.compose(&factor, &map, &nested)?;
+        let (later, earlier) = if reverse { (bound + 1, bound) } else { (bound, bound + 1) };
+        let apart = at(later).plus(&at(earlier).scaled(-1)?)?.plus(&Index::number(-1))?;
+        let other = self.store.choose_by_place(vec![Test::AtLeastZero(apart)], other, one.clone(), &nested);
+        let before = self.store.reduce(Reduce::Prod, over.clone(), other, &inner);
+        let distance = self.difference(one, factor, &inner);
+        let term = self.times(distance, before, &inner);
+        let zero = self.store.rational(0);
+        let term = self.store.choose_by_place(tests, term, zero, &inner);
+        Some(self.store.reduce(Reduce::Sum, over, term, space))
+    }
+
     /// `Σ w v - 1 = -Σ w (1 - v)` where the weights add up to 1, each distance from 1 taken by itself: a sum that is 0 where
     /// all values are 1.
     fn mixture(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Use> {
@@ -251,4 +311,21 @@ impl Charts<'_> {
         }
         Some((total, terms.iter().map(|(c, x)| (c.clone(), None, x.clone())).collect()))
     }
+}
+
+/// By how much the index that is asked about grows along a dimension; nothing where that is another amount from place to
+/// place, or where one place alone is asked about.
+fn grows(test: &Test, along: usize) -> Option<i64> {
+    let mut growth = 0;
+    for (factor, size, digit) in test.index().summands() {
+        let Some(digit) = digit else { continue };
+        let mut speaks = false;
+        digit.each_axis(&mut |Axis(n)| speaks |= n as usize == along);
+        if speaks {
+            let plain = digit.as_axis() == Some(Axis(along as u32)) && size.is_one();
+            (plain && matches!(test, Test::AtLeastZero(_))).then_some(())?;
+            growth += factor;
+        }
+    }
+    Some(growth)
 }

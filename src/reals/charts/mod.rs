@@ -43,6 +43,14 @@ pub fn alternatives(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> 
     found
 }
 
+/// Deviations from a mean with what the mean was rounded by taken away: they gain where a form is as good already as arguments
+/// that are rounded allow, and are no part of what is tried elsewhere.
+pub fn recentred(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
+    let found = Charts::new(store, facts).recentred(id);
+    let law = Ident::new(Chart::Centred.name());
+    found.into_iter().filter(|term| term.id != id).map(|term| Equal { term, law }).collect()
+}
+
 /// All that the charts give for a term: two may give the same.
 pub fn given(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<(Chart, Use)> {
     let mut charts = Charts::new(store, facts);

