@@ -9,6 +9,8 @@ use rug::{Assign, Float, Rational};
 use crate::enclosure::{Domain, Number};
 use crate::expr::Prim;
 
+mod gamma;
+
 /// Big-float endpoints of `bits` bits, at least 64.
 #[derive(Clone, Copy, Debug)]
 pub struct Big {
@@ -104,6 +106,9 @@ impl Domain for Big {
             Prim::Erfc => nearest!(x.erfc_ref()),
             Prim::Exprel | Prim::ExprelSlope | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => {
                 self.quotient(prim, x)
+            }
+            Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => {
+                gamma::enclose(self.bits, prim, x)
             }
             _ => exact(self.embed(f64::NAN)),
         }

@@ -11,6 +11,7 @@ use rug::float::Round;
 use crate::enclosure::{Domain, Number};
 use crate::expr::Prim;
 
+mod gamma;
 mod quotients;
 
 /// `f64` endpoints.
@@ -91,6 +92,7 @@ impl Domain for Binary64 {
             Prim::Exprel | Prim::ExprelSlope | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => {
                 quotients::enclose(prim, x)
             }
+            Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => gamma::enclose(prim, x),
             _ => exact(f64::NAN),
         }
     }

@@ -5,6 +5,8 @@ use rug::Rational;
 
 use crate::expr::{Cmp, Constant, Prim};
 
+mod gamma;
+
 /// What an endpoint must do.
 pub trait Number: Clone + PartialOrd + PartialOrd<f64> {
     /// Whether it is NaN.
@@ -241,6 +243,7 @@ fn unary<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
         Prim::Acos => within(d, prim, x, -1.0, 1.0),
         Prim::Erfc => falling(d, prim, x),
         Prim::Sinc => cardinal_sine(d, x),
+        Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => gamma::apply(d, prim, x),
         // Even, and falling from 0 on: for c₃ this is 3 sin x < x (2 + cos x), the inequality of Cusa and Huygens. With
         // G_k = x^k c_k, d/dx (k G_k - x G_(k-1)) = (k-1) G_(k-1) - x G_(k-2), so it passes on to all that follow.
         Prim::Stumpff3 | Prim::Stumpff5 => falling(d, prim, &abs(d, x)),

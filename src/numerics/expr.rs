@@ -134,6 +134,14 @@ prims! {
     Stumpff3 stumpff3 1,
     /// Stumpff's `c₅(x²) = (sin x - x + x³/6) / x⁵`, and 1/120 at 0.
     Stumpff5 stumpff5 1,
+    /// `log|Γ(x)|`, with the pole `+inf` at 0, -1, -2 ...
+    Lgamma lgamma 1,
+    /// `ψ(x) = Γ'(x) / Γ(x)`, the derivative of `lgamma` (DLMF 5.2.2).
+    Digamma digamma 1,
+    /// `ψ'(x)`, the derivative of `digamma`, with the pole `+inf` at 0, -1, -2 ...
+    Trigamma trigamma 1,
+    /// `ψ''(x)`, the derivative of `trigamma`.
+    Tetragamma tetragamma 1,
 }
 
 /// An order relation. Every relation with NaN is false, except `Ne`.
@@ -363,6 +371,7 @@ functions! {
     log10 Log10(x); sin Sin(x); cos Cos(x); tan Tan(x); asin Asin(x); acos Acos(x); atan Atan(x); sinh Sinh(x);
     cosh Cosh(x); tanh Tanh(x); asinh Asinh(x); acosh Acosh(x); atanh Atanh(x); erf Erf(x); erfc Erfc(x);
     exprel Exprel(x); exprel_slope ExprelSlope(x); sinc Sinc(x); stumpff3 Stumpff3(x); stumpff5 Stumpff5(x);
+    lgamma Lgamma(x); digamma Digamma(x); trigamma Trigamma(x); tetragamma Tetragamma(x);
 }
 
 /// Stumpff's `c₂(x²) = (1 - cos x) / x²`, and 1/2 at 0: by half the angle, where nothing cancels.

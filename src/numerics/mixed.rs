@@ -127,6 +127,40 @@ pub fn of_log_distance(distance: f64) -> f64 {
     }
 }
 
+/// The condition number of `log|Γ|` and its derivatives on positive numbers.
+fn of_gamma(prim: Prim, x: &Interval) -> f64 {
+    let at = |prim: Prim, x: f64| enclosure::apply(&Binary64, prim, &[&Enclosure::point(x)]);
+    let over = |above: f64, below: f64| if below > 0.0 { div(above, below) } else { f64::INFINITY };
+    let ln = |x: f64| at(Prim::Log, x);
+    match prim {
+        // ψ(x) ≤ log x and log Γ(x) > (x - 1/2) log x - x + log √(2π), so the quotient is below the reciprocal of
+        // 1 - 1/(2x) - 1/log x + log √(2π)/(x log x), which rises.
+        Prim::Lgamma if x.lo > 2.0 => {
+            let lost = add(div(0.5, x.lo), div(1.0, ln(x.lo).lo));
+            let gained = (0.918 / x.lo / ln(x.lo).hi).next_down().next_down();
+            over(1.0, ((1.0 - lost).next_down() + gained).next_down())
+        }
+        // x ψ(x) = x ψ(1 + x) - 1 is between -1.3 and 0, and log Γ falls.
+        Prim::Lgamma if x.hi < 1.0 => over(1.3, at(Prim::Lgamma, x.hi).lo),
+        // x ψ'(x) falls, by 1/x + 1/(2x²) < ψ'(x) < 1/x + 1/x² and ψ''(x) < -1/x² - 1/x³; |ψ| rises on both sides.
+        Prim::Digamma if x.lo > 1.5 => {
+            over(mul(x.lo, at(Prim::Trigamma, x.lo).hi), at(Prim::Digamma, x.lo).lo)
+        }
+        // Of (1 + x² ψ'(1 + x)) / (1 - x ψ(1 + x)) the upper rises, and the lower is concave and 1 at 0.
+        Prim::Digamma if x.hi < 1.4 => {
+            let next = Enclosure::new((1.0 + x.hi).next_down(), (1.0 + x.hi).next_up());
+            let of = |prim| enclosure::apply(&Binary64, prim, &[&next]);
+            let above = add(1.0, mul(mul(x.hi, x.hi), of(Prim::Trigamma).hi));
+            let fall = mul(x.hi, of(Prim::Digamma).hi.max(0.0));
+            over(above, (1.0 - fall).next_down().min(1.0))
+        }
+        // x² ψ'(x) = 1 + x² ψ'(1 + x) rises, and so does x³ |ψ''(x)|.
+        Prim::Trigamma => 2.0,
+        Prim::Tetragamma => 3.0,
+        _ => f64::INFINITY,
+    }
+}
+
 /// The relative condition number `sup |x f'(x) / f(x)|` of a function of one variable on an interval, in closed form;
 /// infinite where none is known. The interval may hold zeros of `x`, where the quotient has its limit.
 pub fn condition(prim: Prim, x: &Interval) -> f64 {
@@ -171,6 +205,7 @@ pub fn condition(prim: Prim, x: &Interval) -> f64 {
             let root = add(mul(x, x), 2.0).sqrt().next_up();
             mul(x, add(x, root)).max(0.5)
         }
+        Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma if x.lo > 0.0 => of_gamma(prim, x),
         _ => f64::INFINITY,
     }
 }

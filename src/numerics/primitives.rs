@@ -70,6 +70,10 @@ primitives! {
     SINC Sinc Formula;
     STUMPFF3 Stumpff3 Formula;
     STUMPFF5 Stumpff5 Formula;
+    LGAMMA Lgamma Formula;
+    DIGAMMA Digamma Formula;
+    TRIGAMMA Trigamma Formula;
+    TETRAGAMMA Tetragamma Formula;
 }
 
 /// IEEE 754-2019 `minimum`: NaN if either is, and -0 below +0.

@@ -1,4 +1,4 @@
-//! Circular and hyperbolic functions, their inverses, and the error function.
+//! Circular and hyperbolic functions, their inverses, the error function, and the logarithm of the gamma function.
 
 use ngc_ir::OpDef;
 use ngc_ir::op_def::{ValueKind, operand};
@@ -11,7 +11,7 @@ use super::elementwise::{BINARY, UNARY, formula, primitive};
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[
     &SIN, &COS, &TAN, &ASIN, &ACOS, &ATAN, &ATAN2, &SINC, &STUMPFF2, &STUMPFF3, &SINH, &COSH, &TANH, &ASINH,
-    &ACOSH, &ATANH, &ERF, &ERFC,
+    &ACOSH, &ATANH, &ERF, &ERFC, &LGAMMA, &DIGAMMA,
 ];
 
 /// `ng.sin`.
@@ -198,5 +198,27 @@ pub static ERFC: OpDef = OpDef {
     description: "Keeps its digits where `erf(x)` is close to 1. `erfc(-inf)` is 2, `erfc(inf)` is `+0`.",
     example: "%0 = ng.erfc %x : tensor<4xf32>",
     semantics: primitive!(ERFC),
+    ..UNARY
+};
+
+/// `ng.lgamma`.
+pub static LGAMMA: OpDef = OpDef {
+    name: "ng.lgamma",
+    summary: "logarithm of the size of the gamma function, log |Γ(x)|",
+    description: "Zero at 1 and 2, least between them, near 1.4616. `inf` at its poles, the zeros and negative integers, and \
+        at both infinities, as C has it (NIST DLMF 5.2).",
+    example: "%0 = ng.lgamma %x : tensor<4xf32>",
+    semantics: primitive!(LGAMMA),
+    ..UNARY
+};
+
+/// `ng.digamma`.
+pub static DIGAMMA: OpDef = OpDef {
+    name: "ng.digamma",
+    summary: "derivative of the logarithm of the gamma function, ψ(x) = Γ'(x) / Γ(x)",
+    description: "Zero near 1.4616, where `ng.lgamma` is least. `digamma(±0)` is `∓inf`; NaN at its other poles, the negative \
+        integers, and at `-inf`, as PyTorch and SciPy have it; `digamma(inf)` is `inf` (NIST DLMF 5.2).",
+    example: "%0 = ng.digamma %x : tensor<4xf32>",
+    semantics: primitive!(DIGAMMA),
     ..UNARY
 };

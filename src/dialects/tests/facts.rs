@@ -18,12 +18,12 @@ fn signs(x: f64) -> Signs {
     Signs::of(&Enclosure::point(x))
 }
 
-/// Where a primitive lies at a point, at 300 bits. What is infinite although its arguments are not, a logarithm at 0 aside, is a
-/// pole and no value.
+/// Where a primitive lies at a point, at 300 bits. What is infinite although its arguments are not, a logarithm at 0 and what goes
+/// to +inf on both sides aside, is a pole and no value.
 fn at(prim: Prim, x: &[f64]) -> Signs {
     let args: Vec<Float> = x.iter().map(|&x| Float::with_val(300, x)).collect();
     let value = primitive(prim).eval_real(&[], &args, 300);
-    let limits = [Prim::Log, Prim::Log2, Prim::Log10, Prim::Log1p, Prim::Atanh];
+    let limits = [Prim::Log, Prim::Log2, Prim::Log10, Prim::Log1p, Prim::Atanh, Prim::Lgamma, Prim::Trigamma];
     let divisor = matches!(prim, Prim::Div | Prim::Rem) && x[1] == 0.0;
     let pole = value.is_infinite() && x.iter().all(|x| x.is_finite()) && !limits.contains(&prim);
     if pole || divisor || value.is_nan() {

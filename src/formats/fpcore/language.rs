@@ -193,7 +193,15 @@ pub fn rounds_often(prim: Prim) -> bool {
 
 /// Whether no formula of the language's functions keeps a primitive's digits.
 pub fn is_lacking(prim: Prim) -> bool {
-    matches!(prim, Prim::ExprelSlope | Prim::Stumpff3 | Prim::Stumpff5)
+    matches!(
+        prim,
+        Prim::ExprelSlope
+            | Prim::Stumpff3
+            | Prim::Stumpff5
+            | Prim::Digamma
+            | Prim::Trigamma
+            | Prim::Tetragamma
+    )
 }
 
 fn name(prim: Prim) -> &'static str {

@@ -41,6 +41,7 @@ pub const DIRECT: &[(&str, usize, &str)] = &[
     ("atanh", 1, "ng.atanh"),
     ("erf", 1, "ng.erf"),
     ("erfc", 1, "ng.erfc"),
+    ("lgamma", 1, "ng.lgamma"),
     ("ceil", 1, "ng.ceil"),
     ("floor", 1, "ng.floor"),
     ("nearbyint", 1, "ng.round"),

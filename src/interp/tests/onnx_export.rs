@@ -105,7 +105,16 @@ const CANCELLING: &[(&str, f64)] =
     &[("ng.adaptive_avg_pool", 4.0), ("ng.hardsigmoid", 1.0), ("ng.logaddexp", 3.0)];
 
 /// Ops that are refused, with the formats.
-const REFUSED: &[(&str, Format)] = &[("ng.fma", Format::F64), ("ng.erfc", Format::F64)];
+const REFUSED: &[(&str, Format)] = &[
+    ("ng.fma", Format::F64),
+    ("ng.erfc", Format::F64),
+    ("ng.lgamma", Format::F16),
+    ("ng.lgamma", Format::F32),
+    ("ng.lgamma", Format::F64),
+    ("ng.digamma", Format::F16),
+    ("ng.digamma", Format::F32),
+    ("ng.digamma", Format::F64),
+];
 
 /// The op of an example alone in a function `@main`, with elements of another format in the place of f32.
 fn alone(context: &Context, def: &'static OpDef, format: Format) -> Option<Module> {

@@ -9,6 +9,7 @@ mod format_reference;
 mod format_sweep;
 mod fpcore;
 mod functional;
+mod gamma;
 mod rounding;
 mod taylor;
 mod tensors;

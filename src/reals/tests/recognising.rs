@@ -50,7 +50,7 @@ fn shown(store: &Store, forms: &[Form]) -> Vec<String> {
 }
 
 /// Ops that a term names in one step, or in a sum or a product.
-const ONE_STEP: [&str; 39] = [
+const ONE_STEP: [&str; 41] = [
     "ng.abs",
     "ng.acos",
     "ng.acosh",
@@ -64,12 +64,14 @@ const ONE_STEP: [&str; 39] = [
     "ng.ceil",
     "ng.cos",
     "ng.cosh",
+    "ng.digamma",
     "ng.div",
     "ng.erf",
     "ng.exp",
     "ng.exprel",
     "ng.floor",
     "ng.fma",
+    "ng.lgamma",
     "ng.log",
     "ng.max",
     "ng.mul",

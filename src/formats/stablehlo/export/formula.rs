@@ -166,6 +166,8 @@ impl Writer<'_, '_> {
             Prim::Atanh => "chlo.atanh",
             Prim::Erf => "chlo.erf",
             Prim::Erfc => "chlo.erfc",
+            Prim::Lgamma => "chlo.lgamma",
+            Prim::Digamma => "chlo.digamma",
             Prim::Square => return Ok(self.e.binary("stablehlo.multiply", x[0], x[0])),
             Prim::Fma => {
                 let product = self.e.binary("stablehlo.multiply", x[0], x[1]);
