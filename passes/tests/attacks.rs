@@ -234,8 +234,9 @@ fn taken(
                     near(Float::with_val(BITS, x.abs_ref()) * figures.relative.rho + figures.relative.eta)
                 }
                 Promise::Sensitivity => {
-                    // The sign of a zero is no distance, but decides at a pole.
-                    if figures.delta.is_infinite() && distances.iter().all(|&d| d == 0.0) {
+                    // The sign of a zero is no distance, but decides at a pole and beside a cut.
+                    let jumps = figures.sensitivity.iter().any(|way| way.jump > 0.0);
+                    if (jumps || figures.delta.is_infinite()) && distances.iter().all(|&d| d == 0.0) {
                         continue;
                     }
                     let ways = figures.sensitivity.iter().zip(&distances);

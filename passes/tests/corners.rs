@@ -69,6 +69,9 @@ fn special(op: &str, format: Format) -> Vec<Boundary> {
         "sigmoid" | "silu" | "gelu" | "mish" | "tanh" | "erf" | "erfc" | "elu" | "selu" => {
             vec![(-100.0, -80.0), (80.0, 100.0)]
         }
+        "lgamma" | "digamma" => {
+            [around(1.0), around(2.0), around(-1.0), vec![(0.0, 3.0), (-2.5, 0.5), (1.45, 1.47)]].concat()
+        }
         _ => Vec::new(),
     };
     let numbers = |&(lo, hi): &(f64, f64)| lo.is_finite() && hi.is_finite() && lo <= hi;

@@ -4,6 +4,7 @@ use ngc_ir::op_def::Elementwise;
 use ngc_ir::{Signature, Type};
 use ngc_numerics::dual::{self, Jet};
 use ngc_numerics::figures::{self, WHOLE, add, div, half_ulp, intersect, magnitude, mignitude, mul};
+use ngc_numerics::mixed;
 use ngc_numerics::program::Step;
 use ngc_numerics::{
     Binary64, DType, Enclosure, Figures, Form, Format, Interval, Operands, Prim, Range, ScalarFn, Sensitivity,
@@ -182,6 +183,8 @@ impl Analysed {
             Some(Prim::Neg | Prim::Abs | Prim::Min | Prim::Max) => 1.0,
             Some(Prim::Sqrt) => 0.5,
             Some(Prim::Cbrt) => (1.0f64 / 3.0).next_up(),
+            // The zeros and poles of an interval's ends say little of its condition.
+            Some(prim @ (Prim::Lgamma | Prim::Digamma)) => mixed::condition(prim, &args[0]).min(general()),
             _ => general(),
         };
         Analysed { value, slopes, condition, curvature }

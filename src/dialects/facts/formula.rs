@@ -124,7 +124,8 @@ pub fn apply(prim: Prim, x: &[Traced]) -> Traced {
 
 /// At a pole the sign of a zero decides between the infinities, and an interval does not know it.
 fn beside_poles(prim: Prim, x: Interval) -> Interval {
-    let pole = matches!(prim, Prim::Div | Prim::Pow | Prim::Atan2) && x.may_be_nan;
+    let poles = [Prim::Div, Prim::Pow, Prim::Atan2, Prim::Digamma, Prim::Tetragamma];
+    let pole = poles.contains(&prim) && x.may_be_nan;
     if x.is_undefined() || pole && (x.lo.is_infinite() || x.hi.is_infinite()) { WHOLE } else { x }
 }
 

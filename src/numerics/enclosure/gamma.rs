@@ -12,7 +12,7 @@ const LEAST: f64 = -0.121_486_290_535_849_62;
 const TURN: (f64, f64) = (1.461_632_144_968_362, 1.461_632_144_968_363);
 
 /// An enclosure over an interval; of `log|Γ|` and ψ' one that holds a pole has the end `+inf`, where both
-/// sides go.
+/// sides go, and needs no sign of a zero.
 pub fn apply<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
     if x.is_point() {
         return rising(d, prim, x);
@@ -74,8 +74,10 @@ fn monotone<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
 /// `log|Γ|` and ψ'.
 fn convex<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
     if x.lo >= 0.0 {
-        return above_zero(d, prim, x).flagged(x.has_zero());
+        return above_zero(d, prim, x);
     }
+    // Only `log|Γ|` has a value at -∞.
+    let nan = x.lo == f64::NEG_INFINITY && prim == Prim::Trigamma;
     if let Poles::None = poles(d, x) {
         let (slope_lo, slope_hi) = (d.unary(slope(prim), &x.lo), d.unary(slope(prim), &x.hi));
         let (at_lo, at_hi) = (d.unary(prim, &x.lo), d.unary(prim, &x.hi));
@@ -100,7 +102,7 @@ fn convex<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
         let above = Enclosure { lo: d.embed(0.0), hi: x.hi.clone(), may_be_nan: false };
         least = lesser(least, above_zero(d, prim, &above).lo);
     }
-    Enclosure { lo: least, hi: d.embed(f64::INFINITY), may_be_nan: true }
+    Enclosure { lo: least, hi: d.embed(f64::INFINITY), may_be_nan: nan }
 }
 
 /// Over an interval of no negative number.
