@@ -8,6 +8,7 @@ use ngc_ir::{Body, Diagnostics, Loc};
 use ngc_reals::laws::Laws;
 
 use super::allowed::Allowed;
+use super::catalogue;
 use super::catalogue::library::{Library, failed};
 use super::telling::{Effect, Exchange, Report};
 use super::{Wanted, stabilize};
@@ -116,6 +117,10 @@ impl Pass for Stabilize {
             proofs: proofs.is_some(),
         };
         let report = stabilize(cx.context, function, laws, wanted);
+        debug_assert_eq!(catalogue::without_entry(cx.context, laws, &report), None, "is in no catalogue");
+        // Another format is no other function: there is nothing to prove.
+        let rewritten = report.applied.iter().filter(|step| step.rule != "widen");
+        debug_assert!(!wanted.proofs || report.proofs.len() == rewritten.count(), "a rewrite has no proof");
         let masked =
             if text("masked-rows") == "zero" { zero_masked_rows(&mut function.body) } else { Vec::new() };
         for loc in &masked {

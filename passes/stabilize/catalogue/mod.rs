@@ -1,6 +1,7 @@
 //! The catalogue of what `stabilize` rewrites by: laws, charts and the ops of the dialect, for users.
 //!
-//! Invariant: every name that a remark or a proof prints has an entry ([`entries`]).
+//! Invariant: every name that a remark or a proof prints has an entry ([`entries`]). With debug assertions every run is held
+//! to it.
 
 pub mod example;
 pub mod explain;
@@ -13,9 +14,11 @@ use ngc_ir::{Context, OpDef};
 use ngc_reals::charts::Chart;
 pub use ngc_reals::laws::{Law, Laws};
 use ngc_reals::recognise::Definitions;
+use rustc_hash::FxHashSet;
 
 use super::Equalities;
 use super::allowed::Allowed;
+use super::telling::Report;
 
 /// What proofs call the step from ops to a term.
 pub const READING: &str = "reading";
@@ -104,6 +107,12 @@ pub fn entries<'a>(context: &'a Context, laws: &'a Laws) -> impl Iterator<Item =
     let words = WORDS.into_iter().map(|(name, meaning)| Entry::Word(name, meaning));
     let ops = context.ops().into_iter().filter(|def| def.traits.pure).map(Entry::Op);
     laws.iter().map(Entry::Law).chain(charts).chain(ops).chain(words)
+}
+
+/// The first name that a run prints and that has no entry.
+pub fn without_entry<'a>(context: &Context, laws: &Laws, report: &'a Report) -> Option<&'a str> {
+    let known: FxHashSet<&str> = entries(context, laws).map(|entry| entry.name()).collect();
+    report.names().find(|name| !known.contains(name))
 }
 
 /// The families of laws, in the order of their files, and that of the charts.

@@ -74,6 +74,16 @@ pub struct Replaced {
     pub step: usize,
 }
 
+impl Report {
+    /// The names that remarks and proofs print.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let steps = self.applied.iter().chain(&self.missed).map(|step| step.rule.as_str());
+        let by = self.applied.iter().filter_map(|step| step.message.rsplit_once(": by "));
+        let by = by.flat_map(|(_, rest)| rest.split("; ").take(1)).flat_map(|names| names.split(", "));
+        steps.chain(by).chain(self.proofs.iter().flat_map(|p| p.steps.iter().map(|(name, ..)| name.as_str())))
+    }
+}
+
 impl Step {
     /// The message with what is known of the effect.
     pub fn text(&self) -> String {
