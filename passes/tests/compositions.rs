@@ -4,7 +4,7 @@
 //! format it lies within the printed bound.
 
 use crate::support::values::reals;
-use crate::support::{evaluate_all, function, search};
+use crate::support::{evaluate_all, evidence, function, search};
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::verifier::verify;
 use ngc_ir::{Attr, AttrDict, Block, Body, Builder, Context, InsertPoint, Loc, Module, OpState, Type, Value};
@@ -387,14 +387,16 @@ fn laws_grown_into_each_other_keep_the_function() {
     let laws: Vec<&Law> = Laws::bundled().iter().collect();
     let number =
         |name: &str, default| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
-    let (graphs, seed) = (number("NGC_COMPOSITIONS_GRAPHS", 60), number("NGC_COMPOSITIONS_SEED", 1u64));
+    let whole = evidence::whole("searches");
+    let usual = if whole { 60 } else { 6 };
+    let (graphs, seed) = (number("NGC_COMPOSITIONS_GRAPHS", usual), number("NGC_COMPOSITIONS_SEED", 1u64));
     let found: Vec<Result<usize, String>> = (0..graphs)
         .into_par_iter()
         .map(|n| trial(&context, &laws, seed + n).inspect_err(|wrong| eprintln!("{wrong}")))
         .collect();
     let rewritten = found.iter().filter(|f| f.as_ref().is_ok_and(|n| *n > 0)).count();
     let wrong: Vec<&String> = found.iter().filter_map(|f| f.as_ref().err()).collect();
-    println!("{graphs} functions, {rewritten} rewritten, {} wrong", wrong.len());
+    println!("certificate: {graphs} functions, {rewritten} rewritten, {} wrong", wrong.len());
     assert!(wrong.is_empty(), "{} of {graphs} functions", wrong.len());
-    assert!(4 * rewritten as u64 > graphs, "{rewritten} of {graphs} rewritten");
+    assert!(!whole || 4 * rewritten as u64 > graphs, "{rewritten} of {graphs} rewritten");
 }

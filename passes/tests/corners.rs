@@ -4,6 +4,7 @@
 
 use crate::random_graphs::values::{BITS, inside, reals};
 use crate::random_graphs::{Graph, ops};
+use crate::support::evidence;
 use ngc_dialects::transfer::Flow;
 use ngc_interp::Interpreter;
 use ngc_ir::{Context, OpDef};
@@ -188,9 +189,14 @@ fn check(
 #[test]
 fn every_op_keeps_its_bounds_at_its_boundaries() {
     let context = ngc_dialects::context();
-    let of_op = |op: &'static OpDef| {
+    let whole = evidence::whole("boundaries");
+    let of_op = |(number, op): (usize, &'static OpDef)| {
         let (mut count, mut wrong) = (0, Vec::new());
         for (f, format) in Format::ALL.into_iter().enumerate() {
+            // Where the certificate is fresh, each op has one format.
+            if !whole && number % Format::ALL.len() != f {
+                continue;
+            }
             let (own, general) = (special(op.short_name(), format), general(format));
             // Each format has its own third of what is general, and all that is special.
             let third = general.iter().enumerate().filter(|(k, _)| k % 3 == f % 3).map(|(_, b)| b);
@@ -202,7 +208,7 @@ fn every_op_keeps_its_bounds_at_its_boundaries() {
         }
         (op.name, count, wrong)
     };
-    let found: Vec<(&str, usize, Vec<String>)> = ops().into_par_iter().map(of_op).collect();
+    let found: Vec<(&str, usize, Vec<String>)> = ops().into_par_iter().enumerate().map(of_op).collect();
     for (name, count, _) in &found {
         println!("{name:28} {count:8}");
     }
@@ -210,4 +216,6 @@ fn every_op_keeps_its_bounds_at_its_boundaries() {
     assert!(wrong.is_empty(), "{} violations, as\n{}", wrong.len(), wrong[..wrong.len().min(6)].join("\n"));
     let missing: Vec<&str> = found.iter().filter(|(_, n, _)| *n == 0).map(|(name, ..)| *name).collect();
     assert!(missing.is_empty(), "no case of {missing:?}");
+    let values: usize = found.iter().map(|(_, n, _)| n).sum();
+    println!("certificate: {values} values of {} ops lie within their bounds", found.len());
 }

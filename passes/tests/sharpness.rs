@@ -7,12 +7,16 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::support::evidence;
 use ngc_dialects::transfer::transfer;
 use ngc_interp::evaluate_op;
 use ngc_ir::{Attr, AttrDict, Context, Dim, Signature, Type};
 use ngc_numerics::{DType, Enclosure, Evaluator, Format, Mode, Random, Range, Tensor};
 use ngc_passes::digits::up;
 use rayon::prelude::*;
+
+/// Where the certificate is fresh, one row of the page in so many is computed.
+const STEP: usize = 10;
 
 /// Rows that are evaluated together.
 const ROWS: usize = 24;
@@ -296,9 +300,12 @@ f16.
 fn bounds_are_near_the_largest_errors() {
     let context = ngc_dialects::context();
     let cases = cases();
+    let whole = evidence::whole("sharpness");
+    let step = if whole { 1 } else { STEP };
     let rows: Vec<(String, f64, f64)> = cases
         .par_iter()
         .enumerate()
+        .filter(|(number, _)| number % step == 0)
         .map(|(number, (what, case))| {
             let mut r = Random::new(3003 + number as u64);
             let name = format!("`{}` | {what} | {}", case.op, case.format.name());
@@ -306,12 +313,13 @@ fn bounds_are_near_the_largest_errors() {
         })
         .collect();
     let mut page = String::from(INTRODUCTION);
-    let mut far = Vec::new();
+    let (mut far, mut count) = (Vec::new(), 0);
     for (name, bound, observed) in rows {
         assert!(observed <= bound, "{name}: {observed:e} is above {bound:e}");
         let ratio = bound / observed;
         let row = format!("| {name} | {} | {observed:.2e} | {ratio:.2} |", up(bound, |x| format!("{x:.2e}")));
         println!("{row}");
+        count += 1;
         let most = if name.starts_with(FARTHER.0) { FARTHER.1 } else { NEAR };
         if ratio.is_nan() || ratio > most {
             far.push(row.clone());
@@ -327,8 +335,10 @@ fn bounds_are_near_the_largest_errors() {
         std::fs::write(&path, format!("{page}{rest}")).expect("the page can be written");
         return;
     }
+    println!("certificate: {count} rows of docs/sharpness.md are current");
+    let stated = |line: &str| found.lines().any(|known| known == line);
     assert!(
-        first == page,
+        if whole { first == page } else { page.lines().all(stated) },
         "docs/sharpness.md is out of date; NGC_BLESS=1 cargo test -p ngc-passes renews it"
     );
 }

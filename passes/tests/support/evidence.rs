@@ -17,20 +17,21 @@ fn hex(data: &[u8]) -> String {
     Sha256::digest(data).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// What a result may depend on: sources, laws, grammars, and the versions of dependencies.
+/// What a result may depend on of a folder: sources, laws, grammars, and programs.
 fn counts(path: &str) -> bool {
-    let endings = [".rs", ".ngr", ".pest", "Cargo.lock"];
+    let endings = [".rs", ".ngr", ".pest", ".ngir"];
     endings.iter().any(|ending| path.ends_with(ending))
 }
 
 /// The files that count in or below a path; paths are relative to the root.
 fn files(path: &str) -> Vec<String> {
     if !root().join(path).is_dir() {
-        return if counts(path) { vec![path.to_string()] } else { Vec::new() };
+        return vec![path.to_string()];
     }
     let entries = fs::read_dir(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
     let below = |name: &str| files(&format!("{path}/{name}"));
-    entries.flat_map(|entry| below(&entry.expect("an entry").file_name().to_string_lossy())).collect()
+    let all = entries.flat_map(|entry| below(&entry.expect("an entry").file_name().to_string_lossy()));
+    all.filter(|path| counts(path)).collect()
 }
 
 /// As `digest` of tools/certify computes it.

@@ -2,6 +2,9 @@
 
 mod attacks;
 mod enclosure;
+#[path = "../../../passes/tests/support/evidence.rs"]
+#[allow(dead_code, reason = "the tests of the tools ask which certificates are fresh")]
+mod evidence;
 mod facts;
 mod figures;
 mod format;
