@@ -91,7 +91,10 @@ fn deep(layers: usize) -> String {
     let mut text =
         String::from("func.func @f(%x0: tensor<4x8xf32> {ng.range = [-8.0, 8.0]}) -> tensor<4x8xf32> {\n");
     for n in 0..layers {
-        let weights = |k: usize| format!("dense<{:?}>", 0.5 + n as f64 / 64.0 + k as f64 / 1024.0);
+        // Weights that differ: a product with equal ones is a multiple of a sum.
+        let weight = |k: usize, at: usize| 0.5 + n as f64 / 64.0 + k as f64 / 1024.0 + at as f64 / 4096.0;
+        let row = |k: usize, i: usize| (0..8).map(|j| weight(k, 8 * i + j)).collect::<Vec<_>>();
+        let weights = |k: usize| format!("dense<{:?}>", (0..8).map(|i| row(k, i)).collect::<Vec<_>>());
         text += &format!(
             "  %wq{n} = ng.constant {} : tensor<8x8xf32>
   %wk{n} = ng.constant {} : tensor<8x8xf32>

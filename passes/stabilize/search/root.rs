@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ngc_ir::{Body, Builder, Loc, Value};
 use ngc_numerics::Interval;
 use ngc_reals::read::Reading;
-use ngc_reals::{Form, Id};
+use ngc_reals::{Form, Id, charts};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -58,9 +58,16 @@ impl Search<'_> {
         let id = root.element.id;
         let stable = many && given.is_stable_on(&self.judge.ordinary);
         self.wanted = Some(Wanted { id, given: given.clone(), stable, refused: Vec::new() });
+        // What is looked for more thoroughly than usual is chosen for this value alone.
+        let before = stable.then(|| self.known.clone());
         let plan = self.better(value, &root, &given);
         self.wanted = None;
-        let Some(plan) = plan else { return Found::Stays };
+        if let (Some(before), None) = (before, &plan) {
+            self.known = before;
+        }
+        let Some(plan) = plan else {
+            return if many && given.is_stable() { Found::Fine } else { Found::Stays };
+        };
         self.bettered.insert(root.element.id);
         if stable {
             self.refined.insert(value);
@@ -88,6 +95,11 @@ impl Search<'_> {
                 itself: self.is_itself(id, &choices),
                 choices,
             };
+            // Another order of what is stable is as good by chance.
+            let recentred = plan.laws.iter().any(|law| law == charts::RECENTRED);
+            if self.is_stable() && given.is_stable() && !recentred {
+                return None;
+            }
             let new = self.written(&plan)?;
             let found = errors(&self.window.body, &mut self.judge, root, [value, new])?;
             if !found.betters(given) {
@@ -100,7 +112,9 @@ impl Search<'_> {
                 return None;
             }
             let gains = found.bits() + 1.0 < given.bits();
-            if self.is_short((value, given), (new, &found)) && self.keeps(&plan, value, root, gains) {
+            if self.is_short((value, given), (new, &found), recentred)
+                && self.keeps(&plan, value, root, gains)
+            {
                 return Some(plan);
             }
             let refused = self.known.get(&id)?.value.as_ref()?.value;
@@ -120,10 +134,15 @@ impl Search<'_> {
     }
 
     /// Whether what a form gains is worth the ops that it has more than the given one.
-    fn is_short(&self, (value, given): (Value, &Errors), (new, found): (Value, &Errors)) -> bool {
+    fn is_short(
+        &self,
+        (value, given): (Value, &Errors),
+        (new, found): (Value, &Errors),
+        recentred: bool,
+    ) -> bool {
         let (body, ordinary) = (&self.window.body, &self.judge.ordinary);
         let (before, after) = (ops(body, value), ops(body, new));
-        let most = if self.is_stable() { before + SOME } else { LONG.max(before + before / 4) };
+        let most = if self.is_stable() && recentred { before + SOME } else { LONG.max(before + before / 4) };
         if after > most {
             return false;
         }
@@ -131,7 +150,7 @@ impl Search<'_> {
         let usual = !given.is_stable_where_finite() || found.gains_on(ordinary, given);
         let grows = !usual && after > MORE * before;
         let before = steps(body, value);
-        let most = if found.gains_on(ordinary, given) { 2 * before } else { before };
+        let most = if recentred && found.gains_on(ordinary, given) { 2 * before } else { before };
         !(given.is_stable_on(ordinary) && (grows || work > FEW && work > most))
     }
 
