@@ -166,7 +166,8 @@ impl<'a> Search<'a> {
         if self.with_charts && found.error > 8.0 && self.nested < 2 {
             self.nested += 1;
 
-            let all = charts::alternatives(self.store, &mut self.facts, id);
+            let mut all = charts::alternatives(self.store, &mut self.facts, id);
+            all.extend(charts::recentred(self.store, &mut self.facts, id));
             for equal in all {
                 assert_ne!(equal.term.id, id, "{}", self.store.show(&equal.term));
                 let inner = self.best(equal.term.id);
