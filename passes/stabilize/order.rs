@@ -3,8 +3,9 @@
 //! A form is judged by its errors at points, rung by rung of a ladder of magnitudes. It takes the place of the given form
 //! only if it is better by a step somewhere and nowhere trades what works for what does not: on every rung its largest
 //! error is at most twice that of the given form plus four units in the last place, and it is right wherever the given
-//! form is: a number of which hardly a digit is right is lost as one that is not finite is. What is as accurate as the last places of its arguments allow, on ordinary numbers or in the ranges that are stated,
-//! is replaced only by what takes no more steps, or few.
+//! form is: a number of which hardly a digit is right is lost as one that is not finite is. What is as accurate as the last
+//! places of its arguments allow, on ordinary numbers or in the ranges that are stated, is replaced only by what takes no
+//! more steps, or few.
 
 use std::cmp::Ordering;
 

@@ -283,7 +283,7 @@ impl<'a> Search<'a> {
     /// Whether no more laws are tried within each other: where operations are few, not before nothing is left to cure.
     fn is_enough(&self, best: &Best) -> bool {
         let stable = || best.errors.is_stable_on(&self.judge.ordinary) && !best.exposed;
-        if self.thorough { best.is_fine() } else { stable() }
+        if self.is_thorough() { best.is_fine() } else { stable() }
     }
 
     /// How many more laws may be used within each other.
@@ -298,7 +298,7 @@ impl<'a> Search<'a> {
             return None;
         }
         if let Some(known) = self.known.get(&id)
-            && (known.is_done(self.thorough) || known.effort >= self.effort())
+            && (known.is_done(self.is_thorough()) || known.effort >= self.effort())
         {
             return Some(known.clone());
         }
@@ -324,7 +324,7 @@ impl<'a> Search<'a> {
                 effort,
             });
         }
-        let thorough = self.thorough;
+        let thorough = self.is_thorough();
         let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.is_done(thorough));
         // What was found with less effort stands; but its parts may be computed better now.
         let known = self.known.get(&id).cloned();
@@ -398,6 +398,11 @@ impl<'a> Search<'a> {
     /// Whether the value that a plan is looked for is a stable form of many operations.
     fn is_stable(&self) -> bool {
         self.wanted.as_ref().is_some_and(|wanted| wanted.stable)
+    }
+
+    /// Whether a stable form is not enough: for the value that a plan is looked for, if it is one already.
+    fn is_thorough(&self) -> bool {
+        self.thorough || self.is_stable()
     }
 
     /// Whether a value is of a narrower format than values may be held in, and not exact.

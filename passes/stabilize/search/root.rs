@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use ngc_ir::{Body, Builder, Loc, Value};
 use ngc_numerics::Interval;
+use ngc_reals::charts::Chart;
 use ngc_reals::read::Reading;
-use ngc_reals::{Form, Id, charts};
+use ngc_reals::{Form, Id};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -78,13 +79,10 @@ impl Search<'_> {
     /// The best form of a value that is not refused; nothing where the given one stays.
     fn better(&mut self, value: Value, root: &Reading, given: &Errors) -> Option<Plan> {
         let id = root.element.id;
-        let (stable, thorough) = (self.is_stable(), self.thorough);
+        let stable = self.is_stable();
         for _ in 0..TRIES {
             self.forget_refused(id);
-            self.thorough = thorough || stable;
-            let solved = self.solve(id, if stable { 1 } else { DEEPEST });
-            self.thorough = thorough;
-            solved?;
+            self.solve(id, if stable { 1 } else { DEEPEST })?;
             let choices = self.chosen(id);
             let plan = Plan {
                 root: root.element.clone(),
@@ -96,8 +94,8 @@ impl Search<'_> {
                 choices,
             };
             // Another order of what is stable is as good by chance.
-            let recentred = plan.laws.iter().any(|law| law == charts::RECENTRED);
-            if self.is_stable() && given.is_stable() && !recentred {
+            let recentred = plan.laws.iter().any(|law| law == Chart::Centred.name());
+            if stable && given.is_stable() && !recentred {
                 return None;
             }
             let new = self.written(&plan)?;

@@ -20,10 +20,23 @@ struct Sum {
 }
 
 /// Terms with factors.
-type Terms = Vec<(Rational, Use)>;
+type Terms = Vec<Term>;
 
 /// Factors with exponents.
 type Factors = Vec<(Use, Rational)>;
+
+/// A term.
+type Term = (Rational, Use);
+
+/// Each two terms, in either order, with the others.
+fn pairs(terms: &[Term]) -> impl Iterator<Item = (&Term, &Term, Terms)> {
+    let all = move || 0..terms.len();
+    let two = all().flat_map(move |a| all().filter(move |&b| b != a).map(move |b| (a, b)));
+    two.map(move |(a, b)| {
+        let others = all().filter(|n| *n != a && *n != b).map(|n| terms[n].clone());
+        (&terms[a], &terms[b], others.collect())
+    })
+}
 
 impl Charts<'_> {
     /// A sum in which what all values have in common is subtracted first.
@@ -32,14 +45,10 @@ impl Charts<'_> {
         let space = self.space(id);
         let itself = self.itself(id);
         let mut found = vec![(Chart::Centred, self.squares(&itself, &space))];
-        for (a, _) in terms.iter().enumerate() {
-            for (b, _) in terms.iter().enumerate().filter(|(b, _)| *b != a) {
-                let rest =
-                    || terms.iter().enumerate().filter(|(n, _)| *n != a && *n != b).map(|(_, t)| t.clone());
-                if let Some(moment) = self.central_moment(&terms[a], &terms[b], &space) {
-                    let all = rest().chain([(1.into(), moment)]).collect();
-                    found.push((Chart::Centred, Some(self.store.linear(constant.clone(), all, &space))));
-                }
+        for (a, b, others) in pairs(&terms) {
+            if let Some(moment) = self.central_moment(a, b, &space) {
+                let all = [others, vec![(1.into(), moment)]].concat();
+                found.push((Chart::Centred, Some(self.store.linear(constant.clone(), all, &space))));
             }
         }
         found.push((Chart::Centred, self.merged_squares(&constant, &terms, &space)));
@@ -52,13 +61,9 @@ impl Charts<'_> {
         let Node::Linear(constant, terms) = self.node(id) else { return Vec::new() };
         let space = self.space(id);
         let mut found = Vec::new();
-        for (a, b) in
-            (0..terms.len()).flat_map(|a| (0..terms.len()).map(move |b| (a, b))).filter(|(a, b)| a != b)
-        {
-            if let Some(apart) = self.centred_again(&terms[a], &terms[b], &space) {
-                let rest =
-                    terms.iter().enumerate().filter(|(n, _)| *n != a && *n != b).map(|(_, t)| t.clone());
-                let node = Node::Linear(constant.clone(), rest.chain(apart).collect());
+        for (a, b, others) in pairs(&terms) {
+            if let Some(apart) = self.centred_again(a, b, &space) {
+                let node = Node::Linear(constant.clone(), [others, apart.to_vec()].concat());
                 found.push(self.store.close(node, &space));
             }
         }

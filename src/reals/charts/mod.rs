@@ -43,14 +43,11 @@ pub fn alternatives(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> 
     found
 }
 
-/// What [`recentred`] is owed to.
-pub const RECENTRED: &str = "centred-chart";
-
 /// Deviations from a mean with what the mean was rounded by taken away: they gain where a form is as good already as arguments
 /// that are rounded allow, and are no part of what is tried elsewhere.
 pub fn recentred(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
     let found = Charts::new(store, facts).recentred(id);
-    let law = Ident::new(RECENTRED);
+    let law = Ident::new(Chart::Centred.name());
     found.into_iter().filter(|term| term.id != id).map(|term| Equal { term, law }).collect()
 }
 
