@@ -100,7 +100,7 @@ impl Search<'_> {
             }
             let new = self.written(&plan)?;
             let found = errors(&self.window.body, &mut self.judge, root, [value, new])?;
-            if !found.betters(given) {
+            if !found.betters(given) || !self.wanted.as_ref()?.keeps(&found, given) {
                 return None;
             }
             let (body, one) = (&self.window.body, Rational::from(1));
