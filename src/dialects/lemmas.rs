@@ -10,7 +10,7 @@ use ngc_numerics::{
 };
 
 use crate::bounds::sqrt_up;
-use crate::transfer::decomposed;
+use crate::transfer::{decomposed, extents};
 use crate::weighted::holds_integers;
 
 /// The excess of `(1 + x)(1 + y)`.
@@ -126,7 +126,9 @@ pub(crate) fn sharpest(
     own: Option<Vec<Figures>>,
 ) -> Option<Vec<Figures>> {
     let Some(mut own) = own else { return decomposed(s, x, results) };
-    let Some(other) = decomposed(s, x, results) else { return Some(own) };
+    // Of elements that are not there two bounds may both hold, and have nothing in common.
+    let empty = (0..x.len()).any(|i| extents(s, x, i).any(|n| n.most == 0.0));
+    let Some(other) = (!empty).then(|| decomposed(s, x, results)).flatten() else { return Some(own) };
     for (own, other) in own.iter_mut().zip(other) {
         least(own, &other);
     }

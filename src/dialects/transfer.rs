@@ -209,6 +209,12 @@ pub(crate) fn extent(s: &Signature<'_>, x: &Operands<'_>, operand: usize, dimens
     }
 }
 
+/// The extents of all dimensions of an operand.
+pub(crate) fn extents(s: &Signature<'_>, x: &Operands<'_>, operand: usize) -> impl Iterator<Item = Extent> {
+    let rank = s.operands.get(operand).and_then(|ty| ty.shape()).map_or(0, <[_]>::len);
+    (0..rank).map(move |dimension| extent(s, x, operand, dimension))
+}
+
 /// The number of elements that a reduction over `axes` takes together.
 pub(crate) fn counted(s: &Signature<'_>, x: &Operands<'_>) -> Extent {
     let rank = s.operands.first().and_then(|ty| ty.shape()).map_or(0, <[_]>::len);

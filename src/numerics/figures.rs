@@ -69,9 +69,9 @@ impl Extent {
         (self.least == self.most).then_some(self.least)
     }
 
-    /// Of a dimension that is not empty.
+    /// Of a dimension that is not empty. Of an empty one anything holds, so it counts as one of a single element.
     pub const fn of_some(self) -> Extent {
-        Extent { least: self.least.max(1.0), most: self.most }
+        Extent { least: self.least.max(1.0), most: self.most.max(1.0) }
     }
 
     /// The elements of two dimensions together.

@@ -20,3 +20,4 @@ mod simplify;
 mod softmax;
 mod structural_robust;
 mod support;
+mod transfer;
