@@ -10,6 +10,7 @@ use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Body, Context, Resources, Value};
 use ngc_numerics::{DType, Enclosure, Format, Interval};
 use rug::Float;
+use rug::float::Round;
 use rustc_hash::FxHashMap;
 
 use super::judge::OPEN;
@@ -17,7 +18,7 @@ use super::ladder::{Ladder, Move};
 use super::window::Window;
 
 /// Bits of enclosures, tried in this order.
-const BITS: [u32; 4] = [128, 320, 1400, 2200];
+const BITS: [u32; 4] = [128, 320, 1152, 2200];
 
 /// So many of these are for all values, the others for those of few operations.
 const ALL: usize = 3;
@@ -34,6 +35,9 @@ const SHARE: [usize; 2] = [5, 16];
 
 /// An enclosure in `f64` this narrow beside its value stands for a number, in formats up to f32.
 const NARROW: f64 = 1.0 / (1u64 << 42) as f64;
+
+/// What is nearer than this beside what matters is as good as nowhere else.
+const NEGLIGIBLE: f64 = 1.0 / (1u64 << 20) as f64;
 
 /// What the leaves of a window are.
 pub struct Leaves<'a> {
@@ -142,46 +146,53 @@ impl<'a> Exact<'a> {
                 open.extend(found[n].is_none().then_some(n));
             }
         }
-        self.closer(body, value, place, open, &mut found)?;
+        self.closer(body, (value, place), open, &mut |n, x| {
+            found[n] = certain(x);
+            found[n].is_some()
+        })?;
         Some(found)
     }
 
-    /// How far an element is from a number at some of the points; nothing where that is not known.
+    /// How far an element is from a number at some of the points, with the distance at which that matters; nothing where it
+    /// is not known.
     pub fn distances(
         &mut self,
         body: &Body,
         (value, place): (Value, &[i64]),
-        (from, points): (&[Option<f64>], &[usize]),
+        (from, asked): (&[Option<f64>], &[(usize, f64)]),
     ) -> Option<Vec<Option<f64>>> {
-        let (mut found, mut open) = (vec![None; from.len()], points.to_vec());
+        let (mut found, mut open) = (vec![None; from.len()], Vec::new());
+        let mut matters = vec![0.0; from.len()];
+        asked.iter().for_each(|&(n, far)| matters[n] = far);
         if let Some(near) = &mut self.near {
             let column = near.at(body, value, place)?;
             let Column::Near(x) = &*column else { return None };
-            open.retain(|&n| {
-                found[n] = from[n].and_then(|from| distance(&x[n], from));
-                found[n].is_none() && !x[n].is_undefined()
-            });
+            for &(n, far) in asked {
+                found[n] = from[n].and_then(|from| distance(&x[n], from, far));
+                open.extend((found[n].is_none() && !x[n].is_undefined()).then_some(n));
+            }
+        } else {
+            open.extend(asked.iter().map(|(n, _)| *n));
         }
-        let mut exact = vec![None; from.len()];
-        self.closer(body, value, place, open.clone(), &mut exact)?;
-        for n in open {
-            found[n] = exact[n].zip(from[n]).map(|(x, from)| (x - from).abs());
-        }
+        self.closer(body, (value, place), open, &mut |n, x| {
+            let certain = || Some((certain(x)? - from[n]?).abs());
+            found[n] = from[n].and_then(|from| distance(&outside(x), from, matters[n])).or_else(certain);
+            found[n].is_some()
+        })?;
         Some(found)
     }
 
-    /// An element at points that take more bits.
+    /// An element at points that take more bits, until each enclosure is close enough.
     fn closer(
         &mut self,
         body: &Body,
-        value: Value,
-        place: &[i64],
+        (value, place): (Value, &[i64]),
         mut open: Vec<usize>,
-        found: &mut [Option<f64>],
+        is_enough: &mut dyn FnMut(usize, &Enclosure<Float>) -> bool,
     ) -> Option<()> {
         let (levels, share) = if self.few { (BITS.len(), SHARE[1]) } else { (ALL, SHARE[0]) };
         for n in 0..levels {
-            if open.is_empty() || n + 1 >= ALL && open.len() * share <= found.len() {
+            if open.is_empty() || n + 1 >= ALL && open.len() * share <= self.vain.len() {
                 break;
             }
             self.harden(&open);
@@ -195,9 +206,8 @@ impl<'a> Exact<'a> {
                 let column = hard.levels[n].at(body, value, place)?;
                 let Column::Reals(x) = &*column else { return None };
                 for (point, at) in own {
-                    found[point] = certain(&x[at]);
                     let finite = x[at].lo.is_finite() && x[at].hi.is_finite();
-                    let closer = found[point].is_none() && (finite || self.vain[point] < VAIN);
+                    let closer = !is_enough(point, &x[at]) && (finite || self.vain[point] < VAIN);
                     next.extend(closer.then_some(point));
                 }
             }
@@ -248,13 +258,22 @@ fn in_f64(x: &Enclosure<f64>) -> Option<f64> {
     (x.lo == x.hi || narrow && finite).then(|| if x.lo == x.hi { x.lo } else { x.lo + (x.hi - x.lo) / 2.0 })
 }
 
-/// How far a number is from one whose enclosure is narrow beside that.
-fn distance(x: &Enclosure<f64>, from: f64) -> Option<f64> {
+/// How far a number is from one whose enclosure is narrow beside that; 0 where it is far nearer than matters.
+fn distance(x: &Enclosure<f64>, from: f64, matters: f64) -> Option<f64> {
     if x.may_be_nan || x.is_undefined() {
         return None;
     }
     let far = (x.lo - from).abs().max((x.hi - from).abs());
+    if far <= matters * NEGLIGIBLE {
+        return Some(0.0);
+    }
     (far.is_finite() && x.hi - x.lo <= far / 4.0).then_some(far)
+}
+
+/// An enclosure with ends in `f64`.
+fn outside(x: &Enclosure<Float>) -> Enclosure<f64> {
+    let (lo, hi) = (x.lo.to_f64_round(Round::Down), x.hi.to_f64_round(Round::Up));
+    Enclosure { lo, hi, may_be_nan: x.may_be_nan }
 }
 
 /// A number whose enclosure is narrow beside itself; NaN where there is none.

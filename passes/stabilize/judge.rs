@@ -147,12 +147,12 @@ impl<'a> Judge<'a> {
         let mut known = self.reaches.remove(&key).unwrap_or_else(|| vec![Reach::default(); exact.len()]);
         for (n, moved) in self.moved.iter_mut().enumerate() {
             let short = |&(at, far): &(usize, f64)| known[at].tried == n && known[at].far < far;
-            let open: Vec<usize> = asked.iter().copied().filter(short).map(|(at, _)| at).collect();
+            let open: Vec<(usize, f64)> = asked.iter().copied().filter(short).collect();
             if open.is_empty() {
                 continue;
             }
             let far = moved.distances(body, (value, place), (&exact, &open))?;
-            for at in open {
+            for (at, _) in open {
                 known[at] = Reach { far: known[at].far.max(far[at].unwrap_or(0.0)), tried: n + 1 };
             }
         }

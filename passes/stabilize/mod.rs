@@ -155,11 +155,18 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
         let known = Known { proven: if rests { drawn } else { &ranges }, drawn };
         let first = report.applied.len();
         let all = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true };
-        let mut replaced = round(all, function, known, &mut solved, (&mut report, title.clone()));
-        if replaced.is_empty() && (wanted.fuse || !report.applied.is_empty()) {
-            // What is written now may be fewer ops; what was given is not touched unless that is asked for.
-            let made = Goal { aim: Aim::Cover, wants: &|op| wanted.fuse || !given.contains(&op), ..all };
-            replaced = round(made, function, known, &mut covered, (&mut report, title));
+        // What is written now may be fewer ops; what was given is not touched unless that is asked for, and then first:
+        // what cures it may be several ops that no single op covers.
+        let made = Goal { aim: Aim::Cover, wants: &|op| wanted.fuse || !given.contains(&op), ..all };
+        let goals = if wanted.fuse { [made, all] } else { [all, made] };
+        let mut replaced = Vec::new();
+        for goal in goals {
+            let covers = matches!(goal.aim, Aim::Cover);
+            if !replaced.is_empty() || covers && !wanted.fuse && report.applied.is_empty() {
+                continue;
+            }
+            let solved = if covers { &mut covered } else { &mut solved };
+            replaced = round(goal, function, known, solved, (&mut report, title.clone()));
         }
         for step in report.applied[first..].iter_mut().filter(|_| rests) {
             step.message.push_str("; it rests on the ranges of the samples");
