@@ -64,13 +64,17 @@ fn searches_keep_the_function_and_its_bounds() {
     println!("certificate: {rewrites} rewrites of {graphs} graphs, {bounded} with bounds");
 }
 
+/// Where the certificate is fresh, one program in so many is run twice.
+const STEP: usize = 4;
+
 /// What was stabilized once is stable: over the models that the repository has, and the programs of golden tests that do not
 /// run twice themselves.
 #[test]
 fn a_second_run_changes_nothing() {
     let context = ngc_dialects::context();
     let programs = corpus::golden_run_once(&context).into_iter().chain(corpus::models(&context));
-    let programs: Vec<_> = programs.collect();
+    let step = if evidence::whole("searches") { 1 } else { STEP };
+    let programs: Vec<_> = programs.step_by(step).collect();
     let changed: Vec<String> = programs
         .par_iter()
         .flat_map_iter(|(name, module)| functions(module).into_iter().map(move |op| (name, module, op)))
@@ -84,6 +88,7 @@ fn a_second_run_changes_nothing() {
         })
         .collect();
     assert!(changed.is_empty(), "a second run changes\n{}", changed.join("\n"));
+    println!("certificate: a second run changes none of {} programs", programs.len());
 }
 
 /// A residual network of layers with different weights, each with attention in its naive spelling.

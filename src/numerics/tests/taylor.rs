@@ -2,6 +2,7 @@
 //! learning, and random formulas (ten million values where NGC_NIGHTLY is set). The table is docs/error-bounds.md;
 //! `cargo test --release -p ngc-numerics --test all taylor -- --nocapture --test-threads=1` prints it with times.
 
+use crate::evidence;
 use crate::fpcore;
 
 use std::fmt::Write;
@@ -269,6 +270,9 @@ fn log_sum_exp(count: usize) -> Expr {
 /// A name, a formula and the inputs' sides.
 type Case = (String, Expr, Vec<(f64, f64)>);
 
+/// Where the certificate is fresh, one row in so many is looked at.
+const STEP: usize = 8;
+
 fn kernels_of_machine_learning() -> Vec<Case> {
     let (x, y) = (Expr::var(0), Expr::var(1));
     let sigmoid = 1 / (1 + exp(-&x));
@@ -313,8 +317,12 @@ fn machine_learning() -> &'static [Row] {
     static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
     ROWS.get_or_init(|| {
         let mut rows = Vec::new();
-        for (name, formula, sides) in kernels_of_machine_learning() {
-            for format in [Format::F32, Format::F16, Format::Bf16] {
+        let step = if evidence::whole("functions") { 1 } else { STEP };
+        for (n, (name, formula, sides)) in kernels_of_machine_learning().into_iter().enumerate() {
+            for (m, format) in [Format::F32, Format::F16, Format::Bf16].into_iter().enumerate() {
+                if (3 * n + m) % step != 0 {
+                    continue;
+                }
                 rows.push(Row::new(name.clone(), &formula, &sides, &Options::default(), format));
             }
         }
@@ -401,7 +409,14 @@ fn page() -> String {
 #[test]
 fn the_table_in_the_documentation_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/error-bounds.md");
+    if !evidence::whole("functions") {
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        let stated = |row: &Row| found.lines().any(|line| line == row.cells());
+        assert!(machine_learning().iter().all(stated), "docs/error-bounds.md is out of date");
+        return;
+    }
     let page = page();
+    println!("certificate: docs/error-bounds.md is current");
     if std::env::var_os("NGC_BLESS").is_some() {
         std::fs::write(&path, &page).expect("the page can be written");
     }
@@ -458,6 +473,7 @@ fn no_sample_of_a_random_formula_exceeds_its_bounds() {
     let mut random = Random::new(3);
     let formulas = match std::env::var_os("NGC_NIGHTLY") {
         Some(_) => 800_000,
+        None if !evidence::whole("functions") => 1000,
         None if cfg!(debug_assertions) => 4000,
         None => 40_000,
     };
