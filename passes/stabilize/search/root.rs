@@ -32,6 +32,16 @@ const SOME: usize = 4;
 /// By how many times the ops of a form that is stable on ordinary numbers may grow for the sake of others.
 const MORE: usize = 3;
 
+/// What came of a form of a value.
+enum Tried {
+    /// It takes the value's place.
+    Better(Plan),
+    /// It is too long, or trades what works for what does not.
+    Refused,
+    /// It is not better, and no other one will be.
+    Worse,
+}
+
 impl Search<'_> {
     /// Whether a value of the window is right to its last places.
     pub fn is_right(&mut self, value: Value) -> bool {
@@ -79,46 +89,90 @@ impl Search<'_> {
     /// The best form of a value that is not refused; nothing where the given one stays.
     fn better(&mut self, value: Value, root: &Reading, given: &Errors) -> Option<Plan> {
         let id = root.element.id;
-        let stable = self.is_stable();
+        let deepest = if self.is_stable() { 1 } else { DEEPEST };
         for _ in 0..TRIES {
             self.forget_refused(id);
-            self.solve(id, if stable { 1 } else { DEEPEST })?;
-            let choices = self.chosen(id);
-            let plan = Plan {
-                root: root.element.clone(),
-                extents: root.extents.clone(),
-                ty: self.window.body.ty(value),
-                laws: self.laws(id, &choices),
-                given: self.terms.store.show(&root.element),
-                itself: self.is_itself(id, &choices),
-                choices,
-            };
-            // Another order of what is stable is as good by chance.
-            let recentred = plan.laws.iter().any(|law| law == Chart::Centred.name());
-            if stable && given.is_stable() && !recentred {
-                return None;
-            }
-            let new = self.written(&plan)?;
-            let found = errors(&self.window.body, &mut self.judge, root, [value, new])?;
-            if !found.betters(given) || !self.wanted.as_ref()?.keeps(&found, given) {
-                return None;
-            }
-            let (body, one) = (&self.window.body, Rational::from(1));
-            let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place), &[]);
-            if !places(&root.extents)?.into_iter().all(&mut same) {
-                self.refuted.push(plan.given);
-                return None;
-            }
-            let gains = found.bits() + 1.0 < given.bits();
-            if self.is_short((value, given), (new, &found), recentred)
-                && self.keeps(&plan, value, root, gains)
+            self.solve(id, deepest)?;
+            let chosen = self.chosen(id);
+            let nearer = self.with_given(id, &chosen);
+            let mut tried = self.tried_as(chosen, value, root, given);
+            // What is put together anew from the same parts is not worth more than what the function has of them.
+            if let (Tried::Refused | Tried::Worse, Some(choices)) = (&tried, nearer)
+                && let better @ Tried::Better(_) = self.tried_as(choices, value, root, given)
             {
-                return Some(plan);
+                tried = better;
+            }
+            match tried {
+                Tried::Better(plan) => return Some(plan),
+                Tried::Worse => return None,
+                Tried::Refused => {}
             }
             let refused = self.known.get(&id)?.value.as_ref()?.value;
             self.wanted.as_mut()?.refused.push(refused);
         }
         None
+    }
+
+    /// A value as choices say, held against the given one.
+    fn tried_as(
+        &mut self,
+        choices: FxHashMap<Id, Choice>,
+        value: Value,
+        root: &Reading,
+        given: &Errors,
+    ) -> Tried {
+        let id = root.element.id;
+        let plan = Plan {
+            root: root.element.clone(),
+            extents: root.extents.clone(),
+            ty: self.window.body.ty(value),
+            laws: self.laws(id, &choices),
+            given: self.terms.store.show(&root.element),
+            itself: self.is_itself(id, &choices),
+            choices,
+        };
+        // Another order of what is stable is as good by chance.
+        let recentred = plan.laws.iter().any(|law| law == Chart::Centred.name());
+        if self.is_stable() && given.is_stable() && !recentred {
+            return Tried::Worse;
+        }
+        let Some(new) = self.written(&plan) else { return Tried::Worse };
+        let Some(found) = errors(&self.window.body, &mut self.judge, root, [value, new]) else {
+            return Tried::Worse;
+        };
+        if !found.betters(given) || !self.wanted.as_ref().is_some_and(|wanted| wanted.keeps(&found, given)) {
+            return Tried::Worse;
+        }
+        let (body, one) = (&self.window.body, Rational::from(1));
+        let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place), &[]);
+        if !places(&root.extents).is_some_and(|places| places.into_iter().all(&mut same)) {
+            self.refuted.push(plan.given);
+            return Tried::Worse;
+        }
+        let gains = found.bits() + 1.0 < given.bits();
+        let taken = self.is_short((value, given), (new, &found), recentred)
+            && self.keeps(&plan, value, root, gains);
+        if taken { Tried::Better(plan) } else { Tried::Refused }
+    }
+
+    /// Choices for a term in which parts are the function's own values, where what was chosen in their place gains nothing;
+    /// nothing where there are none.
+    fn with_given(&mut self, id: Id, chosen: &FxHashMap<Id, Choice>) -> Option<FxHashMap<Id, Choice>> {
+        let is_new = |(part, choice): &(&Id, &Choice)| **part != id && matches!(choice, Choice::Form(_));
+        let mut own = FxHashMap::default();
+        for (&part, _) in chosen.iter().filter(is_new) {
+            let Some(source) = self.sources.get(&part).cloned() else { continue };
+            let (Some(errors), Some(best)) = (self.errors(part, &source), self.known.get(&part)) else {
+                continue;
+            };
+            if !best.errors.betters(&errors) {
+                own.insert(part, Choice::Source(source));
+            }
+        }
+        if own.is_empty() {
+            return None;
+        }
+        Some(self.closed(id, &|part| own.get(&part).or_else(|| chosen.get(&part)).cloned()))
     }
 
     /// Takes what was chosen for a term as not looked for if it is refused.
@@ -190,14 +244,18 @@ impl Search<'_> {
 
     /// The choices for a term and all that it is computed from.
     fn chosen(&self, id: Id) -> FxHashMap<Id, Choice> {
+        self.closed(id, &|id| Some(self.known.get(&id)?.choice.clone()))
+    }
+
+    /// The choices for a term and all that it is computed from, of some.
+    fn closed(&self, id: Id, choice: &dyn Fn(Id) -> Option<Choice>) -> FxHashMap<Id, Choice> {
         let (mut found, mut stack) = (FxHashMap::default(), vec![id]);
         while let Some(id) = stack.pop() {
-            let Some(best) = self.known.get(&id).filter(|_| !found.contains_key(&id)) else { continue };
-            match &best.choice {
-                Choice::Source(_) => {}
-                Choice::Form(form) => stack.extend(self.terms.parts(id, form)),
+            let Some(choice) = choice(id).filter(|_| !found.contains_key(&id)) else { continue };
+            if let Choice::Form(form) = &choice {
+                stack.extend(self.terms.parts(id, form));
             }
-            found.insert(id, best.choice.clone());
+            found.insert(id, choice);
         }
         found
     }
