@@ -28,6 +28,8 @@ struct Rung {
     failures: usize,
     /// Those of them at which it is finite.
     wrong: usize,
+    /// The largest error at these and all others.
+    furthest: f64,
     /// Bits of error, summed over the points.
     bits: f64,
     points: usize,
@@ -102,6 +104,9 @@ impl Errors {
         let width = f64::from(format.width());
         known.bits += if computed.is_finite() { (1.0 + off / unit).log2().min(width) } else { width };
         // A number of which hardly a digit is right is no better than none.
+        if computed.is_finite() {
+            known.furthest = known.furthest.max(off / unit);
+        }
         let hardly = (-f64::from(format.precision()) / DIGITS).exp2();
         if !computed.is_finite() || strict && off > exact.abs() * hardly && unstable > STEP {
             known.failures += 1;
@@ -120,6 +125,7 @@ impl Errors {
             own.unstable = own.unstable.max(other.unstable);
             own.failures += other.failures;
             own.wrong += other.wrong;
+            own.furthest = own.furthest.max(other.furthest);
             own.bits += other.bits;
             own.points += other.points;
         }
@@ -169,17 +175,18 @@ impl Errors {
     }
 
     /// Which of two forms is tried further: the one with fewer failures on the rungs of a list, then with far fewer of all, then
-    /// the one that is nowhere much less stable, then the one with fewer bits of error, in so many parts of a bit.
-    pub fn compare(&self, other: &Errors, rungs: &[bool], parts: f64) -> Ordering {
-        let rank = |errors: &Errors| {
+    /// the one that is nowhere much less stable, then the one with fewer bits of error, in so many parts of a bit. `price` is
+    /// what this form costs more than the other one, in bits.
+    pub fn compare(&self, other: &Errors, rungs: &[bool], parts: f64, price: f64) -> Ordering {
+        let rank = |errors: &Errors, price: f64| {
             let on = errors.rungs.iter().zip(rungs).filter(|(_, on)| **on);
             let failures: usize = on.map(|(r, _)| r.failures).sum();
             let unstable = errors.rungs.iter().map(|r| r.unstable).fold(1.0, f64::max);
             let far = (unstable.log2() / COARSE).floor();
             let all = (errors.failures() as f64 + 1.0).log2().floor();
-            [failures as f64, all, far, (errors.bits() * parts).round()]
+            [failures as f64, all, far, ((errors.bits() + price) * parts).round()]
         };
-        let (own, other) = (rank(self), rank(other));
+        let (own, other) = (rank(self, price), rank(other, 0.0));
         let order = own.iter().zip(&other).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne());
         order.unwrap_or(Ordering::Equal)
     }
@@ -206,9 +213,13 @@ impl Errors {
             let given = given.rungs.get(n).copied().unwrap_or_default();
             let cured = own.failures < given.failures;
             let close =
-                own.worst <= factor * given.worst.max(least) + slack || (cures && own.unstable <= 1.0);
+                own.worst <= factor * given.worst.max(least) + slack || (cures && own.unstable <= FACTOR);
             let most = given.failures + given.failures / further;
-            own.failures <= most && (cured || close)
+            // Where both are finite, of little a form may be lost where the given one is not quite.
+            let alike = cures
+                && own.failures - own.wrong <= given.failures - given.wrong
+                && own.furthest <= factor * given.furthest.max(least) + slack;
+            (own.failures <= most || alike) && (cured || close)
         })
     }
 

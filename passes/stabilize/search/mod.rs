@@ -40,6 +40,9 @@ const DEEPEST: usize = 3;
 /// Forms that are evaluated for one window, at most, by how many laws may be used within each other.
 const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
 
+/// Bits of error that an operation must save where operations are many.
+const PRICE: f64 = 1.0 / 16.0;
+
 /// So many elements are few.
 const SMALL: usize = 1024;
 
@@ -260,7 +263,7 @@ impl<'a> Search<'a> {
         if let Some(known) = self.known.get(&id)
             && let (effort, before) = (known.effort, known.errors.clone())
             && let Some(errors) = self.errors(id, &source)
-            && errors.compare(&before, &self.judge.ordinary, self.parts).is_le()
+            && errors.compare(&before, &self.judge.ordinary, self.parts, 0.0).is_le()
         {
             let (choice, value) = (Choice::Source(source.clone()), Some(source));
             self.known.insert(id, Best { choice, value, errors, exposed: false, cost: 0.0, effort });
@@ -545,10 +548,11 @@ impl<'a> Search<'a> {
         };
         let exposed = self.is_exposed(id, &form, &value);
         let (ordinary, parts) = (&self.judge.ordinary, self.parts);
+        let price = if self.is_thorough() { 0.0 } else { PRICE };
         let refused = |errors: &Errors, value: Option<&Known>| self.is_refused(id, errors, value);
         let better = best.as_ref().is_none_or(|best| {
             let order = refused(&errors, Some(&value)).cmp(&refused(&best.errors, best.value.as_ref()));
-            let order = order.then(errors.compare(&best.errors, ordinary, parts));
+            let order = order.then(errors.compare(&best.errors, ordinary, parts, price * (cost - best.cost)));
             order.then(exposed.cmp(&best.exposed)).then(cost.total_cmp(&best.cost)).is_lt()
         });
         if !better {

@@ -48,7 +48,11 @@ impl Writer<'_, '_> {
         let sum = match free {
             true => self.in_groups(constant, terms, order)?,
             false => {
-                let mut so_far = None;
+                let (mut terms, mut so_far) = (terms, None);
+                // The sum of two is rounded alike in either order.
+                if terms.len() > 1 && terms[0].factor < 0 && terms[1].factor > 0 {
+                    terms.swap(0, 1);
+                }
                 for x in terms {
                     so_far = Some(self.joined(so_far, &x, order)?);
                 }
