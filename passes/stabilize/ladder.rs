@@ -227,7 +227,9 @@ impl Point {
         let x = within(x, range, a);
         let x = format.round(x);
         // Rounding must not leave a range that ends at a number of the format.
-        x.clamp(range.lo.max(-format.max_finite()), range.hi.min(format.max_finite()))
+        let (low, high) = (range.lo.max(-format.max_finite()), range.hi.min(format.max_finite()));
+        // A range may have no finite number.
+        if low <= high { x.clamp(low, high) } else { range.lo.max(range.hi.min(x)) }
     }
 }
 
@@ -235,7 +237,7 @@ impl Point {
 fn magnitudes(range: &Interval, format: Format) -> (f64, f64) {
     let (least, greatest) = (format.min_normal().log2() * 0.95, format.max_finite().log2() * 0.95);
     let (a, b) = (range.lo.abs(), range.hi.abs());
-    let low = if range.contains(&0.0) { least } else { a.min(b).log2().max(least) };
+    let low = if range.contains(&0.0) { least } else { a.min(b).log2().clamp(least, greatest) };
     (low, (a.max(b).log2() - 1.0).clamp(low, greatest))
 }
 
