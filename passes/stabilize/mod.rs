@@ -53,7 +53,7 @@ use crate::transform::dims::named_dims;
 use crate::transform::{erase_dead, simplify_body};
 
 /// Rounds after which the search ends.
-const MOST_ROUNDS: usize = 16;
+const MOST_ROUNDS: usize = 64;
 
 /// Of so many windows that differ each is searched as thoroughly as can be; more share the effort, up to so many ways.
 const WINDOWS: usize = 12;
@@ -248,17 +248,16 @@ fn round(
             }
         }
     }
-    let bettered: FxHashSet<Value> = better.iter().map(|(_, _, member, _)| member.value).collect();
     let mut rewriter = Rewriter::new(context, &mut function.body);
+    let logs = wanted_as_logs(&rewriter, &better);
+    better.retain(|(_, _, member, _)| !logs.contains(&member.op));
+    let bettered: FxHashSet<Value> = better.iter().map(|(_, _, member, _)| member.value).collect();
+    better.retain(|(group, _, _, plan)| plan.itself && waits_for(group, &bettered).next().is_none());
     let (mut replaced, mut dead) = (Vec::new(), Vec::new());
     for (group, terms, member, plan) in better {
-        let own = |v: &Value| group.members.iter().any(|member| member.value == *v);
-        let waits = group.window.origin.values().any(|v| bettered.contains(v) && !own(v));
-        if waits || !plan.itself {
-            continue;
-        }
         let ops = stands_for(rewriter.body(), member, group, terms, plan);
-        if goal.aim == Aim::Cover && !frees(&rewriter, &ops) {
+        let counts = |op: &Op| search::cover::counts(rewriter.body(), *op);
+        if goal.aim == Aim::Cover && dying(&rewriter, &ops).into_iter().filter(counts).count() < 2 {
             continue;
         }
         let places = Loc::fused(ops.iter().map(|&op| rewriter.body().op(op).loc.clone()));
@@ -313,8 +312,50 @@ fn stands_for(body: &Body, member: Member, group: &Group, terms: &Terms, plan: &
     ops
 }
 
-/// Whether more than one op that computes something is dead when the first of some ops is.
-fn frees(rewriter: &Rewriter<'_>, ops: &[Op]) -> bool {
+/// What the values of a group are made of that is bettered first. What the window starts from may be bettered at the same time.
+fn waits_for<'a>(group: &'a Group, bettered: &'a FxHashSet<Value>) -> impl Iterator<Item = Value> + 'a {
+    let Group { window, members, .. } = group;
+    let mut apart: FxHashSet<Value> = window.leaves.iter().map(|leaf| window.origin[&leaf.value]).collect();
+    apart.extend(members.iter().map(|member| member.value));
+    window.origin.values().copied().filter(move |v| bettered.contains(v) && !apart.contains(v))
+}
+
+/// Ops whose values plans read as logarithms alone, and all that is made for them alone: these logarithms are bettered instead,
+/// as soon as they are there.
+fn wanted_as_logs(rewriter: &Rewriter<'_>, better: &[(&Group, &Terms, Member, &Plan)]) -> FxHashSet<Op> {
+    let body = rewriter.body();
+    let block: Vec<Op> = body.entry().map_or(Vec::new(), |b| body.ops(b).collect());
+    let bettered: FxHashSet<Value> = better.iter().map(|(_, _, member, _)| member.value).collect();
+    let mut found = FxHashSet::default();
+    for &(group, terms, member, plan) in better {
+        let logs = plan.logs(terms).filter_map(|value| body.defining_op(group.window.origin[&value]));
+        let logs: FxHashSet<Op> = logs.collect();
+        if logs.is_empty() || !plan.itself {
+            continue;
+        }
+        // What the plan stands for, and dies with it.
+        let ops = stands_for(body, member, group, terms, plan);
+        let mut gone: FxHashSet<Op> = dying(rewriter, &ops);
+        let defined = |v: Value| body.defining_op(v).is_some_and(|op| gone.contains(&op));
+        if !waits_for(group, &bettered).all(defined) {
+            continue;
+        }
+        let mut within: FxHashSet<Op> = gone.iter().copied().filter(|op| *op != member.op).collect();
+        for &op in block.iter().rev() {
+            let users = || body.results(op).flat_map(|v| rewriter.users(v).iter());
+            let reaches = logs.contains(&op) || users().any(|user| within.contains(user));
+            if reaches && !gone.contains(&op) && users().all(|user| gone.contains(user)) {
+                gone.insert(op);
+                within.insert(op);
+            }
+        }
+        found.extend(within);
+    }
+    found
+}
+
+/// Of some ops, those that are dead when the first is.
+fn dying(rewriter: &Rewriter<'_>, ops: &[Op]) -> FxHashSet<Op> {
     let mut dead = FxHashSet::default();
     for (n, &op) in ops.iter().enumerate() {
         let mut users = rewriter.users(rewriter.body().result(op, 0)).iter();
@@ -322,7 +363,7 @@ fn frees(rewriter: &Rewriter<'_>, ops: &[Op]) -> bool {
             dead.insert(op);
         }
     }
-    dead.iter().filter(|op| search::cover::counts(rewriter.body(), **op)).count() > 1
+    dead
 }
 
 /// Takes functions of picked elements before they are picked, where that has a better form; whether there are any.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Context, Resources, Type, Value};
-use ngc_numerics::{Format, Reduce};
+use ngc_numerics::{Format, Prim, Reduce};
 use ngc_reals::write::{Known, Values, Writer};
-use ngc_reals::{Form, Id, Node, Store, Use};
+use ngc_reals::{Form, Function, Id, Node, Store, Use};
 use rustc_hash::FxHashMap;
 
 use super::Equalities;
@@ -177,6 +177,22 @@ impl Plan {
             Choice::Form(_) => None,
         });
         sources.chain(terms.leaves.values().copied())
+    }
+
+    /// The values of the window of which the form takes the logarithm.
+    pub fn logs<'t>(&'t self, terms: &'t Terms) -> impl Iterator<Item = Value> + 't {
+        let of = |id: &Id| match terms.store.node(*id) {
+            Node::Apply(Function::Prim(Prim::Log), parts) => Some(parts[0].id),
+            _ => None,
+        };
+        let formed = move |(id, choice): (&Id, &Choice)| matches!(choice, Choice::Form(_)).then(|| of(id))?;
+        self.choices.iter().filter_map(formed).filter_map(|id| {
+            match (terms.store.node(id), self.choices.get(&id)) {
+                (Node::Leaf(leaf), _) => terms.leaves.get(leaf).copied(),
+                (_, Some(Choice::Source(known))) => Some(known.value),
+                _ => None,
+            }
+        })
     }
 
     /// The law, chart or op that comes first.

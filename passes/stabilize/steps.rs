@@ -36,5 +36,6 @@ fn computing(body: &Body, of: Value) -> Vec<Op> {
 
 /// The elements of a value; an open extent counts once.
 pub fn elements(body: &Body, value: Value) -> usize {
-    body.ty(value).shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1)).product()
+    let extents = body.ty(value).shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1));
+    extents.fold(1, usize::saturating_mul)
 }

@@ -42,8 +42,9 @@ pub(crate) fn elementwise(
             if args == &hull[..] { at_hull.value } else { Analysed::new(e, &params, args, alias).value };
         // NaN in, NaN out, even where the formula does not look at it.
         let value = Enclosure { may_be_nan: value.may_be_nan || args.iter().any(|x| x.may_be_nan), ..value };
-        // At a pole the sign of a zero decides between the infinities, and an interval does not know it.
-        if value.is_undefined() || value.may_be_nan && (value.lo.is_infinite() || value.hi.is_infinite()) {
+        // At a pole the sign of a zero decides between the infinities, and an interval does not know it. A product has none.
+        let pole = value.may_be_nan && (value.lo.is_infinite() || value.hi.is_infinite());
+        if value.is_undefined() || pole && e.function.as_primitive() != Some(Prim::Mul) {
             WHOLE
         } else {
             value

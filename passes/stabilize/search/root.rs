@@ -24,7 +24,7 @@ use crate::stabilize::steps::{FEW, ops, steps};
 const LONG: usize = 64;
 
 /// So many forms of a value are checked.
-const TRIES: usize = 3;
+const TRIES: usize = 6;
 
 /// By so many ops a stable form of tensors may grow: no op that is one is taken apart.
 const SOME: usize = 4;
@@ -150,8 +150,8 @@ impl Search<'_> {
             return Tried::Worse;
         }
         let gains = found.bits() + 1.0 < given.bits();
-        let taken = self.is_short((value, given), (new, &found), recentred)
-            && self.keeps(&plan, value, root, gains);
+        let taken =
+            self.is_short((value, given), (new, &found), recentred) && self.keeps(&plan, value, root, gains);
         if taken { Tried::Better(plan) } else { Tried::Refused }
     }
 
