@@ -12,15 +12,7 @@ use crate::analysis::range::Ranges;
 /// hold where all terms have values, and such a function has one where a term of it has none.
 pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
     let may_be_nan = |v: &Value| ranges.of(*v).exact.may_be_nan;
-    let asks = |op: &Op| {
-        let operands = body.operands(*op);
-        match body.with_signature(*op, Pointwise::of).flatten() {
-            Some(Pointwise::Function(structure::Function::Classify(_))) => true,
-            Some(Pointwise::Function(structure::Function::Compare(_))) => operands.first() == operands.get(1),
-            _ => false,
-        }
-    };
-    let mut stack: Vec<Op> = body.walk().into_iter().filter(asks).collect();
+    let mut stack: Vec<Op> = body.walk().into_iter().filter(|&op| asks(body, op)).collect();
     stack.retain(|&op| body.operands(op).iter().any(may_be_nan));
     let mut found: FxHashSet<Op> = stack.iter().copied().collect();
     while let Some(op) = stack.pop() {
@@ -28,6 +20,16 @@ pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
         stack.extend(from.filter(|&op| found.insert(op)));
     }
     found
+}
+
+/// Whether an op asks whether its operand is a number.
+pub fn asks(body: &Body, op: Op) -> bool {
+    let operands = body.operands(op);
+    match body.with_signature(op, Pointwise::of).flatten() {
+        Some(Pointwise::Function(structure::Function::Classify(_))) => true,
+        Some(Pointwise::Function(structure::Function::Compare(_))) => operands.first() == operands.get(1),
+        _ => false,
+    }
 }
 
 /// What an op looks like beside its operands.

@@ -29,6 +29,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Equalities;
 use super::judge::Judge;
 use super::ladder;
+use super::observed::asks;
 use super::order::Errors;
 use super::plan::Terms;
 use super::steps::elements;
@@ -612,10 +613,12 @@ impl<'a> Search<'a> {
         body.results(op).any(|v| elements(body, v) > self.largest)
     }
 
-    /// Whether an op is one that the target has, or the window had.
+    /// Whether an op is one that the window had, or one that the target has and that does not ask whether a value is a number:
+    /// what it asks of would stay as it is from then on.
     fn may_be(&self, op: Op) -> bool {
         let body = &self.window.body;
-        self.own.contains(&body.op(op).name) || self.equalities.allowed.brings(body, op)
+        let new = || !asks(body, op) && self.equalities.allowed.brings(body, op);
+        self.own.contains(&body.op(op).name) || new()
     }
 
     fn shown(&self, id: Id) -> String {
