@@ -23,6 +23,8 @@ pub struct Terms {
     pub store: Store,
     /// The format in which forms are written.
     pub format: Format,
+    /// The widest format in which an op of the window adds up.
+    pub accumulate: Option<Format>,
     /// The values of the window that leaves are.
     pub leaves: FxHashMap<u32, Value>,
 }
@@ -165,7 +167,8 @@ impl Plan {
             Some(Choice::Form(form)) => form.clone(),
             _ => Form::Plain,
         };
-        let mut writer = Writer::new(&terms.store, builder, terms.format, &leaves, &forms, &values);
+        let writer = Writer::new(&terms.store, builder, terms.format, &leaves, &forms, &values);
+        let mut writer = writer.accumulating(terms.accumulate);
         let value = writer.value(&self.root, &self.extents)?;
         writer.typed(value, self.ty)
     }

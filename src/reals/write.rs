@@ -37,6 +37,9 @@ pub struct Known {
     pub factor: Rational,
 }
 
+/// The attribute that says in which format an op adds up.
+const ACCUMULATE: &str = "accumulate";
+
 /// Values that are terms already.
 pub type Values = FxHashMap<Id, Known>;
 
@@ -58,6 +61,7 @@ pub struct Writer<'a, 'b> {
     ranks: FxHashMap<Id, usize>,
     made: FxHashMap<(Ident, Vec<Value>, AttrDict), Value>,
     rounded: bool,
+    accumulate: Option<Format>,
 }
 
 impl<'a, 'b> Writer<'a, 'b> {
@@ -83,7 +87,15 @@ impl<'a, 'b> Writer<'a, 'b> {
             ranks: FxHashMap::default(),
             made: FxHashMap::default(),
             rounded: false,
+            accumulate: None,
         }
+    }
+
+    /// Lets sums of narrower numbers be added up in a format.
+    #[must_use]
+    pub fn accumulating(mut self, format: Option<Format>) -> Self {
+        self.accumulate = format.filter(|format| format.precision() > self.format.precision());
+        self
     }
 
     /// Whether a number was written that no quotient of two numbers of f64 is, rounded to one.
@@ -509,7 +521,13 @@ impl<'a, 'b> Writer<'a, 'b> {
 
     /// An op with one result, each once.
     fn with(&mut self, name: &str, operands: &[Value], attrs: impl Into<AttrDict>) -> Result<Value, String> {
-        let key = (Ident::new(name), operands.to_vec(), attrs.into());
+        let mut attrs: AttrDict = attrs.into();
+        let has =
+            |name: &str| self.builder.context.op(name).is_some_and(|def| def.attribute(ACCUMULATE).is_some());
+        if let Some(format) = self.accumulate.filter(|_| has(name)) {
+            attrs.set(ACCUMULATE, Attr::Type(Type::float(format)));
+        }
+        let key = (Ident::new(name), operands.to_vec(), attrs);
         if let Some(&known) = self.made.get(&key) {
             return Ok(known);
         }

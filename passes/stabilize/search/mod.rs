@@ -211,6 +211,8 @@ impl<'a> Search<'a> {
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
         let largest = 2 * largest.max(SMALL);
+        let wider = |op| body.with_signature(op, |s| s.format("accumulate")).flatten();
+        let accumulate = body.walk().into_iter().filter_map(wider).max_by_key(|f| f.precision());
         let thorough = judge.few || wide;
         let search = Search {
             context,
@@ -218,7 +220,7 @@ impl<'a> Search<'a> {
             given,
             window,
             judge,
-            terms: Terms { store, format: held, leaves },
+            terms: Terms { store, format: held, accumulate, leaves },
             facts,
             equalities,
             readings,
@@ -585,8 +587,9 @@ impl<'a> Search<'a> {
         let (values, before) = (self.values(Some(id)), self.window.body.num_ops());
         let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
         let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
+        let Terms { store, format, accumulate, leaves } = &self.terms;
         let mut writer =
-            Writer::new(&self.terms.store, builder, self.terms.format, &self.terms.leaves, &forms, &values);
+            Writer::new(store, builder, *format, leaves, &forms, &values).accumulating(*accumulate);
         let whole = self.terms.itself(id);
         let (value, factor) = writer.scaled(&whole, &sizes)?;
         let new = || (before..self.window.body.num_ops()).map(Op::from_index);
