@@ -1,4 +1,5 @@
-//! Modules as people write them in PyTorch, against what they are over the reals (testdata/modules/make.py).
+//! Modules as people write them in PyTorch, against what they are over the reals (testdata/modules/make.py): as given, after
+//! `stabilize`, and after it where the ranges of their inputs are stated.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +12,7 @@ use rayon::prelude::*;
 
 use super::corpora::{exported, files, stem};
 use super::judge::evaluate;
-use super::program::run;
+use super::program::{run, state_range};
 use crate::support::page::figure;
 
 /// Errors up to which a result is right, in units in the last place of its largest element; products of matrices amplify.
@@ -93,7 +94,10 @@ fn compare(format: Format, result: &[f64], truth: &[f64], found: &mut Found) {
     }
 }
 
-/// A row: the module given, and after both searches.
+/// Why a module is not cured as it is given.
+const REASONS: &[(&str, &str)] = &[];
+
+/// A row: the module given, stabilized, and stabilized with the ranges of its inputs.
 struct Row {
     name: String,
     /// Why ngc does not read or run it.
@@ -101,7 +105,7 @@ struct Row {
     found: [Option<Found>; 3],
 }
 
-fn row(context: &Context, path: &Path, options: &[String; 2]) -> Row {
+fn row(context: &Context, path: &Path, option: &str) -> Row {
     let mut row = Row { name: stem(path), refused: None, found: [None; 3] };
     let module = match exported(context, path) {
         Ok(module) => module,
@@ -109,13 +113,40 @@ fn row(context: &Context, path: &Path, options: &[String; 2]) -> Row {
     };
     let sets = sets(&path.with_extension("npz"));
     row.found[0] = found(context, &module, &sets);
-    for (n, option) in options.iter().enumerate() {
-        let mut after = module.clone();
+    for (n, mut after) in [module.clone(), stating_ranges(&module, &sets)].into_iter().enumerate() {
         if run(context, &mut after, option).is_ok() {
             row.found[n + 1] = found(context, &after, &sets);
         }
     }
     row
+}
+
+/// A module whose floating-point inputs have the range of all sets, a power of two on each side.
+fn stating_ranges(module: &Module, sets: &[Set]) -> Module {
+    let mut module = module.clone();
+    let range = |n: usize| {
+        let inputs = || sets.iter().map(|set| &set.inputs[n]);
+        let DType::Float(format) = inputs().next()?.dtype else { return None };
+        let all = || inputs().flat_map(Tensor::to_f64s);
+        let (lo, hi) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+        let outward = |x: f64| {
+            if x == 0.0 {
+                x
+            } else {
+                x.abs().log2().ceil().exp2().copysign(x).clamp(-format.max_finite(), format.max_finite())
+            }
+        };
+        let inward = |x: f64| if x == 0.0 { x } else { x.abs().log2().floor().exp2().copysign(x) };
+        let lo = if lo < 0.0 { outward(lo) } else { inward(lo) };
+        let hi = if hi > 0.0 { outward(hi) } else { inward(hi) };
+        Some((lo, hi))
+    };
+    for n in 0..sets[0].inputs.len() {
+        if let Some(range) = range(n) {
+            state_range(&mut module, "main", n, range);
+        }
+    }
+    module
 }
 
 fn verdict(given: Option<Found>, after: Option<Found>) -> &'static str {
@@ -132,11 +163,11 @@ fn verdict(given: Option<Found>, after: Option<Found>) -> &'static str {
     }
 }
 
-pub fn page(options: &[String; 2], wanted: &str) -> String {
+pub fn page(option: &str, wanted: &str) -> String {
     let context = ngc_dialects::context();
     let paths: Vec<_> = files("modules", "pt2").into_iter().filter(|p| stem(p).contains(wanted)).collect();
     let one = |path: &PathBuf| {
-        let row = row(&context, path, options);
+        let row = row(&context, path, option);
         eprintln!(
             "{}: {}, {}",
             row.name,
@@ -146,18 +177,18 @@ pub fn page(options: &[String; 2], wanted: &str) -> String {
         row
     };
     let rows: Vec<Row> = paths.par_iter().map(one).collect();
-    let [first, second] = options;
     let mut page = format!(
-        "# Modules as people write them\n\nThe PyTorch modules of testdata/modules, read as exported programs, run on harmless and hostile inputs as given and after \
-         `stabilize{{{first}}}` and `stabilize{{{second}}}`; written by\n\n    NGC_BLESS=1 NGC_FIRST={first} NGC_SECOND={second} tools/differential modules\n\n\
+        "# Modules as people write them\n\nThe PyTorch modules of testdata/modules, read as exported programs, run on harmless and hostile inputs as given, after \
+         `stabilize`, and after it where the ranges of their inputs are stated; written by\n\n    NGC_BLESS=1 tools/differential modules\n\n\
          Errors are the largest over all inputs, in units in the last place of the largest element of the result \\| of the \
          element itself. *Lost*: elements that are not finite although the exact value is a number of the format. A module is \
          right if nothing is lost and the first figure is at most {RIGHT}, but for small elements if the second is above \
          {RIGHT_ELEMENT}; *worse* if more is lost, or as much and a \
          figure is more than twice that of the given module and 4 units.\n\n\
-         | module | given | first | second | first | second |\n|---|---|---|---|---|---|\n"
+         | module | given | stabilized | with ranges | | with ranges |\n|---|---|---|---|---|---|\n"
     );
     let mut counts: [BTreeMap<&str, usize>; 2] = Default::default();
+    let mut reasons = String::new();
     for row in &rows {
         if let Some(reason) = &row.refused {
             let reason = reason.lines().next().unwrap_or_default();
@@ -171,10 +202,16 @@ pub fn page(options: &[String; 2], wanted: &str) -> String {
         let [given, first, second] = cells;
         let [one, two] = verdicts;
         let _ = writeln!(page, "| {} | {given} | {first} | {second} | {one} | {two} |", row.name);
+        if !matches!(one, "cured" | "right before") {
+            let reason = REASONS.iter().find(|(name, _)| *name == row.name);
+            let _ =
+                writeln!(reasons, "- {}: {}", row.name, reason.map_or("not known.", |(_, reason)| reason));
+        }
     }
-    for (option, counts) in options.iter().zip(&counts) {
+    for (what, counts) in ["As they are given", "With ranges"].iter().zip(&counts) {
         let each: Vec<String> = counts.iter().map(|(verdict, n)| format!("{n} {verdict}")).collect();
-        let _ = writeln!(page, "\n`{option}`: of {} modules {}.", rows.len(), each.join(", "));
+        let _ = writeln!(page, "\n{what}: of {} modules {}.", rows.len(), each.join(", "));
     }
+    let _ = write!(page, "\n## Why modules are not cured as they are given\n\n{reasons}");
     page
 }

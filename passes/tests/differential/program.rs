@@ -116,7 +116,8 @@ fn range(dict: &AttrDict) -> Option<(f64, f64)> {
     Some((end(0)?, end(1)?))
 }
 
-fn state_range(module: &mut Module, function: &str, n: usize, (lo, hi): (f64, f64)) {
+/// States the range of an argument.
+pub fn state_range(module: &mut Module, function: &str, n: usize, (lo, hi): (f64, f64)) {
     let Some(op) = module.symbol(function) else { return };
     let dicts = module.body.attr(op, "arg_attrs").and_then(Attr::as_array).unwrap_or_default();
     let mut dicts = dicts.to_vec();
