@@ -205,9 +205,15 @@ impl Point {
             Kind::Positive => power(f64::from(self.exponent) + 2.0 * unit(a) - 1.0),
             Kind::Near => {
                 let size = power(f64::from(self.exponent) + unit(self.seed));
-                // Every fourth time equal, or opposite from leaf to leaf.
+                // Every fourth time equal, or opposite from leaf to leaf; every other fourth time near each other in a stated range
+                // as well.
                 match mix(self.seed ^ 0x99) % 4 {
                     0 => sign(c) * size,
+                    1 => {
+                        let (size, apart) =
+                            (within(sign(self.seed) * size, range, mix(self.seed)), 1.0 + apart());
+                        if range.contains(&(size * apart)) { size * apart } else { size / apart }
+                    }
                     _ => sign(self.seed) * size * (1.0 + apart()),
                 }
             }

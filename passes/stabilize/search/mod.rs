@@ -144,6 +144,8 @@ pub struct Search<'a> {
     share: usize,
     /// The ops of the window as it was given.
     own: FxHashSet<Ident>,
+    /// Whether an op of the window changes its operand by its error alone.
+    compensates: bool,
     /// Whether a stable form is not enough: where operations are few, or a wider format has digits to spare.
     thorough: bool,
     /// Parts of a bit of error that matter: what is held in a wider format has them.
@@ -214,6 +216,12 @@ impl<'a> Search<'a> {
         let wider = |op| body.with_signature(op, |s| s.format("accumulate")).flatten();
         let accumulate = body.walk().into_iter().filter_map(wider).max_by_key(|f| f.precision());
         let thorough = judge.few || wide;
+        let read = |v: &Value| readings.get(v).map(|reading| &reading.element);
+        let subtracts = |op: &Op| window.body.name(*op) == "ng.sub";
+        let compensates = window.body.walk().into_iter().filter(subtracts).any(|op| {
+            let own = read(&window.body.result(op, 0));
+            own.is_some() && read(&window.body.operands(op)[0]) == own
+        });
         let search = Search {
             context,
             resources,
@@ -232,6 +240,7 @@ impl<'a> Search<'a> {
             refined: FxHashSet::default(),
             share,
             own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
+            compensates,
             thorough,
             parts: if wide { 16.0 } else { 2.0 },
             largest,
@@ -366,7 +375,8 @@ impl<'a> Search<'a> {
             return best;
         }
         let mut equal = if self.is_stable() {
-            charts::recentred(&mut self.terms.store, &mut self.facts, id)
+            let recentred = charts::recentred(&mut self.terms.store, &mut self.facts, id);
+            if self.compensates { Vec::new() } else { recentred }
         } else {
             let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
             equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));

@@ -140,8 +140,11 @@ impl Search<'_> {
         let Some(found) = errors(&self.window.body, &mut self.judge, root, [value, new]) else {
             return Tried::Worse;
         };
-        if !found.betters(given) || !self.wanted.as_ref().is_some_and(|wanted| wanted.keeps(&found, given)) {
+        if !found.betters(given) {
             return Tried::Worse;
+        }
+        if !self.wanted.as_ref().is_some_and(|wanted| wanted.keeps(&found, given)) {
+            return Tried::Refused;
         }
         let (body, one) = (&self.window.body, Rational::from(1));
         let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place), &[]);
