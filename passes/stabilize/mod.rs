@@ -180,7 +180,9 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
         if replaced.is_empty() && !widened((context, equalities), function, &ranges, &mut report) {
             break;
         }
-        if simplify_body(context, &mut function.body) || replaced.is_empty() {
+        let taken =
+            !replaced.is_empty() && take_functions_first((context, equalities), function, &mut solved);
+        if simplify_body(context, &mut function.body) || taken || replaced.is_empty() {
             state = state.map(|_| Arc::new(Snapshot::of(function)));
         }
         ranges.renew(function);
