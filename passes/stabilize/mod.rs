@@ -45,7 +45,7 @@ use self::plan::{Aim, Found, Looked, Plan, Terms};
 use self::proof::Proof;
 use self::telling::figures::{self, Snapshot};
 use self::telling::{Effect, Replaced, Report, Step, cause, overflows};
-use self::window::{Cutter, Group, Likeness, Member};
+use self::window::{Cutter, Group, Likeness, Member, Reach};
 use crate::analysis::calibrate::Samples;
 use crate::analysis::range::Ranges;
 use crate::precision::widen::{self, Widened};
@@ -59,8 +59,13 @@ const MOST_ROUNDS: usize = 64;
 const WINDOWS: usize = 12;
 const SHARED: usize = 4;
 
-/// Matrix products that a window may reach behind.
-const REACH: usize = 1;
+/// How far windows reach: as far as they may, then less far where nothing better is found.
+const REACHES: [Reach; 4] = [
+    Reach { products: 1, joins: true },
+    Reach { products: 0, joins: true },
+    Reach { products: 1, joins: false },
+    Reach { products: 0, joins: false },
+];
 
 /// What was found for groups of values, by what they look like.
 type Solved = HashMap<Likeness, Arc<Looked>, FxBuildHasher>;
@@ -401,8 +406,8 @@ fn take_functions_first(
     changed
 }
 
-/// The values that are looked at, in groups, with what is found for them. Where a window that reaches behind a matrix product
-/// is too large to be judged, or finds nothing better, the windows of its values end there; where it is too large still, the
+/// The values that are looked at, in groups, with what is found for them. Where a window is too large to be judged, or finds
+/// nothing better, the windows of its values reach less far; where one that ends at a matrix product is too large still, the
 /// others go without its last.
 fn groups(
     Goal { context, equalities, aim, wants }: Goal<'_>,
@@ -417,17 +422,22 @@ fn groups(
     let cutter = Cutter::new(context, body, ranges, &open);
     let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
     let looked_at = |op: &Op| wants(*op) && is_computed(body, *op) && !stays.contains(op);
-    let mut values: Vec<Value> = ops.into_iter().filter(looked_at).map(|op| body.result(op, 0)).collect();
+    let values: Vec<Value> = ops.into_iter().filter(looked_at).map(|op| body.result(op, 0)).collect();
+    let mut open: [Vec<Value>; REACHES.len()] = Default::default();
+    open[0] = values;
     let mut looked = Vec::new();
-    let mut reach = REACH;
-    while !values.is_empty() {
-        let groups = cutter.groups(&values, reach);
-        let mut open: HashMap<&Likeness, &Group, FxBuildHasher> = HashMap::default();
-        for group in groups.iter().filter(|group| !solved.contains_key(&group.likeness)) {
-            open.entry(&group.likeness).or_insert(group);
+    while let Some(n) = open.iter().position(|values| !values.is_empty()) {
+        let mut values = std::mem::take(&mut open[n]);
+        if !REACHES[n].joins && REACHES[n - 1].joins {
+            values.retain(|&value| cutter.has_joins(value));
         }
-        let share = (open.len() / WINDOWS).clamp(1, SHARED);
-        let found: Vec<(Likeness, Arc<Looked>)> = open
+        let groups = cutter.groups(&values, REACHES[n]);
+        let mut new: HashMap<&Likeness, &Group, FxBuildHasher> = HashMap::default();
+        for group in groups.iter().filter(|group| !solved.contains_key(&group.likeness)) {
+            new.entry(&group.likeness).or_insert(group);
+        }
+        let share = (new.len() / WINDOWS).clamp(1, SHARED);
+        let found: Vec<(Likeness, Arc<Looked>)> = new
             .into_iter()
             .collect::<Vec<_>>()
             .into_par_iter()
@@ -436,27 +446,27 @@ fn groups(
             })
             .collect();
         solved.extend(found);
-        values.clear();
         for group in groups {
             let found = solved[&group.likeness].clone();
+            let mut values = group.members.iter().map(|member| member.value);
+            let mut nearer: Vec<Value> = Vec::new();
             match &found.found {
-                None if reach > 0 => values.extend(group.members.iter().map(|member| member.value)),
+                None if REACHES[n].products > 0 => nearer.extend(values),
                 None => {
-                    let (_, others) =
-                        group.members.split_last().unwrap_or_else(|| unreachable!("it has a last"));
-                    values.extend(others.iter().map(|member| member.value));
+                    nearer.extend(values.next_back());
+                    open[n].extend(values);
                 }
                 // What overflows behind the product spoils what is looked at with it.
-                Some((_, all)) if reach > 0 => {
-                    let stays =
-                        group.members.iter().zip(all).filter(|(_, found)| matches!(found, Found::Stays));
-                    values.extend(stays.map(|(member, _)| member.value));
+                Some((_, all)) => {
+                    let stay = values.zip(all).filter(|(_, found)| matches!(found, Found::Stays));
+                    nearer.extend(stay.map(|(value, _)| value));
                     looked.push((group, found));
                 }
-                Some(_) => looked.push((group, found)),
+            }
+            if let Some(open) = open.get_mut(n + 1) {
+                open.extend(nearer);
             }
         }
-        reach = 0;
     }
     looked
 }

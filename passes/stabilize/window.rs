@@ -111,6 +111,15 @@ enum Item {
     Read(u32),
 }
 
+/// How far windows reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reach {
+    /// Matrix products that they may reach behind.
+    pub products: usize,
+    /// Whether they reach behind what is joined of several values.
+    pub joins: bool,
+}
+
 /// How the values of a function are cut into windows.
 pub struct Cutter<'a> {
     context: &'a Context,
@@ -147,10 +156,10 @@ impl<'a> Cutter<'a> {
         cutter
     }
 
-    /// The ops of a value's window, in order; nothing where the value's own op has no index form. `reach` is how many matrix
-    /// products may lie on the way to an op.
-    pub fn ops(&self, root: Value, reach: usize) -> Option<Vec<Op>> {
-        let first = self.body.defining_op(root).filter(|&op| self.is_open(op))?;
+    /// The ops of a value's window, in order; nothing where the value's own op has no index form.
+    pub fn ops(&self, root: Value, Reach { products: reach, joins }: Reach) -> Option<Vec<Op>> {
+        let is_open = |op: Op| self.is_open(op) && (joins || !self.is_join(op));
+        let first = self.body.defining_op(root).filter(|&op| is_open(op))?;
         let reach = reach.max(usize::from(self.is_contraction(first)));
         // What goes past products on another way, as sums around layers do, is of another layer; but not what no product
         // is on the way to.
@@ -170,8 +179,7 @@ impl<'a> Cutter<'a> {
                         continue;
                     }
                     for &v in self.body.operands(op) {
-                        let Some(op) = self.body.defining_op(v).filter(|&op| self.is_open(op) && layer(op))
-                        else {
+                        let Some(op) = self.body.defining_op(v).filter(|&op| is_open(op) && layer(op)) else {
                             continue;
                         };
                         let ends = self.is_large(op) || products == reach && self.is_contraction(op);
@@ -184,7 +192,7 @@ impl<'a> Cutter<'a> {
             }
             for op in behind {
                 let operands = self.body.operands(op).iter().filter_map(|&v| self.body.defining_op(v));
-                level.extend(operands.filter(|&op| self.is_open(op) && layer(op) && !self.is_large(op)));
+                level.extend(operands.filter(|&op| is_open(op) && layer(op) && !self.is_large(op)));
             }
             let enters = |op: Op| products + 1 < reach || !self.is_contraction(op);
             level.retain(|&op| found.len() < MOST && enters(op) && found.insert(op));
@@ -205,6 +213,21 @@ impl<'a> Cutter<'a> {
             || self.body.with_signature(op, |s| structures(s, &extents(s)).is_some()) == Some(true)
     }
 
+    /// Whether a value's window may reach behind what is joined of several values.
+    pub fn has_joins(&self, root: Value) -> bool {
+        let ops = self.ops(root, Reach { products: 1, joins: true }).unwrap_or_default();
+        ops.into_iter().any(|op| self.is_join(op))
+    }
+
+    /// Whether an op's elements are those of one operand or another, by their place.
+    fn is_join(&self, op: Op) -> bool {
+        let by_place = |s: &Signature<'_>| {
+            let found = structures(s, &extents(s))?;
+            Some(matches!(found.first()?.element, structure::Element::Where { .. }))
+        };
+        self.body.operands(op).len() > 1 && self.body.with_signature(op, by_place).flatten() == Some(true)
+    }
+
     /// Whether an op sums products of elements of two operands.
     fn is_contraction(&self, op: Op) -> bool {
         self.body.op(op).def.is_some_and(|def| def.traits.contraction)
@@ -221,8 +244,8 @@ impl<'a> Cutter<'a> {
         constant && !alike && (resource || ty.format().is_some() && count.is_none_or(|n| n > LARGE))
     }
 
-    /// Groups of values, each in the window of its last; windows reach behind so many matrix products.
-    pub fn groups(&self, values: &[Value], reach: usize) -> Vec<Group> {
+    /// Groups of values, each in the window of its last.
+    pub fn groups(&self, values: &[Value], reach: Reach) -> Vec<Group> {
         let place: FxHashMap<Op, usize> = self
             .body
             .entry()
