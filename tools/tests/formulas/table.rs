@@ -97,7 +97,7 @@ pub fn summary(measured: &[Measured]) -> String {
 pub fn page(measured: &[Measured], refused: &[(Formula, String)], count: usize) -> String {
     let mut page = format!(
         "# Formulas\n\nPublic FPCore formulas (testdata/formulas.tsv) before and after the pipeline `stabilize`; written by\n\n    \
-         NGC_BLESS=1 NGC_STABILIZE=search=egraph cargo test --release -p ngc-tools --test all formulas -- --ignored --nocapture\n\n\
+         NGC_BLESS=1 cargo test --release -p ngc-tools --test all formulas -- --ignored --nocapture\n\n\
          Each is evaluated at {count} points that satisfy its precondition and where it is defined over the reals; where its value overflows the format, infinity is right. \
          *Bits*: points are uniform over the bit patterns of the format; *reals*: uniform over the reals, on the range of \
          each argument cut to ±1024. Bits of error are log2(1 + units in the last place from the correctly rounded value), at \
