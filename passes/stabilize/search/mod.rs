@@ -44,6 +44,9 @@ const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
 /// Bits of error that an operation must save where operations are many.
 const PRICE: f64 = 1.0 / 16.0;
 
+/// Ops of a window that may change their operands by their errors alone where more are looked for.
+const COMPENSATED: usize = 1;
+
 /// So many elements are few.
 const SMALL: usize = 1024;
 
@@ -144,8 +147,8 @@ pub struct Search<'a> {
     share: usize,
     /// The ops of the window as it was given.
     own: FxHashSet<Ident>,
-    /// Whether an op of the window changes its operand by its error alone.
-    compensates: bool,
+    /// Whether ops enough of the window change their operands by their errors alone.
+    compensated: bool,
     /// Whether a stable form is not enough: where operations are few, or a wider format has digits to spare.
     thorough: bool,
     /// Parts of a bit of error that matter: what is held in a wider format has them.
@@ -218,10 +221,12 @@ impl<'a> Search<'a> {
         let thorough = judge.few || wide;
         let read = |v: &Value| readings.get(v).map(|reading| &reading.element);
         let subtracts = |op: &Op| window.body.name(*op) == "ng.sub";
-        let compensates = window.body.walk().into_iter().filter(subtracts).any(|op| {
-            let own = read(&window.body.result(op, 0));
-            own.is_some() && read(&window.body.operands(op)[0]) == own
-        });
+        let compensates = |op: &Op| {
+            let own = read(&window.body.result(*op, 0));
+            own.is_some() && read(&window.body.operands(*op)[0]) == own
+        };
+        let compensated =
+            window.body.walk().into_iter().filter(subtracts).filter(compensates).count() > COMPENSATED;
         let search = Search {
             context,
             resources,
@@ -240,7 +245,7 @@ impl<'a> Search<'a> {
             refined: FxHashSet::default(),
             share,
             own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
-            compensates,
+            compensated,
             thorough,
             parts: if wide { 16.0 } else { 2.0 },
             largest,
@@ -376,7 +381,7 @@ impl<'a> Search<'a> {
         }
         let mut equal = if self.is_stable() {
             let recentred = charts::recentred(&mut self.terms.store, &mut self.facts, id);
-            if self.compensates { Vec::new() } else { recentred }
+            if self.compensated { Vec::new() } else { recentred }
         } else {
             let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
             equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
