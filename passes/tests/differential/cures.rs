@@ -11,7 +11,7 @@ use super::changes::{Change, changes};
 use super::judge::{Score, computed, error, exact_values};
 use super::ladder::{Way, inputs, rungs};
 use super::original::{Original, respelled};
-use super::program::{Program, run};
+use super::program::{Program, run, text};
 
 /// Numbers of changes.
 const LEVELS: [usize; 5] = [0, 1, 2, 4, 8];
@@ -129,6 +129,10 @@ fn row(context: &Context, original: &Original, among: &[&Change], search: &str, 
             if as_good(&scores(context, after.as_ref(), &points), &best) {
                 row.cured[level] += 1;
             } else {
+                if std::env::var_os("NGC_VERBOSE").is_some() {
+                    let after = after.as_ref().map_or_else(String::new, text);
+                    eprintln!("{}: {}\n{}{after}", plain.name, made.join(", "), text(&spelling.module));
+                }
                 row.lost.push(made);
             }
         }
@@ -146,7 +150,7 @@ pub fn table(search: &str, count: usize, wanted: &str) -> String {
     let rows: Vec<Row> =
         originals.par_iter().map(|original| row(&context, original, &among, search, count)).collect();
     let (counted, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| !row.left_out);
-    let mut text = format!(
+    let mut page = format!(
         "Cured by `{search}`, in percent, of {count} spellings at each number of changes:\n\n| program |{}\n|---|{}\n",
         LEVELS.map(|n| format!(" {n} |")).concat(),
         "---|".repeat(LEVELS.len())
@@ -155,15 +159,15 @@ pub fn table(search: &str, count: usize, wanted: &str) -> String {
     let all: String = (0..LEVELS.len())
         .map(|n| share(counted.iter().map(|row| row.cured[n]).sum(), count * counted.len()))
         .collect();
-    let _ = writeln!(text, "| all {} |{all}", counted.len());
+    let _ = writeln!(page, "| all {} |{all}", counted.len());
     for row in &counted {
         let shares = row.cured.map(|cured| share(cured, count)).concat();
         let lost =
             if row.still_lost > 0 { format!(", {} still lost", row.still_lost) } else { String::new() };
-        let _ = writeln!(text, "| {}{lost} |{shares}", row.name);
+        let _ = writeln!(page, "| {}{lost} |{shares}", row.name);
     }
     let names: Vec<&str> = others.iter().map(|row| row.name.as_str()).collect();
-    let _ = writeln!(text, "\nNothing to cure, or no cure known: {}.", names.join(", "));
+    let _ = writeln!(page, "\nNothing to cure, or no cure known: {}.", names.join(", "));
     let mut single: Vec<(&str, usize)> = Vec::new();
     for name in counted.iter().flat_map(|row| row.lost.iter()).filter(|made| made.len() == 1).map(|m| m[0]) {
         match single.iter_mut().find(|(known, _)| *known == name) {
@@ -172,9 +176,9 @@ pub fn table(search: &str, count: usize, wanted: &str) -> String {
         }
     }
     single.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let _ = writeln!(text, "\nSingle changes behind which a cure is lost:\n");
+    let _ = writeln!(page, "\nSingle changes behind which a cure is lost:\n");
     for (name, n) in single.iter().take(30) {
-        let _ = writeln!(text, "- {name}: {n}");
+        let _ = writeln!(page, "- {name}: {n}");
     }
-    text
+    page
 }
