@@ -13,6 +13,7 @@ mod judge;
 mod ladder;
 pub mod observed;
 mod order;
+mod parts;
 pub mod pass;
 mod picked;
 mod plan;
@@ -133,6 +134,7 @@ struct Known<'a> {
 /// Replaces the values of a function by better forms, as laws and charts give them, until there are none.
 pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted: Wanted<'_>) -> Report {
     let mut report = Report { erased: erase_dead(&mut function.body), ..Report::default() };
+    let cuts = parts::open(context, &mut function.body);
     let given: FxHashSet<Op> = function.body.walk().into_iter().collect();
     let mut ranges = Ranges::default();
     ranges.renew(function);
@@ -195,6 +197,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
             break;
         }
     }
+    parts::close(context, &mut function.body, cuts);
     let kept: FxHashSet<Op> = function.body.walk().into_iter().collect();
     let accumulating = accumulating.into_iter().filter(|(op, _)| kept.contains(op));
     report.applied.splice(0..0, accumulating.map(|(_, widened)| widened_step(widened)));

@@ -116,7 +116,7 @@ enum Item {
 pub struct Reach {
     /// Matrix products that they may reach behind.
     pub products: usize,
-    /// Whether they reach behind what is joined of several values.
+    /// Whether they reach behind what is joined of several values, or is a part of one.
     pub joins: bool,
 }
 
@@ -213,19 +213,25 @@ impl<'a> Cutter<'a> {
             || self.body.with_signature(op, |s| structures(s, &extents(s)).is_some()) == Some(true)
     }
 
-    /// Whether a value's window may reach behind what is joined of several values.
+    /// Whether a value's window may reach behind what is joined of several values, or is a part of one.
     pub fn has_joins(&self, root: Value) -> bool {
         let ops = self.ops(root, Reach { products: 1, joins: true }).unwrap_or_default();
         ops.into_iter().any(|op| self.is_join(op))
     }
 
-    /// Whether an op's elements are those of one operand or another, by their place.
+    /// Whether an op's elements are those of one operand or another, by their place, or of an operand at other places.
     fn is_join(&self, op: Op) -> bool {
-        let by_place = |s: &Signature<'_>| {
+        let joins = |s: &Signature<'_>| {
             let found = structures(s, &extents(s))?;
-            Some(matches!(found.first()?.element, structure::Element::Where { .. }))
+            Some(match &found.first()?.element {
+                structure::Element::Where { .. } => s.operands.len() > 1,
+                structure::Element::Read { at, .. } => {
+                    at.iter().any(|index| index.as_axis().is_none() && index.as_number().is_none())
+                }
+                _ => false,
+            })
         };
-        self.body.operands(op).len() > 1 && self.body.with_signature(op, by_place).flatten() == Some(true)
+        self.body.with_signature(op, joins).flatten() == Some(true)
     }
 
     /// Whether an op sums products of elements of two operands.
