@@ -28,9 +28,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ngc_dialects::facts::{self, Pointwise};
+use ngc_dialects::facts;
 use ngc_ir::pass::Function;
-use ngc_ir::structure;
 use ngc_ir::{Body, Builder, Context, Loc, Op, Rewriter, Value};
 use ngc_numerics::Prim;
 use ngc_reals::Store;
@@ -476,11 +475,7 @@ fn groups(
 
 /// Values and the sums that they are made of.
 fn summands(body: &Body, of: Vec<Value>) -> FxHashSet<Value> {
-    let sums = |op: Op| {
-        let function = body.with_signature(op, Pointwise::of).flatten();
-        let Some(Pointwise::Function(structure::Function::Real(f, _))) = function else { return false };
-        matches!(f.as_primitive(), Some(Prim::Add | Prim::Sub | Prim::Neg))
-    };
+    let sums = |op: Op| matches!(window::primitive(body, op), Some(Prim::Add | Prim::Sub | Prim::Neg));
     let (mut found, mut open) = (FxHashSet::default(), of);
     while let Some(value) = open.pop() {
         if found.insert(value)

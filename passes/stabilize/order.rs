@@ -103,10 +103,10 @@ impl Errors {
         let unstable = off / (allowed((format, held), exact) + SUMS * reach);
         let width = f64::from(format.width());
         known.bits += if computed.is_finite() { (1.0 + off / unit).log2().min(width) } else { width };
-        // A number of which hardly a digit is right is no better than none.
         if computed.is_finite() {
             known.furthest = known.furthest.max(off / unit);
         }
+        // A number of which hardly a digit is right is no better than none.
         let hardly = (-f64::from(format.precision()) / DIGITS).exp2();
         if !computed.is_finite() || strict && off > exact.abs() * hardly && unstable > STEP {
             known.failures += 1;

@@ -1,6 +1,6 @@
 //! Tensors that are cut into parts, as slices while a function is looked at: windows are made of ops with one result.
 
-use ngc_ir::{Attr, AttrDict, Body, Context, Op, Rewriter, Value};
+use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Op, Rewriter, Value};
 use rustc_hash::FxHashSet;
 
 /// A cut, and the slices in its place.
@@ -20,10 +20,7 @@ pub fn open(context: &Context, body: &mut Body) -> Vec<Cut> {
 fn opened(context: &Context, body: &mut Body, op: Op) -> Option<Cut> {
     let (source, attrs) = (*body.operands(op).first()?, body.op(op).attrs.clone());
     let rank = body.ty(source).shape()?.len() as i64;
-    let axis = match attrs.get("axis")? {
-        Attr::Int(axis, _) => axis.rem_euclid(rank.max(1)),
-        _ => return None,
-    };
+    let axis = attrs.get("axis")?.as_int()?.rem_euclid(rank.max(1));
     let sizes = attrs.get("sizes")?.as_ints()?;
     let parts: Vec<Value> = body.results(op).collect();
     let mut rewriter = Rewriter::new(context, body);
@@ -33,7 +30,7 @@ fn opened(context: &Context, body: &mut Body, op: Op) -> Option<Cut> {
         let start = ends.last().map_or(0, |&(_, stop)| stop);
         ends.push((start, start + size));
     }
-    let write = |b: &mut ngc_ir::Builder<'_>| {
+    let write = |b: &mut Builder<'_>| {
         let mut slices = Vec::new();
         for ((&part, &read), &(start, stop)) in parts.iter().zip(&read).zip(&ends) {
             let places = [("axes", axis), ("starts", start), ("stops", stop)];

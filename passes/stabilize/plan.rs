@@ -49,6 +49,17 @@ impl Terms {
         }
     }
 
+    /// What writes terms, where leaves and terms are these values and `forms` says how the others are computed.
+    pub fn writer<'a, 'b>(
+        &'a self,
+        builder: Builder<'b>,
+        leaves: &'a FxHashMap<u32, Value>,
+        forms: &'a dyn Fn(Id) -> Form,
+        values: &'a Values,
+    ) -> Writer<'a, 'b> {
+        Writer::new(&self.store, builder, self.format, leaves, forms, values).accumulating(self.accumulate)
+    }
+
     /// A term along its own slots.
     pub fn itself(&self, id: Id) -> Use {
         Use { id, map: (0..self.store.sizes(id).len()).map(slot).collect() }
@@ -167,8 +178,7 @@ impl Plan {
             Some(Choice::Form(form)) => form.clone(),
             _ => Form::Plain,
         };
-        let writer = Writer::new(&terms.store, builder, terms.format, &leaves, &forms, &values);
-        let mut writer = writer.accumulating(terms.accumulate);
+        let mut writer = terms.writer(builder, &leaves, &forms, &values);
         let value = writer.value(&self.root, &self.extents)?;
         writer.typed(value, self.ty)
     }

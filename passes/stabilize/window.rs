@@ -11,7 +11,7 @@ use ngc_dialects::structure::structures;
 use ngc_ir::op_def::Signature;
 use ngc_ir::structure::{self, Size, Unknown};
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Ident, Loc, Op, Semantics, Type, Value};
-use ngc_numerics::Interval;
+use ngc_numerics::{Interval, Prim};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -389,6 +389,14 @@ fn coarse(range: Interval) -> Interval {
 pub fn chooses(body: &Body, op: Op) -> bool {
     let function = body.with_signature(op, Pointwise::of).flatten();
     matches!(function, Some(Pointwise::Function(structure::Function::Choose)))
+}
+
+/// The primitive that an op is of corresponding elements, if it is one.
+pub fn primitive(body: &Body, op: Op) -> Option<Prim> {
+    match body.with_signature(op, Pointwise::of).flatten()? {
+        Pointwise::Function(structure::Function::Real(f, _)) => f.as_primitive(),
+        _ => None,
+    }
 }
 
 fn extents(s: &Signature<'_>) -> Vec<Vec<Size>> {

@@ -15,6 +15,7 @@ mod product;
 mod sum;
 
 use ngc_dialects::ng::compare::direction_name;
+use ngc_ir::op_def::ACCUMULATE;
 use ngc_ir::structure::{Axis, Size};
 use ngc_ir::{Attr, AttrDict, Builder, Ident, Type, Value};
 use ngc_numerics::{Class, Cmp, DType, Format, Logical, Prim, Reduce};
@@ -36,9 +37,6 @@ pub struct Known {
     /// The term is the value times this.
     pub factor: Rational,
 }
-
-/// The attribute that says in which format an op adds up.
-const ACCUMULATE: &str = "accumulate";
 
 /// Values that are terms already.
 pub type Values = FxHashMap<Id, Known>;
@@ -522,10 +520,9 @@ impl<'a, 'b> Writer<'a, 'b> {
     /// An op with one result, each once.
     fn with(&mut self, name: &str, operands: &[Value], attrs: impl Into<AttrDict>) -> Result<Value, String> {
         let mut attrs: AttrDict = attrs.into();
-        let has =
-            |name: &str| self.builder.context.op(name).is_some_and(|def| def.attribute(ACCUMULATE).is_some());
-        if let Some(format) = self.accumulate.filter(|_| has(name)) {
-            attrs.set(ACCUMULATE, Attr::Type(Type::float(format)));
+        let adds_up = |name| Some(self.builder.context.op(name)?.attribute(ACCUMULATE.name).is_some());
+        if let Some(format) = self.accumulate.filter(|_| adds_up(name) == Some(true)) {
+            attrs.set(ACCUMULATE.name, Attr::Type(Type::float(format)));
         }
         let key = (Ident::new(name), operands.to_vec(), attrs);
         if let Some(&known) = self.made.get(&key) {

@@ -9,31 +9,32 @@ pub mod cover;
 mod evaluate;
 mod inner;
 mod root;
+mod write;
 
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 use ngc_dialects::facts::Fact;
-use ngc_ir::structure::{Axis, Index, Size};
-use ngc_ir::{Builder, Context, Ident, Loc, Op, Resources, Value};
-use ngc_numerics::{DType, Format};
+use ngc_ir::op_def::ACCUMULATE;
+use ngc_ir::structure::{Axis, Index};
+use ngc_ir::{Context, Ident, Op, Resources, Value};
+use ngc_numerics::{DType, Format, Prim};
 use ngc_reals::charts;
 use ngc_reals::facts::Facts;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::scans;
 use ngc_reals::store::ANYWHERE;
-use ngc_reals::write::{Known, Values, Writer};
+use ngc_reals::write::{Known, Values};
 use ngc_reals::{Form, Function, Id, Node, Store};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Equalities;
 use super::judge::Judge;
 use super::ladder;
-use super::observed::asks;
 use super::order::Errors;
 use super::plan::Terms;
 use super::steps::elements;
-use super::window::Window;
+use super::window::{Window, primitive};
 
 /// Laws that may be used one within the other's result.
 const DEEPEST: usize = 3;
@@ -216,17 +217,15 @@ impl<'a> Search<'a> {
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
         let largest = 2 * largest.max(SMALL);
-        let wider = |op| body.with_signature(op, |s| s.format("accumulate")).flatten();
+        let wider = |op| body.with_signature(op, |s| s.format(ACCUMULATE.name)).flatten();
         let accumulate = body.walk().into_iter().filter_map(wider).max_by_key(|f| f.precision());
         let thorough = judge.few || wide;
-        let read = |v: &Value| readings.get(v).map(|reading| &reading.element);
-        let subtracts = |op: &Op| window.body.name(*op) == "ng.sub";
+        let read = |v: Value| readings.get(&v).map(|reading| &reading.element);
         let compensates = |op: &Op| {
-            let own = read(&window.body.result(*op, 0));
-            own.is_some() && read(&window.body.operands(*op)[0]) == own
+            let own = read(body.result(*op, 0)).filter(|_| primitive(body, *op) == Some(Prim::Sub));
+            own.is_some() && own == read(body.operands(*op)[0])
         };
-        let compensated =
-            window.body.walk().into_iter().filter(subtracts).filter(compensates).count() > COMPENSATED;
+        let compensated = body.walk().into_iter().filter(compensates).count() > COMPENSATED;
         let search = Search {
             context,
             resources,
@@ -379,9 +378,10 @@ impl<'a> Search<'a> {
         if done(&best) || effort == 0 {
             return best;
         }
-        let mut equal = if self.is_stable() {
-            let recentred = charts::recentred(&mut self.terms.store, &mut self.facts, id);
-            if self.compensated { Vec::new() } else { recentred }
+        let mut equal = if self.is_stable() && self.compensated {
+            Vec::new()
+        } else if self.is_stable() {
+            charts::recentred(&mut self.terms.store, &mut self.facts, id)
         } else {
             let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
             equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
@@ -593,50 +593,6 @@ impl<'a> Search<'a> {
         };
         value.is_some_and(|known| wanted.refused.contains(&known.value))
             || !wanted.keeps(errors, &wanted.given)
-    }
-
-    /// A term in a form, over its slots, at the end of the window's body.
-    fn write(&mut self, id: Id, form: &Form) -> Result<Known, String> {
-        let sizes: Vec<Size> = self.terms.store.sizes(id).to_vec();
-        let block = self.window.body.entry().ok_or("an empty body")?;
-        let (values, before) = (self.values(Some(id)), self.window.body.num_ops());
-        let builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
-        let forms = |part: Id| if part == id { form.clone() } else { Form::Plain };
-        let Terms { store, format, accumulate, leaves } = &self.terms;
-        let mut writer =
-            Writer::new(store, builder, *format, leaves, &forms, &values).accumulating(*accumulate);
-        let whole = self.terms.itself(id);
-        let (value, factor) = writer.scaled(&whole, &sizes)?;
-        let new = || (before..self.window.body.num_ops()).map(Op::from_index);
-        if new().any(|op| self.is_larger(op)) {
-            return Err("larger than all that was given".into());
-        }
-        if !new().all(|op| self.may_be(op)) {
-            return Err("an op that the target does not have".into());
-        }
-        Ok(Known { value, axes: (0..sizes.len()).collect(), factor })
-    }
-
-    /// Whether a term has far more elements than any value that was given.
-    fn is_large(&self, id: Id) -> bool {
-        let counts =
-            self.terms.store.sizes(id).iter().filter_map(|size| size.number()).filter(|&n| n != ANYWHERE);
-        counts.fold(1, u64::saturating_mul) > self.largest as u64
-    }
-
-    /// Whether an op's result has far more elements than any value that was given: accuracy is not bought by an order of
-    /// growth.
-    fn is_larger(&self, op: Op) -> bool {
-        let body = &self.window.body;
-        body.results(op).any(|v| elements(body, v) > self.largest)
-    }
-
-    /// Whether an op is one that the window had, or one that the target has and that does not ask whether a value is a number:
-    /// what it asks of would stay as it is from then on.
-    fn may_be(&self, op: Op) -> bool {
-        let body = &self.window.body;
-        let new = || !asks(body, op) && self.equalities.allowed.brings(body, op);
-        self.own.contains(&body.op(op).name) || new()
     }
 
     fn shown(&self, id: Id) -> String {

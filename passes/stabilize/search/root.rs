@@ -93,11 +93,10 @@ impl Search<'_> {
         for _ in 0..TRIES {
             self.forget_refused(id);
             self.solve(id, deepest)?;
-            let chosen = self.chosen(id);
-            let nearer = self.with_given(id, &chosen);
-            let mut tried = self.tried_as(chosen, value, root, given);
+            let mut tried = self.tried_as(self.chosen(id), value, root, given);
             // What is put together anew from the same parts is not worth more than what the function has of them.
-            if let (Tried::Refused | Tried::Worse, Some(choices)) = (&tried, nearer)
+            if !matches!(tried, Tried::Better(_))
+                && let Some(choices) = self.with_given(id)
                 && let better @ Tried::Better(_) = self.tried_as(choices, value, root, given)
             {
                 tried = better;
@@ -158,9 +157,10 @@ impl Search<'_> {
         if taken { Tried::Better(plan) } else { Tried::Refused }
     }
 
-    /// Choices for a term in which parts are the function's own values, where what was chosen in their place gains nothing;
+    /// The choices for a term in which parts are the function's own values, where what was chosen in their place gains nothing;
     /// nothing where there are none.
-    fn with_given(&mut self, id: Id, chosen: &FxHashMap<Id, Choice>) -> Option<FxHashMap<Id, Choice>> {
+    fn with_given(&mut self, id: Id) -> Option<FxHashMap<Id, Choice>> {
+        let chosen = self.chosen(id);
         let is_new = |(part, choice): &(&Id, &Choice)| **part != id && matches!(choice, Choice::Form(_));
         let mut own = FxHashMap::default();
         for (&part, _) in chosen.iter().filter(is_new) {

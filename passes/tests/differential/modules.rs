@@ -167,17 +167,12 @@ fn stating_ranges(module: &Module, sets: &[Set]) -> Module {
         let DType::Float(format) = inputs().next()?.dtype else { return None };
         let all = || inputs().flat_map(Tensor::to_f64s);
         let (lo, hi) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
-        let outward = |x: f64| {
-            if x == 0.0 {
-                x
-            } else {
-                x.abs().log2().ceil().exp2().copysign(x).clamp(-format.max_finite(), format.max_finite())
-            }
+        let end = |x: f64, outward: bool| {
+            let exponent = if outward { x.abs().log2().ceil() } else { x.abs().log2().floor() };
+            let most = format.max_finite();
+            if x == 0.0 { x } else { exponent.exp2().copysign(x).clamp(-most, most) }
         };
-        let inward = |x: f64| if x == 0.0 { x } else { x.abs().log2().floor().exp2().copysign(x) };
-        let lo = if lo < 0.0 { outward(lo) } else { inward(lo) };
-        let hi = if hi > 0.0 { outward(hi) } else { inward(hi) };
-        Some((lo, hi))
+        Some((end(lo, lo < 0.0), end(hi, hi > 0.0)))
     };
     for n in 0..sets[0].inputs.len() {
         if let Some(range) = range(n) {
