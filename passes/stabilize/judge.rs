@@ -60,6 +60,8 @@ pub struct Judge<'a> {
     pub few: bool,
     /// Rungs on which values are ordinary, by number.
     pub ordinary: Vec<bool>,
+    /// The formats in which values of wider ones are taken.
+    taken_in: FxHashMap<Value, Format>,
     known: FxHashMap<Key, Rc<Vec<Option<f64>>>>,
     reaches: FxHashMap<Key, Vec<Reach>>,
 }
@@ -74,7 +76,7 @@ impl<'a> Judge<'a> {
         root: Value,
         to: Use,
     ) -> Option<Judge<'a>> {
-        let format = window.body.ty(root).format()?;
+        let format = window.format(root)?;
         let near = numbers(&window.body);
         let leaves = Rc::new(Leaves::new(context, resources, window));
         let one = Rc::new(Ladder::new(format, &near, 1, to));
@@ -109,15 +111,29 @@ impl<'a> Judge<'a> {
             computed,
             exact,
             moved,
+            taken_in: window.formats.clone(),
             known: FxHashMap::default(),
             reaches: FxHashMap::default(),
         })
+    }
+
+    /// The format that holds a value.
+    pub fn held(&self, body: &Body, value: Value) -> Option<Format> {
+        self.taken_in.get(&value).copied().or_else(|| body.ty(value).format())
     }
 
     /// An element as it is computed, at every point.
     pub fn computed(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Vec<f64>> {
         match &*self.computed.at(body, value, place)? {
             Column::Floats(values) => Some(values.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether an element holds as it is computed, at every point.
+    pub fn holds(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Vec<Option<bool>>> {
+        match &*self.computed.at(body, value, place)? {
+            Column::Truths(values) => Some(values.clone()),
             _ => None,
         }
     }

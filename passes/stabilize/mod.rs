@@ -261,7 +261,9 @@ fn round(
     let logs = wanted_as_logs(&rewriter, &better);
     better.retain(|(_, _, member, _)| !logs.contains(&member.op));
     let bettered: FxHashSet<Value> = better.iter().map(|(_, _, member, _)| member.value).collect();
-    better.retain(|(group, _, _, plan)| plan.itself && waits_for(group, &bettered).next().is_none());
+    better.retain(|&(group, _, member, plan)| {
+        plan.itself && waits_for(rewriter.body(), (group, member), &bettered).is_empty()
+    });
     let (mut replaced, mut dead) = (Vec::new(), Vec::new());
     for (group, terms, member, plan) in better {
         let ops = stands_for(rewriter.body(), member, group, terms, plan);
@@ -321,12 +323,22 @@ fn stands_for(body: &Body, member: Member, group: &Group, terms: &Terms, plan: &
     ops
 }
 
-/// What the values of a group are made of that is bettered first. What the window starts from may be bettered at the same time.
-fn waits_for<'a>(group: &'a Group, bettered: &'a FxHashSet<Value>) -> impl Iterator<Item = Value> + 'a {
+/// What a value of a group is made of that is bettered first. What the window starts from may be bettered at the same time.
+fn waits_for(body: &Body, (group, member): (&Group, Member), bettered: &FxHashSet<Value>) -> Vec<Value> {
     let Group { window, members, .. } = group;
-    let mut apart: FxHashSet<Value> = window.leaves.iter().map(|leaf| window.origin[&leaf.value]).collect();
-    apart.extend(members.iter().map(|member| member.value));
-    window.origin.values().copied().filter(move |v| bettered.contains(v) && !apart.contains(v))
+    let mut within: FxHashSet<Value> = window.origin.values().copied().collect();
+    for leaf in &window.leaves {
+        within.remove(&window.origin[&leaf.value]);
+    }
+    let (mut found, mut open) = (Vec::new(), vec![member.op]);
+    while let Some(op) = open.pop() {
+        for v in body.operands(op).iter().filter(|v| within.remove(v)) {
+            open.extend(body.defining_op(*v));
+            found.extend(bettered.contains(v).then_some(*v));
+        }
+    }
+    found.retain(|v| members.iter().all(|member| member.value != *v));
+    found
 }
 
 /// Ops whose values plans read as logarithms alone, and all that is made for them alone: these logarithms are bettered instead,
@@ -346,7 +358,7 @@ fn wanted_as_logs(rewriter: &Rewriter<'_>, better: &[(&Group, &Terms, Member, &P
         let ops = stands_for(body, member, group, terms, plan);
         let mut gone: FxHashSet<Op> = dying(rewriter, &ops);
         let defined = |v: Value| body.defining_op(v).is_some_and(|op| gone.contains(&op));
-        if !waits_for(group, &bettered).all(defined) {
+        if !waits_for(body, (group, member), &bettered).into_iter().all(defined) {
             continue;
         }
         let mut within: FxHashSet<Op> = gone.iter().copied().filter(|op| *op != member.op).collect();
@@ -423,7 +435,12 @@ fn groups(
     let open = |v: Value| names.get(&v).cloned().unwrap_or_default();
     let cutter = Cutter::new(context, body, ranges, &open);
     let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
-    let looked_at = |op: &Op| wants(*op) && is_computed(body, *op) && !stays.contains(op);
+    let looked_at = |op: &Op| {
+        // What is only held in another format has the digits that it has.
+        let computes =
+            is_computed(body, *op) && widen::conversion(body, *op).is_none() || cutter.is_join(*op);
+        wants(*op) && computes && !stays.contains(op)
+    };
     let values: Vec<Value> = ops.into_iter().filter(looked_at).map(|op| body.result(op, 0)).collect();
     let mut open: [Vec<Value>; REACHES.len()] = Default::default();
     open[0] = values;

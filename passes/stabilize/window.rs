@@ -6,17 +6,18 @@
 
 use std::sync::Arc;
 
-use ngc_dialects::facts::{Fact, Pointwise, Signs};
+use ngc_dialects::facts::{self, Fact, Pointwise, Signs};
 use ngc_dialects::structure::structures;
 use ngc_ir::op_def::Signature;
 use ngc_ir::structure::{self, Size, Unknown};
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Ident, Loc, Op, Semantics, Type, Value};
-use ngc_numerics::{Interval, Prim};
+use ngc_numerics::{Format, Interval, Prim};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::Known;
 use crate::analysis::range::Ranges;
+use crate::precision::widen::conversion;
 
 /// Ops of a window, at most.
 const MOST: usize = 48;
@@ -48,6 +49,15 @@ pub struct Window {
     pub leaves: Vec<Leaf>,
     /// The value of the function that each value of the body is.
     pub origin: FxHashMap<Value, Value>,
+    /// The formats of which the last places count.
+    pub formats: FxHashMap<Value, Format>,
+}
+
+impl Window {
+    /// The format of which a value's last places count: its own, or the one in which all of its readers take it.
+    pub fn format(&self, value: Value) -> Option<Format> {
+        self.formats.get(&value).copied().or_else(|| self.body.ty(value).format())
+    }
 }
 
 /// A value that is looked at.
@@ -107,7 +117,7 @@ pub struct Likeness(Vec<Item>);
 enum Item {
     Leaf(Type, [u64; 4], Signs, Vec<Option<u32>>),
     Op(Ident, AttrDict, SmallVec<[u32; 4]>, Type),
-    Member(u32),
+    Member(u32, Option<Format>),
     Read(u32),
 }
 
@@ -131,6 +141,8 @@ pub struct Cutter<'a> {
     users: FxHashMap<Value, Vec<Op>>,
     /// How many matrix products lie on the longest way to each op's result.
     depths: FxHashMap<Op, usize>,
+    /// The formats in which values are taken that are computed in wider ones.
+    narrower: FxHashMap<Value, Format>,
 }
 
 impl<'a> Cutter<'a> {
@@ -147,13 +159,40 @@ impl<'a> Cutter<'a> {
                 users.entry(operand).or_default().push(op);
             }
         }
-        let mut cutter = Cutter { context, body, ranges, names, users, depths: FxHashMap::default() };
+        let (depths, narrower) = (FxHashMap::default(), FxHashMap::default());
+        let mut cutter = Cutter { context, body, ranges, names, users, depths, narrower };
         for op in body.entry().into_iter().flat_map(|block| body.ops(block)) {
             let behind = body.operands(op).iter().filter_map(|&v| cutter.depths.get(&body.defining_op(v)?));
             let depth = behind.max().copied().unwrap_or(0) + usize::from(cutter.is_contraction(op));
             cutter.depths.insert(op, depth);
         }
+        for op in body.walk().into_iter().rev() {
+            for value in body.results(op) {
+                let narrower = cutter.taken_in(value);
+                cutter.narrower.extend(narrower.map(|format| (value, format)));
+            }
+        }
         cutter
+    }
+
+    /// The format in which all readers of a value of a wider one take it.
+    fn taken_in(&self, value: Value) -> Option<Format> {
+        let own = self.body.ty(value).format()?;
+        let taken = |&op: &Op| {
+            let result = self.body.results(op).next()?;
+            let format = self.body.ty(result).format()?;
+            let ty = self.body.ty(result);
+            let moves = || self.body.with_signature(op, |s| facts::moved(s, 0, ty).is_some()) == Some(true);
+            (conversion(self.body, op).is_some() || moves())
+                .then(|| self.narrower.get(&result).copied().unwrap_or(format))
+        };
+        let formats: Option<Vec<Format>> = self.users.get(&value)?.iter().map(taken).collect();
+        formats?.into_iter().max_by_key(|f| f.precision()).filter(|f| f.precision() < own.precision())
+    }
+
+    /// The format of which a value's last places count.
+    fn format(&self, value: Value) -> Option<Format> {
+        self.narrower.get(&value).copied().or_else(|| self.body.ty(value).format())
     }
 
     /// The ops of a value's window, in order; nothing where the value's own op has no index form.
@@ -220,7 +259,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// Whether an op's elements are those of one operand or another, by their place, or of an operand at other places.
-    fn is_join(&self, op: Op) -> bool {
+    pub fn is_join(&self, op: Op) -> bool {
         let joins = |s: &Signature<'_>| {
             let found = structures(s, &extents(s))?;
             Some(match &found.first()?.element {
@@ -263,9 +302,9 @@ impl<'a> Cutter<'a> {
         let mut groups = Vec::new();
         while let Some((last, ops)) = own.pop() {
             let all: FxHashSet<Op> = ops.iter().copied().collect();
-            let format = self.body.ty(last).format();
+            let format = self.format(last);
             let within = |(value, ops): &mut (Value, Vec<Op>)| {
-                self.body.ty(*value).format() == format && ops.iter().all(|op| all.contains(op))
+                self.format(*value) == format && ops.iter().all(|op| all.contains(op))
             };
             let mut members: Vec<Value> = own.extract_if(.., within).map(|(value, _)| value).collect();
             members.push(last);
@@ -294,7 +333,7 @@ impl<'a> Cutter<'a> {
 
     /// A group of values that are made of some ops.
     fn group(&self, ops: &[Op], values: &[Value]) -> Option<Group> {
-        let (window, likeness) = self.window(ops)?;
+        let (mut window, likeness) = self.window(ops)?;
         let inner: FxHashMap<Value, Value> =
             window.origin.iter().map(|(&inner, &value)| (value, inner)).collect();
         let guarded = self.guarded(ops);
@@ -303,8 +342,11 @@ impl<'a> Cutter<'a> {
             Some(Member { op, value, inner: inner[&value] })
         };
         let members: Vec<Member> = values.iter().filter_map(member).collect();
+        let narrower = |&(inner, value): &(&Value, &Value)| Some((*inner, *self.narrower.get(value)?));
+        window.formats = window.origin.iter().filter_map(|pair| narrower(&pair)).collect();
         let mut likeness = likeness;
-        likeness.0.extend(members.iter().map(|member| Item::Member(member.inner.index() as u32)));
+        let item = |member: &Member| Item::Member(member.inner.index() as u32, window.format(member.inner));
+        likeness.0.extend(members.iter().map(item));
         let made = ops.iter().map(|&op| self.body.result(op, 0));
         let read = made.filter(|value| match self.users.get(value) {
             Some(users) => users.iter().any(|op| !ops.contains(op)),
@@ -365,7 +407,7 @@ impl<'a> Cutter<'a> {
         }
         let root = known[&self.body.result(*ops.last()?, 0)];
         let origin = known.into_iter().map(|(old, new)| (new, old)).collect();
-        Some((Window { body, root, leaves, origin }, Likeness(items)))
+        Some((Window { body, root, leaves, origin, formats: FxHashMap::default() }, Likeness(items)))
     }
 }
 

@@ -67,8 +67,13 @@ fn head(node: &Node) -> u128 {
     }
 }
 
+/// Whether two nodes differ in more than their children.
+pub fn differ_in_head(a: &Node, b: &Node) -> bool {
+    (head(a), a.bound(), a.children().len()) != (head(b), b.bound(), b.children().len())
+}
+
 /// A factor or an exponent beside each child.
-fn coefficients(node: &Node) -> SmallVec<[Rational; 4]> {
+pub fn coefficients(node: &Node) -> SmallVec<[Rational; 4]> {
     match node {
         Node::Linear(_, terms) => terms.iter().map(|(c, _)| c.clone()).collect(),
         Node::Product(factors) => factors.iter().map(|(_, e)| e.clone()).collect(),

@@ -166,7 +166,8 @@ impl Stage {
         let range = Interval::new(-FORMAT.max_finite(), FORMAT.max_finite());
         let leaf = |&value: &Value| Leaf { value, range, fact: Fact::UNKNOWN, dims: Vec::new() };
         let leaves = self.arguments.iter().map(leaf).collect();
-        let window = Window { body: self.body.clone(), root: before, leaves, origin: FxHashMap::default() };
+        let (origin, formats) = (FxHashMap::default(), FxHashMap::default());
+        let window = Window { body: self.body.clone(), root: before, leaves, origin, formats };
         let resources = Resources::default();
         let mut judge = Judge::new(context, &resources, &window, before, ladder::Use::Check)?;
         let body = &window.body;

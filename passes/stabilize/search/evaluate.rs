@@ -6,12 +6,15 @@ use ngc_ir::Body;
 use ngc_ir::structure::Size;
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::Known;
-use ngc_reals::{Form, Id};
+use ngc_reals::{Form, Function, Id, Node, Use};
 use rug::Rational;
 
-use super::Search;
+use super::{Search, slot};
 use crate::stabilize::judge::OPEN;
 use crate::stabilize::order::Errors;
+
+/// Points at which a term is not needed, for each place at which it is evaluated.
+pub(super) type Voids = Rc<Vec<Vec<bool>>>;
 
 impl Search<'_> {
     /// The errors of a value that is a term, at a few places; nothing where they cannot be known.
@@ -21,11 +24,11 @@ impl Search<'_> {
         let first = self.first.entry(id).or_insert(known.clone()).clone();
         let by = Rational::from(&first.factor / &known.factor).to_f64();
         let mut all = Errors::default();
-        for place in places(self.terms.store.sizes(id))? {
-            let body = &self.window.body;
+        for (n, place) in places(self.terms.store.sizes(id))?.into_iter().enumerate() {
+            let (body, voids) = (&self.window.body, voids.get(n).map_or(&[][..], Vec::as_slice));
             let (given, new) = (along(body, &first, &place), along(body, known, &place));
             let exact = (first.value, &given[..], by);
-            all = all.with(&self.judge.errors(body, held, exact, (known.value, &new), &voids)?);
+            all = all.with(&self.judge.errors(body, held, exact, (known.value, &new), voids)?);
         }
         Some(all)
     }
@@ -37,44 +40,80 @@ impl Search<'_> {
         };
         let voids = self.voids.get(&id).cloned().unwrap_or_default();
         let (body, by) = (&self.window.body, Rational::from(&first.factor / &known.factor));
-        places.into_iter().all(|place| {
+        places.into_iter().enumerate().all(|(n, place)| {
+            let voids = voids.get(n).map_or(&[][..], Vec::as_slice);
             let (a, b) = (along(body, first, &place), along(body, known, &place));
-            self.judge.same(body, (first.value, &a, &by), (known.value, &b), &voids)
+            self.judge.same(body, (first.value, &a, &by), (known.value, &b), voids)
         })
     }
 
-    /// The points at which a term is not needed: where what it is looked for, and was not before, has no value. Elsewhere
-    /// forms of the term may differ as they like, as a law holds where its left side has a value.
-    fn voids(&mut self, id: Id) -> Rc<Vec<bool>> {
+    /// The points at which a term is not needed: where what it is looked for, and was not before, has no value or takes another
+    /// one. Elsewhere forms of the term may differ as they like, as a law holds where its left side has a value.
+    fn voids(&mut self, id: Id) -> Voids {
         if let Some(known) = self.voids.get(&id) {
             return known.clone();
         }
         let before = self.open.iter().rev().find(|other| **other != id).copied();
         let is_given = self.first.contains_key(&id) || self.sources.contains_key(&id);
         let found = match before.filter(|_| !is_given) {
-            Some(before) => self.undefined(before),
-            None => Rc::default(),
+            Some(before) => Rc::new(self.unneeded(id, before).unwrap_or_default()),
+            None => Voids::default(),
         };
         self.voids.insert(id, found.clone());
         found
     }
 
-    /// The points at which a term has no value, or is not needed.
-    fn undefined(&mut self, id: Id) -> Rc<Vec<bool>> {
-        let mut voids = self.voids.get(&id).cloned().unwrap_or_default();
-        let (Some(first), Some(places)) = (self.first.get(&id), places(self.terms.store.sizes(id))) else {
-            return voids;
-        };
-        for place in places {
+    /// The points at which a term is not needed for another one that it is a part of.
+    fn unneeded(&mut self, id: Id, whole: Id) -> Option<Vec<Vec<bool>>> {
+        let mut voids = self.undefined(whole)?;
+        let chosen = self.not_chosen(id, whole, voids.len());
+        for (void, chosen) in voids.iter_mut().zip(chosen.unwrap_or_default()) {
+            void.resize(chosen.len().max(void.len()), false);
+            void.iter_mut().zip(chosen).for_each(|(void, other)| *void |= other);
+        }
+        // What lies at other places is needed at a point where it is at any.
+        if self.terms.store.sizes(id) != self.terms.store.sizes(whole) {
+            let count = places(self.terms.store.sizes(id))?.len();
+            let points = voids.iter().map(Vec::len).max().unwrap_or(0);
+            let all = |n: usize| voids.iter().all(|void| void.get(n) == Some(&true));
+            voids = vec![(0..points).map(all).collect(); count];
+        }
+        Some(voids)
+    }
+
+    /// The points at which a choice takes its other value, at each place.
+    fn not_chosen(&mut self, id: Id, whole: Id, count: usize) -> Option<Vec<Vec<bool>>> {
+        let Node::Apply(Function::Choose, parts) = self.terms.store.node(whole).clone() else { return None };
+        let sizes = self.terms.store.sizes(whole).to_vec();
+        let along_itself = |part: &Use| part.map.iter().enumerate().all(|(n, index)| *index == slot(n));
+        let branch = parts[1..].iter().position(|part| part.id == id && along_itself(part));
+        let taken = branch.filter(|_| parts[1].id != parts[2].id)? == 0;
+        let condition = self.known.get(&parts[0].id)?.value.clone()?;
+        let mut found = Vec::new();
+        for place in places(&sizes)? {
+            let there = parts[0].map.iter().map(|index| Some(place[index.as_axis()?.0 as usize]));
+            let there: Vec<i64> = there.collect::<Option<_>>()?;
+            let body = &self.window.body;
+            let holds = self.judge.holds(body, condition.value, &along(body, &condition, &there))?;
+            found.push(holds.into_iter().map(|holds| holds == Some(!taken)).collect());
+        }
+        (found.len() == count).then_some(found)
+    }
+
+    /// The points at which a term has no value, or is not needed, at each place.
+    fn undefined(&mut self, id: Id) -> Option<Vec<Vec<bool>>> {
+        let places = places(self.terms.store.sizes(id))?;
+        let mut voids = vec![Vec::new(); places.len()];
+        let known = self.voids.get(&id).cloned().unwrap_or_default();
+        voids.iter_mut().zip(known.iter()).for_each(|(void, known)| void.clone_from(known));
+        let Some(first) = self.first.get(&id) else { return Some(voids) };
+        for (place, void) in places.into_iter().zip(&mut voids) {
             let at = along(&self.window.body, first, &place);
             let Some(exact) = self.judge.exact(&self.window.body, first.value, &at) else { continue };
-            if exact.iter().any(|x| x.is_some_and(f64::is_nan)) {
-                let voids = Rc::make_mut(&mut voids);
-                voids.resize(exact.len(), false);
-                voids.iter_mut().zip(exact.iter()).for_each(|(void, x)| *void |= x.is_some_and(f64::is_nan));
-            }
+            void.resize(exact.len(), false);
+            void.iter_mut().zip(exact.iter()).for_each(|(void, x)| *void |= x.is_some_and(f64::is_nan));
         }
-        voids
+        Some(voids)
     }
 
     /// Whether an op gives a number at a point where one of its operands overflows.

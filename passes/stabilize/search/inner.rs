@@ -1,4 +1,4 @@
-//! Whether a better form of a stable value that is read within its window alone shows in what reads it.
+//! Whether a better form of a value that is read within its window alone shows in what reads it.
 
 use ngc_ir::{Builder, Loc, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,7 +9,7 @@ use super::root::errors;
 use crate::stabilize::plan::{Found, Plan};
 
 impl Search<'_> {
-    /// Takes back better forms of stable values that are not read outside of the window, where nothing that is gains by
+    /// Takes back better forms of values that are not read outside of the window, where nothing that is gains by
     /// them. What is read outside and has a better form itself is another matter: that was found with the better forms of
     /// its parts.
     pub fn take_back_what_shows_nowhere(
@@ -26,7 +26,7 @@ impl Search<'_> {
             .collect();
         for (&value, found) in members.iter().zip(found) {
             let Found::Better(plan) = &*found else { continue };
-            if read.contains(&value) || !self.refined.contains(&value) {
+            if read.contains(&value) {
                 continue;
             }
             let readers = self.readers(value);

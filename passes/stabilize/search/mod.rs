@@ -12,7 +12,6 @@ mod root;
 mod write;
 
 use std::collections::hash_map::Entry;
-use std::rc::Rc;
 
 use ngc_dialects::facts::Fact;
 use ngc_ir::op_def::ACCUMULATE;
@@ -28,6 +27,7 @@ use ngc_reals::write::{Known, Values};
 use ngc_reals::{Form, Function, Id, Node, Store};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::evaluate::Voids;
 use super::Equalities;
 use super::judge::Judge;
 use super::ladder;
@@ -142,8 +142,6 @@ pub struct Search<'a> {
     tried: FxHashMap<Id, Vec<Tried>>,
     /// Values for which a better form was found, as terms.
     bettered: FxHashSet<Id>,
-    /// Those of them that were stable before.
-    refined: FxHashSet<Value>,
     /// So many windows of the function share what may be spent on one, if it is one of many operations.
     share: usize,
     /// The ops of the window as it was given.
@@ -162,8 +160,8 @@ pub struct Search<'a> {
     open: Vec<Id>,
     /// The value that a plan is looked for.
     wanted: Option<Wanted>,
-    /// Points at which a term is not needed, as what it was first looked for has no value there.
-    voids: FxHashMap<Id, Rc<Vec<bool>>>,
+    /// Points at which a term is not needed, as what it was first looked for has no value there or takes another one.
+    voids: FxHashMap<Id, Voids>,
     /// Ops that terms are.
     ops: FxHashMap<Id, Vec<Form>>,
     /// Laws whose results are being looked at: none is used within its own.
@@ -186,7 +184,7 @@ impl<'a> Search<'a> {
         share: usize,
     ) -> Option<Search<'a>> {
         let window = given.clone();
-        let format = window.body.ty(window.root).format()?;
+        let format = window.format(window.root)?;
         let mut store = Store::new();
         let dims: Vec<_> = window.leaves.iter().map(|leaf| leaf.dims.clone()).collect();
         let readings = Reader::new(&mut store, context, resources).body(&window.body, &dims);
@@ -195,7 +193,11 @@ impl<'a> Search<'a> {
         let results = window.body.ops(block).map(|op| window.body.result(op, 0));
         for value in window.body.arguments(block).iter().copied().chain(results) {
             let Some(reading) = readings.get(&value) else { continue };
-            let Some(axes) = reading.axes() else { continue };
+            // A part of a term's places is not the term.
+            let sizes = store.sizes(reading.element.id);
+            let whole =
+                |axes: &Vec<usize>| axes.iter().zip(sizes).all(|(&n, size)| reading.extents[n] == *size);
+            let Some(axes) = reading.axes().filter(whole) else { continue };
             match store.node(reading.element.id) {
                 Node::Leaf(leaf) => {
                     leaves.entry(*leaf).or_insert(value);
@@ -241,7 +243,6 @@ impl<'a> Search<'a> {
             known: FxHashMap::default(),
             tried: FxHashMap::default(),
             bettered: FxHashSet::default(),
-            refined: FxHashSet::default(),
             share,
             own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
             compensated,
@@ -356,6 +357,11 @@ impl<'a> Search<'a> {
         if done(&best) && !best.as_ref().is_some_and(|best| self.is_rounded(best)) {
             return best;
         }
+        let is_asked = matches!(self.terms.store.node(id), Node::Apply(function, _) if is_truth(function));
+        if is_asked {
+            self.ask(id, &mut best);
+            return best;
+        }
         self.consider(id, Form::Plain, &mut best);
         // What nobody wrote may be one op as well.
         if !again && !self.sources.contains_key(&id) && best.as_ref().is_some_and(|best| best.cost > 1.0) {
@@ -363,8 +369,7 @@ impl<'a> Search<'a> {
                 self.consider(id, form, &mut best);
             }
         }
-        if done(&best) || matches!(self.terms.store.node(id), Node::Apply(function, _) if is_truth(function))
-        {
+        if done(&best) {
             return best;
         }
         if !again {
@@ -409,6 +414,15 @@ impl<'a> Search<'a> {
         best
     }
 
+    /// A truth value, of terms as they are: its answer alone matters, so that nothing is kept of how these were computed.
+    fn ask(&mut self, id: Id, best: &mut Option<Best>) {
+        let (known, voids) = (self.known.clone(), self.voids.clone());
+        let (tried, deepest) = (std::mem::take(&mut self.tried), self.ceiling);
+        self.ceiling = self.laws.len();
+        self.consider(id, Form::Plain, best);
+        (self.known, self.voids, self.tried, self.ceiling) = (known, voids, tried, deepest);
+    }
+
     /// A term as a value of the window gives it.
     fn given_as(&mut self, id: Id, source: Known) -> Best {
         let errors = self.errors(id, &source).unwrap_or_default();
@@ -429,7 +443,7 @@ impl<'a> Search<'a> {
     /// Whether a value is of a narrower format than values may be held in, and not exact.
     fn is_rounded(&self, best: &Best) -> bool {
         let format = best.value.as_ref().and_then(|known| self.window.body.ty(known.value).format());
-        format.is_some_and(|own| own != self.terms.format) && best.errors.bits() > 0.0
+        format.is_some_and(|own| own.precision() < self.terms.format.precision()) && best.errors.bits() > 0.0
     }
 
     /// The ways to compute a term by an op.

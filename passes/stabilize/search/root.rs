@@ -80,9 +80,6 @@ impl Search<'_> {
             return if many && given.is_stable() { Found::Fine } else { Found::Stays };
         };
         self.bettered.insert(root.element.id);
-        if stable {
-            self.refined.insert(value);
-        }
         Found::Better(plan)
     }
 
@@ -305,7 +302,7 @@ pub(super) fn errors(
     root: &Reading,
     [exact, computed]: [Value; 2],
 ) -> Option<Errors> {
-    let held = body.ty(exact).format()?;
+    let held = judge.held(body, exact)?;
     let mut all = Errors::default();
     for place in places(&root.extents)? {
         all = all.with(&judge.errors(body, held, (exact, &place, 1.0), (computed, &place), &[])?);

@@ -126,12 +126,19 @@ fn row(context: &Context, original: &Original, among: &[&Change], search: &str, 
             let (body, made) = respelled(context, original, among, changes, &mut r);
             let spelling = program(original, &body);
             let after = searched(context, &spelling, search);
-            if as_good(&scores(context, after.as_ref(), &points), &best) {
+            let found = scores(context, after.as_ref(), &points);
+            if as_good(&found, &best) {
                 row.cured[level] += 1;
             } else {
                 if std::env::var_os("NGC_VERBOSE").is_some() {
                     let after = after.as_ref().map_or_else(String::new, text);
                     eprintln!("{}: {}\n{}{after}", plain.name, made.join(", "), text(&spelling.module));
+                    for (n, score) in found.iter().flatten().enumerate() {
+                        let one = Some(vec![*score]);
+                        if !as_good(&one, &best[n..=n]) {
+                            eprintln!("rung {n}: {score:?} beside {:?}", best[n]);
+                        }
+                    }
                 }
                 row.lost.push(made);
             }

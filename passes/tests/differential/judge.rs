@@ -175,7 +175,7 @@ pub fn error(exact: Option<&Float>, (format, found): (Format, f64)) -> Option<f6
 }
 
 /// Errors of many elements.
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Score {
     pub count: usize,
     /// Elements that are not finite although the exact one is.

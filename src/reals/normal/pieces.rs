@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use ngc_ir::structure::{Axis, Index, Size, Test};
 
+use crate::slots;
 use crate::store::{Store, within};
 use crate::term::{Function, Id, Map, Node, Use, at};
 
@@ -13,6 +14,9 @@ type Span = (i64, i64);
 
 /// Terms that are made again for one that is read in part; where it would be more, it stays as it is.
 const MOST_MADE: u32 = 32;
+
+/// Terms that are compared part by part to make one function of a choice of two.
+const MOST_FUSED: u32 = 64;
 
 /// What was made again, by the term, its places and the space of these.
 type Known = HashMap<(Id, Map, Vec<Size>), Use>;
@@ -78,7 +82,66 @@ impl Store {
         let cut = Cut::of(test, space)?;
         let yes = self.inside(&cut.digit, cut.yes, yes, space);
         let no = self.inside(&cut.digit, cut.no, no, space);
-        self.joined_pieces(&cut, &yes, &no, space).or_else(|| self.one_place(&cut, &yes, &no, space))
+        self.joined_pieces(&cut, &yes, &no, space)
+            .or_else(|| self.one_place(&cut, &yes, &no, space))
+            .or_else(|| self.of_fused(&cut, &yes, &no, space, &mut { MOST_FUSED }))
+    }
+
+    /// One function of different values on both sides of a cut, as the function of what these are together: reading in part may
+    /// make places equal that are not, so that the function has fewer slots there.
+    fn of_fused(&mut self, cut: &Cut, yes: &Use, no: &Use, space: &[Size], left: &mut u32) -> Option<Use> {
+        if yes == no {
+            return Some(yes.clone());
+        }
+        if yes.id == no.id {
+            return self.joined_pieces(cut, yes, no, space);
+        }
+        *left = left.checked_sub(1)?;
+        let (node, other) = (self.node(yes.id).clone(), self.node(no.id).clone());
+        let (count, inner) = (node.children().len(), within(space, node.bound()));
+        if matches!(node, Node::Where(..)) || slots::differ_in_head(&node, &other) || count == 0 {
+            return None;
+        }
+        let parts = |store: &Store, of: &Use, node: &Node| {
+            let bound = (0..node.bound().len()).map(|n| at(space.len() + n));
+            let map: Map = of.map.iter().cloned().chain(bound).collect();
+            let parts = node.children().into_iter().map(|x| store.compose(x, &map, &inner));
+            parts.collect::<Option<Vec<Use>>>()
+        };
+        let (firsts, seconds) = (parts(self, yes, &node)?, parts(self, no, &other)?);
+        let (own, others) = (slots::coefficients(&node), slots::coefficients(&other));
+        let (mut open, mut fused): (Vec<usize>, Vec<Use>) = ((0..count).collect(), Vec::new());
+        for (n, first) in firsts.iter().enumerate() {
+            let may_be = |m: usize| own.get(n) == others.get(m) && (node.is_commutative() || n == m);
+            let found = open.iter().position(|&m| {
+                let part = may_be(m).then(|| self.of_fused(cut, first, &seconds[m], &inner, left)).flatten();
+                fused.extend(part);
+                fused.len() > n
+            });
+            open.remove(found?);
+        }
+        self.with_parts(node, fused, space)
+    }
+
+    /// A node of other parts, in their order.
+    fn with_parts(&mut self, node: Node, parts: Vec<Use>, space: &[Size]) -> Option<Use> {
+        Some(match node {
+            Node::Linear(constant, terms) => {
+                let terms = terms.into_iter().map(|(c, _)| c).zip(parts).collect();
+                self.linear(constant, terms, space)
+            }
+            Node::Product(factors) => {
+                let factors = parts.into_iter().zip(factors.into_iter().map(|(_, e)| e)).collect();
+                self.product(1.into(), factors, space)
+            }
+            Node::Max(_) => self.greatest(parts, space),
+            Node::Apply(Function::Compare(cmp), _) => {
+                self.compare(cmp, parts[0].clone(), parts[1].clone(), space)
+            }
+            Node::Apply(function, _) => self.apply(function, parts, space),
+            Node::Reduce(kind, over, _) => self.reduce(kind, over, parts[0].clone(), space),
+            _ => return None,
+        })
     }
 
     /// The value on one side that is, at the one place of the other side, what stands there.
@@ -233,26 +296,11 @@ impl Store {
         if made == parts && !matches!(node, Node::Holds(_)) {
             return None;
         }
-        Some(match node {
-            Node::Linear(constant, terms) => {
-                let terms = terms.into_iter().map(|(c, _)| c).zip(made).collect();
-                self.linear(constant, terms, space)
-            }
-            Node::Product(factors) => {
-                let factors = made.into_iter().zip(factors.into_iter().map(|(_, e)| e)).collect();
-                self.product(1.into(), factors, space)
-            }
-            Node::Max(_) => self.greatest(made, space),
-            Node::Apply(Function::Compare(cmp), _) => {
-                self.compare(cmp, made[0].clone(), made[1].clone(), space)
-            }
-            Node::Apply(function, _) => self.apply(function, made, space),
-            Node::Holds(_) => {
-                let tests = self.tested(of, space)?;
-                let answered = tests.iter().any(|test| test.known(space).is_some());
-                answered.then(|| self.holds(tests, space))?
-            }
-            _ => return None,
-        })
+        if let Node::Holds(_) = node {
+            let tests = self.tested(of, space)?;
+            let answered = tests.iter().any(|test| test.known(space).is_some());
+            return answered.then(|| self.holds(tests, space));
+        }
+        self.with_parts(node, made, space)
     }
 }
