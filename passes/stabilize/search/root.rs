@@ -87,16 +87,14 @@ impl Search<'_> {
         Found::Better(plan)
     }
 
-    /// Whether a value is as good as in a new form, and no longer, where the better forms of what it is made of take their place
-    /// in the given one: it is not put together anew then.
+    /// Whether a value is better by a step, and nowhere worse by one, than in a new form where the better forms of what it is made
+    /// of take their place in the given one: it is not put together anew then.
     fn is_cured_by_parts(&mut self, value: Value, new: Value, root: &Reading) -> bool {
         let Some(with) = self.with_in_place(self.better.clone()) else { return false };
+        let Some(&of_parts) = with.get(&value) else { return false };
         let body = &self.window.body;
-        let Some(&of_parts) = with.get(&value).filter(|v| ops(body, **v) <= ops(body, new)) else {
-            return false;
-        };
         let mut of = |new| errors(body, &mut self.judge, root, [value, new]);
-        of(new).zip(of(of_parts)).is_some_and(|(new, parts)| !new.gains(&parts))
+        of(new).zip(of(of_parts)).is_some_and(|(new, parts)| parts.gains(&new) && !new.gains(&parts))
     }
 
     /// The best form of a value that is not refused; nothing where the given one stays.
