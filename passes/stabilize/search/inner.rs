@@ -56,7 +56,19 @@ impl Search<'_> {
     /// where that cannot be known.
     fn shows(&mut self, value: Value, plan: &Plan, outer: &[Value]) -> Option<bool> {
         let new = self.written(plan)?;
-        let with = self.with_in_place(FxHashMap::from_iter([(value, new)]))?;
+        let block = self.window.body.entry()?;
+        let mut with = FxHashMap::from_iter([(value, new)]);
+        let given = &self.given.body;
+        for op in given.walk() {
+            if !given.operands(op).iter().any(|v| with.contains_key(v)) {
+                continue;
+            }
+            let operands: SmallVec<[Value; 4]> =
+                given.operands(op).iter().map(|v| with.get(v).copied().unwrap_or(*v)).collect();
+            let mut builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
+            let copy = builder.emit(given.name(op), &operands, given.op(op).attrs.clone()).ok()?;
+            with.insert(given.result(op, 0), copy);
+        }
         for value in outer {
             let root = self.readings.get(value)?.clone();
             let body = &self.window.body;
@@ -67,26 +79,5 @@ impl Search<'_> {
             }
         }
         Some(false)
-    }
-
-    /// The values of the window with others in the place of some, written anew where that makes a difference.
-    pub(super) fn with_in_place(
-        &mut self,
-        mut with: FxHashMap<Value, Value>,
-    ) -> Option<FxHashMap<Value, Value>> {
-        let block = self.window.body.entry()?;
-        let given = &self.given.body;
-        for op in given.walk() {
-            let changes = given.operands(op).iter().any(|v| with.contains_key(v));
-            if !changes || with.contains_key(&given.result(op, 0)) {
-                continue;
-            }
-            let operands: SmallVec<[Value; 4]> =
-                given.operands(op).iter().map(|v| with.get(v).copied().unwrap_or(*v)).collect();
-            let mut builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
-            let copy = builder.emit(given.name(op), &operands, given.op(op).attrs.clone()).ok()?;
-            with.insert(given.result(op, 0), copy);
-        }
-        Some(with)
     }
 }

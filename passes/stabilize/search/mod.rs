@@ -142,8 +142,6 @@ pub struct Search<'a> {
     tried: FxHashMap<Id, Vec<Tried>>,
     /// Values for which a better form was found, as terms.
     bettered: FxHashSet<Id>,
-    /// The same values, and their better forms.
-    better: FxHashMap<Value, Value>,
     /// So many windows of the function share what may be spent on one, if it is one of many operations.
     share: usize,
     /// The ops of the window as it was given.
@@ -245,7 +243,6 @@ impl<'a> Search<'a> {
             known: FxHashMap::default(),
             tried: FxHashMap::default(),
             bettered: FxHashSet::default(),
-            better: FxHashMap::default(),
             share,
             own: given.body.walk().into_iter().map(|op| given.body.op(op).name).collect(),
             compensated,

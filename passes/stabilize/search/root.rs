@@ -76,25 +76,11 @@ impl Search<'_> {
         if let (Some(before), None) = (before, &plan) {
             self.known = before;
         }
-        let Some(mut plan) = plan else {
+        let Some(plan) = plan else {
             return if many && given.is_stable() { Found::Fine } else { Found::Stays };
         };
-        if let Some(new) = self.written(&plan) {
-            plan.itself &= !self.is_cured_by_parts(value, new, &root);
-            self.better.insert(value, new);
-        }
         self.bettered.insert(root.element.id);
         Found::Better(plan)
-    }
-
-    /// Whether a value is better by a step, and nowhere worse by one, than in a new form where the better forms of what it is made
-    /// of take their place in the given one: it is not put together anew then.
-    fn is_cured_by_parts(&mut self, value: Value, new: Value, root: &Reading) -> bool {
-        let Some(with) = self.with_in_place(self.better.clone()) else { return false };
-        let Some(&of_parts) = with.get(&value) else { return false };
-        let body = &self.window.body;
-        let mut of = |new| errors(body, &mut self.judge, root, [value, new]);
-        of(new).zip(of(of_parts)).is_some_and(|(new, parts)| parts.gains(&new) && !new.gains(&parts))
     }
 
     /// The best form of a value that is not refused; nothing where the given one stays.
