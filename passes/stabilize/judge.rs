@@ -60,8 +60,6 @@ pub struct Judge<'a> {
     pub few: bool,
     /// Rungs on which values are ordinary, by number.
     pub ordinary: Vec<bool>,
-    /// The formats in which values of wider ones are taken.
-    taken_in: FxHashMap<Value, Format>,
     known: FxHashMap<Key, Rc<Vec<Option<f64>>>>,
     reaches: FxHashMap<Key, Vec<Reach>>,
 }
@@ -111,15 +109,9 @@ impl<'a> Judge<'a> {
             computed,
             exact,
             moved,
-            taken_in: window.formats.clone(),
             known: FxHashMap::default(),
             reaches: FxHashMap::default(),
         })
-    }
-
-    /// The format that holds a value.
-    pub fn held(&self, body: &Body, value: Value) -> Option<Format> {
-        self.taken_in.get(&value).copied().or_else(|| body.ty(value).format())
     }
 
     /// An element as it is computed, at every point.

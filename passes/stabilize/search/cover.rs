@@ -20,7 +20,7 @@ impl Search<'_> {
         if self.is_plain(id) {
             return Found::Stays;
         }
-        let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
+        let given = errors(&self.window, &mut self.judge, &root, [value; 2]);
         let Some(given) = given else { return Found::Stays };
         let mut plans: Vec<(usize, Plan)> = Vec::new();
         for form in self.ops(id) {
@@ -42,7 +42,7 @@ impl Search<'_> {
         plans.sort_by_key(|(steps, _)| std::cmp::Reverse(*steps));
         for (steps, plan) in plans {
             let (Some(new), true) = (self.written(&plan), steps > 1) else { continue };
-            let fine = errors(&self.window.body, &mut self.judge, &root, [value, new])
+            let fine = errors(&self.window, &mut self.judge, &root, [value, new])
                 .is_some_and(|found| found.keeps(&given));
             if fine && self.keeps(&plan, value, &root, false) {
                 return Found::Better(plan);

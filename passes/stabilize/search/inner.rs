@@ -71,9 +71,8 @@ impl Search<'_> {
         }
         for value in outer {
             let root = self.readings.get(value)?.clone();
-            let body = &self.window.body;
-            let before = errors(body, &mut self.judge, &root, [*value; 2])?;
-            let after = errors(body, &mut self.judge, &root, [*value, with[value]])?;
+            let before = errors(&self.window, &mut self.judge, &root, [*value; 2])?;
+            let after = errors(&self.window, &mut self.judge, &root, [*value, with[value]])?;
             if after.gains(&before) {
                 return Some(true);
             }

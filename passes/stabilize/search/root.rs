@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ngc_ir::{Body, Builder, Loc, Value};
+use ngc_ir::{Builder, Loc, Value};
 use ngc_numerics::Interval;
 use ngc_reals::charts::Chart;
 use ngc_reals::read::Reading;
@@ -19,6 +19,7 @@ use crate::stabilize::order::Errors;
 use crate::stabilize::plan::{Found, Plan};
 use crate::stabilize::proof;
 use crate::stabilize::steps::{FEW, ops, steps};
+use crate::stabilize::window::Window;
 
 /// What has more ops than this hardly grows: else one form is put into the other without end.
 const LONG: usize = 64;
@@ -46,7 +47,7 @@ impl Search<'_> {
     /// Whether a value of the window is right to its last places.
     pub fn is_right(&mut self, value: Value) -> bool {
         let Some(root) = self.readings.get(&value).cloned() else { return false };
-        errors(&self.window.body, &mut self.judge, &root, [value; 2]).is_some_and(|given| given.is_fine())
+        errors(&self.window, &mut self.judge, &root, [value; 2]).is_some_and(|given| given.is_fine())
     }
 
     /// What is found for a value of the window, when those before it were looked at. What is settled is not looked at.
@@ -59,7 +60,7 @@ impl Search<'_> {
             return Found::Fine;
         }
         self.reach(value);
-        let given = errors(&self.window.body, &mut self.judge, &root, [value; 2]);
+        let given = errors(&self.window, &mut self.judge, &root, [value; 2]);
         let Some(given) = given else { return Found::Stays };
         // Of many operations a stable form gives way to what is far more exact on ordinary numbers alone.
         let many = steps(&self.window.body, value) > FEW;
@@ -133,7 +134,7 @@ impl Search<'_> {
             return Tried::Worse;
         }
         let Some(new) = self.written(&plan) else { return Tried::Worse };
-        let Some(found) = errors(&self.window.body, &mut self.judge, root, [value, new]) else {
+        let Some(found) = errors(&self.window, &mut self.judge, root, [value, new]) else {
             return Tried::Worse;
         };
         if !found.betters(given) {
@@ -235,7 +236,7 @@ impl Search<'_> {
         let Some(mut judge) = Judge::new(self.context, self.resources, &window, value, to) else {
             return false;
         };
-        let mut of = |new| errors(&window.body, &mut judge, root, [value, new]);
+        let mut of = |new| errors(&window, &mut judge, root, [value, new]);
         of(value).zip(of(new)).is_some_and(|(given, new)| match &self.wanted {
             Some(wanted) => wanted.keeps(&new, &given),
             None => new.keeps(&given),
@@ -297,12 +298,12 @@ impl Search<'_> {
 
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
 pub(super) fn errors(
-    body: &Body,
+    window: &Window,
     judge: &mut Judge<'_>,
     root: &Reading,
     [exact, computed]: [Value; 2],
 ) -> Option<Errors> {
-    let held = judge.held(body, exact)?;
+    let (body, held) = (&window.body, window.format(exact)?);
     let mut all = Errors::default();
     for place in places(&root.extents)? {
         all = all.with(&judge.errors(body, held, (exact, &place, 1.0), (computed, &place), &[])?);

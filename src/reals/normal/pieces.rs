@@ -102,13 +102,7 @@ impl Store {
         if matches!(node, Node::Where(..)) || slots::differ_in_head(&node, &other) || count == 0 {
             return None;
         }
-        let parts = |store: &Store, of: &Use, node: &Node| {
-            let bound = (0..node.bound().len()).map(|n| at(space.len() + n));
-            let map: Map = of.map.iter().cloned().chain(bound).collect();
-            let parts = node.children().into_iter().map(|x| store.compose(x, &map, &inner));
-            parts.collect::<Option<Vec<Use>>>()
-        };
-        let (firsts, seconds) = (parts(self, yes, &node)?, parts(self, no, &other)?);
+        let (firsts, seconds) = (self.parts_of(yes, &inner)?, self.parts_of(no, &inner)?);
         let (own, others) = (slots::coefficients(&node), slots::coefficients(&other));
         let (mut open, mut fused): (Vec<usize>, Vec<Use>) = ((0..count).collect(), Vec::new());
         for (n, first) in firsts.iter().enumerate() {
@@ -121,6 +115,14 @@ impl Store {
             open.remove(found?);
         }
         self.with_parts(node, fused, space)
+    }
+
+    /// The parts of a term, over the dimensions of its user and those that it binds.
+    fn parts_of(&self, of: &Use, inner: &[Size]) -> Option<Vec<Use>> {
+        let node = self.node(of.id);
+        let bound = (inner.len() - node.bound().len()..inner.len()).map(at);
+        let map: Map = of.map.iter().cloned().chain(bound).collect();
+        node.children().into_iter().map(|part| self.compose(part, &map, inner)).collect()
     }
 
     /// A node of other parts, in their order.
@@ -265,16 +267,8 @@ impl Store {
 
     fn remade(&mut self, of: &Use, space: &[Size], known: &mut Known) -> Option<Use> {
         let node = self.node(of.id).clone();
-        if let Node::Reduce(kind, over, body) = node {
-            let inner = within(space, &over);
-            let behind = (0..over.len()).map(|n| at(space.len() + n));
-            let map: Map = of.map.iter().cloned().chain(behind).collect();
-            let body = self.compose(&body, &map, &inner)?;
-            let made = self.made_again(&body, &inner, known);
-            return (made != body).then(|| self.reduce(kind, over, made, space));
-        }
-        let parts: Vec<Use> =
-            node.children().iter().map(|x| self.compose(x, &of.map, space)).collect::<Option<_>>()?;
+        let inner = within(space, node.bound());
+        let parts = self.parts_of(of, &inner)?;
         if let Node::Where(..) = node {
             let (tests, ..) = self.parted(of, space)?;
             let known_here: Vec<Option<bool>> = tests.iter().map(|test| test.known(space)).collect();
@@ -289,18 +283,12 @@ impl Store {
             let answered = known_here.iter().any(Option::is_some) || yes != parts[0] || no != parts[1];
             return answered.then(|| self.choose_by_place(tests, yes, no, space));
         }
-        let mut made: Vec<Use> = Vec::new();
-        for part in &parts {
-            made.push(self.made_again(part, space, known));
-        }
-        if made == parts && !matches!(node, Node::Holds(_)) {
-            return None;
-        }
         if let Node::Holds(_) = node {
             let tests = self.tested(of, space)?;
             let answered = tests.iter().any(|test| test.known(space).is_some());
             return answered.then(|| self.holds(tests, space));
         }
-        self.with_parts(node, made, space)
+        let made: Vec<Use> = parts.iter().map(|part| self.made_again(part, &inner, known)).collect();
+        (made != parts).then(|| self.with_parts(node, made, space)).flatten()
     }
 }
