@@ -22,6 +22,8 @@ enum Kind {
     About,
     /// The greatest and the least numbers among ordinary ones.
     Ends,
+    /// One leaf is as great as may be, or as small, and the others are ordinary.
+    Lone,
 }
 
 impl Kind {
@@ -75,6 +77,11 @@ pub struct Move {
 /// Rungs over the whole format where a form is checked.
 const CHECKED: i32 = 32;
 
+/// Leaves of which one is at the ends of the format while the others are not.
+const LEAVES: usize = 6;
+/// Points at which one is.
+const ALONE: usize = 3;
+
 /// Numbers that conditions, poles and zeros often stand at.
 const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
 
@@ -117,6 +124,12 @@ impl Ladder {
         for _ in 0..if check { count / 10 } else { 4 } {
             draw(Kind::Ends, 0, 0.0, beside + 2);
         }
+        // Every leaf in turn, on a rung of its own; few windows have more.
+        for n in 0..if check { 2 * LEAVES } else { 0 } {
+            for _ in 0..ALONE {
+                draw(Kind::Lone, if n % 2 == 0 { high } else { low }, (n / 2) as f64, beside + 3 + n);
+            }
+        }
         for n in 0..(count / 5).max(12) {
             draw(Kind::Mixed, rungs[(5 * n) % rungs.len()], 0.0, beside + 1);
         }
@@ -137,7 +150,7 @@ impl Ladder {
             ordinary[point.rung] &= match point.kind {
                 Kind::Spread | Kind::Positive | Kind::Near => stated || point.exponent.abs() <= ORDINARY,
                 Kind::About => true,
-                Kind::Ends => stated,
+                Kind::Ends | Kind::Lone => stated,
                 Kind::Mixed => false,
             };
         }
@@ -223,6 +236,10 @@ impl Point {
                 1 => sign(b) * format.min_normal(),
                 _ => sign(b) * power(2.0 * unit(a) - 1.0),
             },
+            Kind::Lone if leaf % LEAVES == self.about as usize => {
+                sign(self.seed) * power(f64::from(self.exponent) + unit(a))
+            }
+            Kind::Lone => sign(b) * power(2.0 * unit(a) - 1.0),
             Kind::Mixed => {
                 // At most points over the whole range, as numbers drawn by their bits are.
                 let (least, greatest) = magnitudes(range, format);

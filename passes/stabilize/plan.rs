@@ -42,6 +42,10 @@ impl Terms {
                 };
                 inner.children().iter().map(|part| part.id).collect()
             }
+            Form::Inside => match self.store.multiple_of_sum(id) {
+                Some((_, sum)) => self.parts(sum.id, &Form::Plain),
+                None => Vec::new(),
+            },
             Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
             Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),
             Form::Equal(equal) => vec![equal.term.id],

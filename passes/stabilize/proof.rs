@@ -60,7 +60,7 @@ pub fn steps(plan: &Plan, terms: &Terms, name: &dyn Fn(Value) -> String) -> Vec<
             Choice::Form(form) => form,
         };
         let step = match form {
-            Form::Plain | Form::Ordered(_) => None,
+            Form::Plain | Form::Ordered(_) | Form::Inside => None,
             Form::Equal(equal) => Some((equal.law.as_str().to_string(), show(&equal.term))),
             Form::Op(op) => Some((op_name(op), shown_op(op, &show))),
             Form::Sum(parts) => {

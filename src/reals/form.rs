@@ -17,6 +17,8 @@ pub enum Form {
     Plain,
     /// As its node says, its parts taken in this order.
     Ordered(Vec<usize>),
+    /// As a sum of terms that are multiplied, where its node multiplies the sum by a number.
+    Inside,
     /// As a sum of terms with factors, of which each is computed by itself: what a normal form flattened, in brackets.
     Sum(Vec<(Rational, Use)>),
     /// As a product of terms with exponents, of which each is computed by itself.

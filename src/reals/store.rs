@@ -183,6 +183,14 @@ impl Store {
         }
     }
 
+    /// The number and the sum that a term is the product of.
+    pub fn multiple_of_sum(&self, id: Id) -> Option<(&Rational, &Use)> {
+        let Node::Linear(constant, terms) = self.node(id) else { return None };
+        let [(by, sum)] = &terms[..] else { return None };
+        let is_sum = matches!(self.node(sum.id), Node::Reduce(Reduce::Sum, ..));
+        (constant.is_zero() && is_sum).then_some((by, sum))
+    }
+
     /// A part of a term, read at the places at which the term is read.
     pub fn compose(&self, part: &Use, outer: &Map, space: &[Size]) -> Option<Use> {
         let by = |Axis(n)| outer.get(n as usize).cloned().unwrap_or(Index::ZERO);

@@ -219,6 +219,15 @@ impl<'a, 'b> Writer<'a, 'b> {
         match (self.forms)(of.id) {
             Form::Plain => self.node(of, frame, None),
             Form::Ordered(order) => self.node(of, frame, Some(&order)),
+            Form::Inside => {
+                let (by, sum) = self.store.multiple_of_sum(of.id).ok_or("no multiple of a sum")?;
+                let Node::Reduce(kind, over, body) = self.store.node(sum.id) else {
+                    return Err("no sum".into());
+                };
+                let inner = frame.within(over);
+                let body = self.placed(body, &part(sum)?, &inner.sizes, over.len())?;
+                self.reduction_of(*kind, over, (&body, Some(by)), frame, &inner)
+            }
             Form::Sum(parts) => {
                 let parts = parts.iter().map(|(c, x)| Ok((c.clone(), part(x)?)));
                 self.sum_of(&parts.collect::<Result<Vec<_>, String>>()?, frame)
@@ -279,7 +288,7 @@ impl<'a, 'b> Writer<'a, 'b> {
             Node::Reduce(kind, over, body) => {
                 let inner = frame.within(over);
                 let body = self.placed(body, of, &inner.sizes, over.len())?;
-                self.reduction_of(*kind, over, &body, frame, &inner)
+                self.reduction_of(*kind, over, (&body, None), frame, &inner)
             }
             Node::Holds(tests) => self.tests(tests, &of.map, frame),
             Node::Where(tests, yes, no) => {
@@ -428,23 +437,26 @@ impl<'a, 'b> Writer<'a, 'b> {
         Ok(Scaled::value(value))
     }
 
-    /// All values of a body over dimensions that follow those of a frame.
+    /// All values of a body over dimensions that follow those of a frame; each is multiplied by a number first, if there is one.
     fn reduction_of(
         &mut self,
         kind: Reduce,
         over: &[Size],
-        body: &Use,
+        (body, by): (&Use, Option<&Rational>),
         frame: &Frame,
         inner: &Frame,
     ) -> Result<Scaled, String> {
         if kind == Reduce::Sum
-            && let Some(product) = self.contraction(body, frame, inner)?
+            && let Some(product) = self.contraction((body, by), frame, inner)?
         {
             return Ok(product);
         }
         let Scaled { mut factor, of } = self.term(body, inner)?;
+        if let Some(by) = by {
+            factor *= by;
+        }
         let carried = match kind {
-            Reduce::Sum => true,
+            Reduce::Sum => by.is_none(),
             Reduce::Prod => false,
             Reduce::Max | Reduce::Min => factor.cmp0().is_ne(),
         };

@@ -376,6 +376,11 @@ impl<'a> Search<'a> {
             for form in self.ops(id) {
                 self.consider(id, form, &mut best);
             }
+            // A sum may overflow where the given one is of what is multiplied before.
+            let refused = best.as_ref().is_some_and(|b| self.is_refused(&b.errors, b.value.as_ref()));
+            if refused && self.terms.store.multiple_of_sum(id).is_some() {
+                self.consider(id, Form::Inside, &mut best);
+            }
             for order in self.orders(id) {
                 self.consider(id, Form::Ordered(order), &mut best);
             }
@@ -581,7 +586,7 @@ impl<'a> Search<'a> {
         let exposed = self.is_exposed(id, &form, &value);
         let (ordinary, parts) = (&self.judge.ordinary, self.parts);
         let price = if self.is_thorough() { 0.0 } else { PRICE };
-        let refused = |errors: &Errors, value: Option<&Known>| self.is_refused(id, errors, value);
+        let refused = |errors: &Errors, value: Option<&Known>| self.is_refused(errors, value);
         let better = best.as_ref().is_none_or(|best| {
             let order = refused(&errors, Some(&value)).cmp(&refused(&best.errors, best.value.as_ref()));
             let order = order.then(errors.compare(&best.errors, ordinary, parts, price * (cost - best.cost)));
@@ -599,12 +604,18 @@ impl<'a> Search<'a> {
         *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, exposed, cost, effort });
     }
 
-    /// Whether a form would be refused in the place of the value that a plan is looked for.
-    fn is_refused(&self, id: Id, errors: &Errors, value: Option<&Known>) -> bool {
-        let Some(wanted) = self.wanted.as_ref().filter(|wanted| wanted.id == id && self.open.len() == 1)
-        else {
-            return false;
+    /// Whether a form would be refused in the place of the value that a plan is looked for, as a form of its term or of a sum that
+    /// laws prove equal.
+    fn is_refused(&self, errors: &Errors, value: Option<&Known>) -> bool {
+        let is_own = |wanted: &&Wanted| match self.open[..] {
+            [id] => id == wanted.id,
+            [id, .., last] => {
+                let equal = id == wanted.id && self.open.len() == self.laws.len() + 1;
+                equal && self.terms.store.multiple_of_sum(last).is_some()
+            }
+            [] => false,
         };
+        let Some(wanted) = self.wanted.as_ref().filter(is_own) else { return false };
         value.is_some_and(|known| wanted.refused.contains(&known.value))
             || !wanted.keeps(errors, &wanted.given)
     }

@@ -176,13 +176,17 @@ impl Search<'_> {
         Some(self.closed(id, &|part| own.get(&part).or_else(|| chosen.get(&part)).cloned()))
     }
 
-    /// Takes what was chosen for a term as not looked for if it is refused.
+    /// Takes what was chosen for a term as not looked for if it is refused; of a sum that it is over the reals, too, as that has
+    /// another form.
     fn forget_refused(&mut self, id: Id) {
         self.open.push(id);
-        let refused = self.known.get(&id).is_some_and(|b| self.is_refused(id, &b.errors, b.value.as_ref()));
+        let refused = self.known.get(&id).is_some_and(|b| self.is_refused(&b.errors, b.value.as_ref()));
         self.open.pop();
-        if refused {
-            self.known.remove(&id);
+        let forgotten = if refused { self.known.remove(&id) } else { None };
+        if let Some(Choice::Form(Form::Equal(equal))) = forgotten.map(|best| best.choice)
+            && self.terms.store.multiple_of_sum(equal.term.id).is_some()
+        {
+            self.known.remove(&equal.term.id);
         }
     }
 

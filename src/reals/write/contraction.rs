@@ -22,10 +22,10 @@ struct Product {
 
 impl Writer<'_, '_> {
     /// The sum of a product over the dimensions behind those of a frame, if it is a matrix product: each side must have a
-    /// dimension that the other lacks, or one of them be a vector.
+    /// dimension that the other lacks, or one of them be a vector. One side is multiplied by a number first, if there is one.
     pub(super) fn contraction(
         &mut self,
-        body: &Use,
+        (body, by): (&Use, Option<&Rational>),
         frame: &Frame,
         inner: &Frame,
     ) -> Result<Option<Scaled>, String> {
@@ -56,9 +56,13 @@ impl Writer<'_, '_> {
         };
         let left = self.factors(&left, first, inner)?;
         let right = self.factors(&right, second, inner)?;
-        let factor = Rational::from(&left.factor * &right.factor);
+        let mut factor = Rational::from(&left.factor * &right.factor);
         let one = |x: Scaled| Scaled { factor: 1.into(), of: x.of };
-        let a = self.settled(&one(left), &inner.order)?;
+        let mut left = one(left);
+        if let Some(by) = by {
+            left = left.times(&(std::mem::replace(&mut factor, Rational::from(1)) * by));
+        }
+        let a = self.settled(&left, &inner.order)?;
         let b = self.settled(&one(right), &inner.order)?;
         let bound: Vec<usize> = (frame.sizes.len()..inner.sizes.len()).collect();
         let ways = [(&a, &b), (&b, &a)].map(|(l, r)| (l, r, product(&l.1, &r.1, &bound)));
