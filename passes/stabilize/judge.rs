@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::exact::{Exact, Leaves};
 use super::ladder::{Ladder, Move, Point, Use};
-use super::order::Errors;
+use super::order::{self, Errors};
 use super::steps::{FEW, steps};
 use super::window::{Leaf, Window};
 
@@ -31,6 +31,9 @@ const ROUNDINGS: f64 = 16.0;
 const WORK: usize = 30_000;
 /// Points at most, and at least: a value of which fewer can be afforded is not judged.
 const POINTS: (usize, usize) = (256, 6);
+
+/// Points that are kept of those at which a form is worse than the given one.
+const WORST: usize = 8;
 
 /// So many times as many points hold the form that was chosen against the given one.
 const MORE: usize = 4;
@@ -65,19 +68,19 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Of what a value of a window is made of; nothing where the value has no format, or its ops cannot be evaluated, or only
-    /// at great cost.
+    /// Of what a value of a window is made of, at `further` points as well; nothing where the value has no format, or its ops
+    /// cannot be evaluated, or only at great cost.
     pub fn new(
         context: &'a Context,
         resources: &'a Resources,
         window: &Window,
         root: Value,
-        to: Use,
+        (to, further): (Use, &[Point]),
     ) -> Option<Judge<'a>> {
         let format = window.format(root)?;
         let near = numbers(&window.body);
         let leaves = Rc::new(Leaves::new(context, resources, window));
-        let one = Rc::new(Ladder::new(format, &near, 1, to));
+        let one = Rc::new(Ladder::new(format, &near, 1, to, &[]));
         let mut trial = leaves.elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
         let shape = trial.shape(&window.body, root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
@@ -87,7 +90,7 @@ impl<'a> Judge<'a> {
         if count < POINTS.1 {
             return None;
         }
-        let ladder = Rc::new(Ladder::new(format, &near, count, to));
+        let ladder = Rc::new(Ladder::new(format, &near, count, to, further));
         let computed = leaves.elements(Mode::Formats, &ladder, None);
         let few = steps(&window.body, root) <= FEW;
         let exact = Exact::new(&leaves, &ladder, format, None, few);
@@ -140,6 +143,27 @@ impl<'a> Judge<'a> {
         let found = Rc::new(self.exact.at(body, value, place)?);
         self.known.insert(key, found.clone());
         Some(found)
+    }
+
+    /// The points at which a new form of a value is worse than the given one at a place, the worst first.
+    pub fn worse_at(
+        &mut self,
+        window: &Window,
+        place: &[i64],
+        [exact, given, new]: [Value; 3],
+    ) -> Vec<Point> {
+        let body = &window.body;
+        let mut found = || {
+            let held = window.format(exact)?;
+            let (given, new) = (self.computed(body, given, place)?, self.computed(body, new, place)?);
+            let exact = self.exact(body, exact, place)?;
+            let by = |n: usize| order::by_how_many((self.format, held), exact[n], given[n], new[n]);
+            let all = (0..exact.len()).map(|n| (n, by(n)));
+            let mut worse: Vec<(usize, f64)> = all.filter(|(_, by)| *by > 1.0).collect();
+            worse.sort_by(|(m, a), (n, b)| b.total_cmp(a).then(m.cmp(n)));
+            Some(worse.into_iter().take(WORST).map(|(n, _)| self.ladder.points[n]).collect())
+        };
+        found().unwrap_or_default()
     }
 
     /// How far an element over the reals moves where the leaves do, at some points: tried until it is as far as is asked, there;

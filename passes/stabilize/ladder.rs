@@ -86,8 +86,9 @@ const ALONE: usize = 3;
 const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
 
 impl Ladder {
-    /// About `count` points for leaves of a format; `near` are numbers that the window speaks of.
-    pub fn new(format: Format, near: &[f64], count: usize, to: Use) -> Ladder {
+    /// About `count` points for leaves of a format, and `further` ones on rungs of their own; `near` are numbers that the window
+    /// speaks of.
+    pub fn new(format: Format, near: &[f64], count: usize, to: Use, further: &[Point]) -> Ladder {
         let (low, high) = (format.min_normal().log2() as i32, format.max_finite().log2() as i32);
         let mut rungs: Vec<i32> =
             vec![0, 1, 3, -1, -4, 5, 7, -10, -20, 10, high / 2, high * 9 / 10, low * 9 / 10];
@@ -138,6 +139,8 @@ impl Ladder {
             let step = points.len() as f64 / count.max(1) as f64;
             points = (0..count).map(|n| points[(n as f64 * step) as usize]).collect();
         }
+        let last = points.iter().map(|p| p.rung).max().unwrap_or(0);
+        points.extend(further.iter().map(|p| Point { rung: last + 1 + p.rung, ..*p }));
         Ladder { points }
     }
 

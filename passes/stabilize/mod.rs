@@ -13,6 +13,7 @@ mod judge;
 mod ladder;
 pub mod observed;
 mod order;
+mod over;
 mod parts;
 pub mod pass;
 mod picked;
@@ -119,6 +120,15 @@ struct Goal<'a> {
     aim: Aim,
     /// Ops whose values are looked at.
     wants: &'a (dyn Fn(Op) -> bool + Sync),
+}
+
+/// A better form of a value, with the group that it was found in.
+#[derive(Clone, Copy)]
+struct Better<'a> {
+    group: &'a Group,
+    terms: &'a Terms,
+    member: Member,
+    plan: &'a Plan,
 }
 
 /// Where the values of a function lie.
@@ -240,7 +250,7 @@ fn round(
         found.filter(|(_, found)| matches!(found, Found::Rounding)).map(|(member, _)| member.value)
     });
     let rounding = summands(&function.body, rounding.collect());
-    let mut better: Vec<(&Group, &Terms, Member, &Plan)> = Vec::new();
+    let mut better: Vec<Better<'_>> = Vec::new();
     for (group, looked) in &looked {
         for law in &looked.refuted {
             let loc = function.body.op(group.members[0].op).loc.clone();
@@ -253,19 +263,21 @@ fn round(
             if let Found::Better(plan) = found
                 && !rounding.contains(&member.value)
             {
-                better.push((group, terms, member, plan));
+                better.push(Better { group, terms, member, plan });
             }
         }
     }
     let mut rewriter = Rewriter::new(context, &mut function.body);
     let logs = wanted_as_logs(&rewriter, &better);
-    better.retain(|(_, _, member, _)| !logs.contains(&member.op));
-    let bettered: FxHashSet<Value> = better.iter().map(|(_, _, member, _)| member.value).collect();
-    better.retain(|&(group, _, member, plan)| {
-        plan.itself && waits_for(rewriter.body(), (group, member), &bettered).is_empty()
+    better.retain(|better| !logs.contains(&better.member.op));
+    let left = over::left_to_parts(context, &function.resources, &better);
+    let bettered: FxHashSet<Value> = better.iter().map(|better| better.member.value).collect();
+    better.retain(|better| {
+        let own = better.plan.itself && !left.contains(&better.member.value);
+        own && waits_for(rewriter.body(), better, &bettered).is_empty()
     });
     let (mut replaced, mut dead) = (Vec::new(), Vec::new());
-    for (group, terms, member, plan) in better {
+    for Better { group, terms, member, plan } in better {
         let ops = stands_for(rewriter.body(), member, group, terms, plan);
         let counts = |op: &Op| search::cover::counts(rewriter.body(), *op);
         if goal.aim == Aim::Cover && dying(&rewriter, &ops).into_iter().filter(counts).count() < 2 {
@@ -324,8 +336,8 @@ fn stands_for(body: &Body, member: Member, group: &Group, terms: &Terms, plan: &
 }
 
 /// What a value of a group is made of that is bettered first. What the window starts from may be bettered at the same time.
-fn waits_for(body: &Body, (group, member): (&Group, Member), bettered: &FxHashSet<Value>) -> Vec<Value> {
-    let Group { window, members, .. } = group;
+fn waits_for(body: &Body, better: &Better<'_>, bettered: &FxHashSet<Value>) -> Vec<Value> {
+    let (Group { window, members, .. }, member) = (better.group, better.member);
     let mut within: FxHashSet<Value> = window.origin.values().copied().collect();
     for leaf in &window.leaves {
         within.remove(&window.origin[&leaf.value]);
@@ -343,12 +355,12 @@ fn waits_for(body: &Body, (group, member): (&Group, Member), bettered: &FxHashSe
 
 /// Ops whose values plans read as logarithms alone, and all that is made for them alone: these logarithms are bettered instead,
 /// as soon as they are there.
-fn wanted_as_logs(rewriter: &Rewriter<'_>, better: &[(&Group, &Terms, Member, &Plan)]) -> FxHashSet<Op> {
+fn wanted_as_logs(rewriter: &Rewriter<'_>, better: &[Better<'_>]) -> FxHashSet<Op> {
     let body = rewriter.body();
     let block: Vec<Op> = body.entry().map_or(Vec::new(), |b| body.ops(b).collect());
-    let bettered: FxHashSet<Value> = better.iter().map(|(_, _, member, _)| member.value).collect();
+    let bettered: FxHashSet<Value> = better.iter().map(|better| better.member.value).collect();
     let mut found = FxHashSet::default();
-    for &(group, terms, member, plan) in better {
+    for own @ &Better { group, terms, member, plan } in better {
         let logs = plan.logs(terms).filter_map(|value| body.defining_op(group.window.origin[&value]));
         let logs: FxHashSet<Op> = logs.collect();
         if logs.is_empty() || !plan.itself {
@@ -358,7 +370,7 @@ fn wanted_as_logs(rewriter: &Rewriter<'_>, better: &[(&Group, &Terms, Member, &P
         let ops = stands_for(body, member, group, terms, plan);
         let mut gone: FxHashSet<Op> = dying(rewriter, &ops);
         let defined = |v: Value| body.defining_op(v).is_some_and(|op| gone.contains(&op));
-        if !waits_for(body, (group, member), &bettered).into_iter().all(defined) {
+        if !waits_for(body, own, &bettered).into_iter().all(defined) {
             continue;
         }
         let mut within: FxHashSet<Op> = gone.iter().copied().filter(|op| *op != member.op).collect();

@@ -256,6 +256,14 @@ fn judged((_, held): (Format, Format), exact: Option<f64>) -> Option<f64> {
     exact.filter(|x| x.is_finite() && x.abs() <= held.max_finite())
 }
 
+/// How many times as wrong as may be a form is beside the given one at a point.
+pub fn by_how_many(formats: (Format, Format), exact: Option<f64>, given: f64, new: f64) -> f64 {
+    let Some(exact) = judged(formats, exact) else { return 0.0 };
+    let unit = last_place(formats.0, formats.1, exact);
+    let error = |x: f64| if x.is_finite() { (x - exact).abs() / unit } else { f64::INFINITY };
+    if error(given).is_infinite() { 0.0 } else { error(new) / (FACTOR * error(given) + SLACK) }
+}
+
 /// What any stable form may be wrong by: the last places of the result and of its logarithm.
 fn allowed((format, held): (Format, Format), exact: f64) -> f64 {
     let log = exact.abs().max(format.min_subnormal()).ln().abs();

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::Equalities;
 use super::catalogue::NORMAL_FORM;
+use super::ladder::Point;
 use super::search::{Choice, Search, slot};
 use super::window::Group;
 
@@ -128,7 +129,7 @@ pub struct Looked {
 }
 
 impl Looked {
-    /// What is found for a group, where so many share what may be spent on one.
+    /// What is found for a group, once more at the points at which what was found first was refused, where so many share what may be spent on one.
     pub fn at(
         context: &Context,
         resources: &Resources,
@@ -136,11 +137,10 @@ impl Looked {
         group: &Group,
         (aim, share): (Aim, usize),
     ) -> Arc<Looked> {
-        let look = || {
-            let Some(mut search) = Search::new(context, resources, equalities, &group.window, share) else {
-                return Looked { found: None, refuted: Vec::new() };
-            };
-            let inner = group.members.iter().map(|member| member.inner);
+        let look = |further: &[Point]| {
+            let (window, members) = (&group.window, &group.members);
+            let mut search = Search::new(context, resources, equalities, window, share, further)?;
+            let inner = members.iter().map(|member| member.inner);
             let found = match aim {
                 Aim::Cover => inner.map(|value| search.covered(value)).collect(),
                 Aim::Cure => {
@@ -152,11 +152,16 @@ impl Looked {
                     found
                 }
             };
-            let refuted = std::mem::take(&mut search.refuted);
-            Looked { found: Some((search.terms, found)), refuted }
+            let Search { terms, refuted, further, .. } = search;
+            Some((Looked { found: Some((terms, found)), refuted }, further))
+        };
+        let all = || match look(&[]) {
+            None => Looked { found: None, refuted: Vec::new() },
+            Some((looked, further)) if further.is_empty() => looked,
+            Some((looked, further)) => look(&further).map_or(looked, |(looked, _)| looked),
         };
         // A search nests deeply, and a thread may take it up while it waits for another one.
-        Arc::new(stacker::maybe_grow(STACK / 2, STACK, look))
+        Arc::new(stacker::maybe_grow(STACK / 2, STACK, all))
     }
 }
 

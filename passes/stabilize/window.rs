@@ -58,6 +58,29 @@ impl Window {
     pub fn format(&self, value: Value) -> Option<Format> {
         self.formats.get(&value).copied().or_else(|| self.body.ty(value).format())
     }
+
+    /// The values of a window as they were given, but over others in the place of some: all that are made of these, written at
+    /// its end; nothing where an op cannot take another value.
+    pub fn given_over(
+        &mut self,
+        context: &Context,
+        given: &Body,
+        mut others: FxHashMap<Value, Value>,
+    ) -> Option<FxHashMap<Value, Value>> {
+        let block = self.body.entry()?;
+        for op in given.walk() {
+            let replaced = given.results(op).any(|result| others.contains_key(&result));
+            if replaced || !given.operands(op).iter().any(|v| others.contains_key(v)) {
+                continue;
+            }
+            let operands: SmallVec<[Value; 4]> =
+                given.operands(op).iter().map(|v| others.get(v).copied().unwrap_or(*v)).collect();
+            let mut builder = Builder::at_end(context, &mut self.body, block, Loc::Unknown);
+            let copy = builder.emit(given.name(op), &operands, given.op(op).attrs.clone()).ok()?;
+            others.insert(given.result(op, 0), copy);
+        }
+        Some(others)
+    }
 }
 
 /// A value that is looked at.

@@ -169,7 +169,7 @@ impl Stage {
         let (origin, formats) = (FxHashMap::default(), FxHashMap::default());
         let window = Window { body: self.body.clone(), root: before, leaves, origin, formats };
         let resources = Resources::default();
-        let mut judge = Judge::new(context, &resources, &window, before, ladder::Use::Check)?;
+        let mut judge = Judge::new(context, &resources, &window, before, (ladder::Use::Check, &[]))?;
         let body = &window.body;
         let exact = judge.exact(body, before, &[])?;
         let (left_values, right_values) =

@@ -1,8 +1,8 @@
 //! One op for a value that the search made of several: what is written is covered by the largest ops whose definitions it is.
 
 use ngc_ir::{Body, Op, Value};
-use ngc_reals::Form;
 use ngc_reals::form::OpForm;
+use ngc_reals::{Form, Id};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::root::errors;
@@ -20,7 +20,7 @@ impl Search<'_> {
         if self.is_plain(id) {
             return Found::Stays;
         }
-        let given = errors(&self.window, &mut self.judge, &root, [value; 2]);
+        let given = errors(&self.window, &mut self.judge, &root.extents, [value; 2]);
         let Some(given) = given else { return Found::Stays };
         let mut plans: Vec<(usize, Plan)> = Vec::new();
         for form in self.ops(id) {
@@ -42,7 +42,7 @@ impl Search<'_> {
         plans.sort_by_key(|(steps, _)| std::cmp::Reverse(*steps));
         for (steps, plan) in plans {
             let (Some(new), true) = (self.written(&plan), steps > 1) else { continue };
-            let fine = errors(&self.window, &mut self.judge, &root, [value, new])
+            let fine = errors(&self.window, &mut self.judge, &root.extents, [value, new])
                 .is_some_and(|found| found.keeps(&given));
             if fine && self.keeps(&plan, value, &root, false) {
                 return Found::Better(plan);
@@ -52,11 +52,7 @@ impl Search<'_> {
     }
 
     /// The values that an op's operands are, if they are there; none is the value itself.
-    fn over_values(
-        &self,
-        op: &OpForm,
-        value: Value,
-    ) -> Option<(FxHashMap<ngc_reals::Id, Choice>, FxHashSet<Value>)> {
+    fn over_values(&self, op: &OpForm, value: Value) -> Option<(FxHashMap<Id, Choice>, FxHashSet<Value>)> {
         let (mut choices, mut kept) = (FxHashMap::default(), FxHashSet::default());
         for operand in &op.operands {
             if self.is_plain(operand.id) {
@@ -76,7 +72,7 @@ pub fn counts(body: &Body, op: Op) -> bool {
 }
 
 /// Ops that compute something on the way from some values to another one.
-fn computed(body: &Body, value: Value, from: &FxHashSet<Value>) -> usize {
+pub fn computed(body: &Body, value: Value, from: &FxHashSet<Value>) -> usize {
     let (mut seen, mut stack, mut count) = (FxHashSet::default(), vec![value], 0);
     while let Some(value) = stack.pop() {
         let Some(op) = body.defining_op(value).filter(|op| !from.contains(&value) && seen.insert(*op)) else {

@@ -1,8 +1,7 @@
 //! Whether a better form of a value that is read within its window alone shows in what reads it.
 
-use ngc_ir::{Builder, Loc, Value};
+use ngc_ir::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 
 use super::Search;
 use super::root::errors;
@@ -56,23 +55,12 @@ impl Search<'_> {
     /// where that cannot be known.
     fn shows(&mut self, value: Value, plan: &Plan, outer: &[Value]) -> Option<bool> {
         let new = self.written(plan)?;
-        let block = self.window.body.entry()?;
-        let mut with = FxHashMap::from_iter([(value, new)]);
-        let given = &self.given.body;
-        for op in given.walk() {
-            if !given.operands(op).iter().any(|v| with.contains_key(v)) {
-                continue;
-            }
-            let operands: SmallVec<[Value; 4]> =
-                given.operands(op).iter().map(|v| with.get(v).copied().unwrap_or(*v)).collect();
-            let mut builder = Builder::at_end(self.context, &mut self.window.body, block, Loc::Unknown);
-            let copy = builder.emit(given.name(op), &operands, given.op(op).attrs.clone()).ok()?;
-            with.insert(given.result(op, 0), copy);
-        }
+        let others = FxHashMap::from_iter([(value, new)]);
+        let with = self.window.given_over(self.context, &self.given.body, others)?;
         for value in outer {
-            let root = self.readings.get(value)?.clone();
-            let before = errors(&self.window, &mut self.judge, &root, [*value; 2])?;
-            let after = errors(&self.window, &mut self.judge, &root, [*value, with[value]])?;
+            let extents = self.readings.get(value)?.extents.clone();
+            let before = errors(&self.window, &mut self.judge, &extents, [*value; 2])?;
+            let after = errors(&self.window, &mut self.judge, &extents, [*value, with[value]])?;
             if after.gains(&before) {
                 return Some(true);
             }

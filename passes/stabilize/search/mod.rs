@@ -28,9 +28,10 @@ use ngc_reals::{Form, Function, Id, Node, Store};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::evaluate::Voids;
+pub use self::root::errors;
 use super::Equalities;
 use super::judge::Judge;
-use super::ladder;
+use super::ladder::{self, Point};
 use super::order::Errors;
 use super::plan::Terms;
 use super::steps::elements;
@@ -170,18 +171,23 @@ pub struct Search<'a> {
     ceiling: usize,
     /// Forms that may still be evaluated.
     left: usize,
+    /// Points at which forms of the value that a plan is looked for were refused when they were checked.
+    against: Vec<Point>,
+    /// Those of values for which there was no other form: a search that sees them may find one.
+    pub further: Vec<Point>,
     /// Laws of which an evaluation says that they are false.
     pub refuted: Vec<String>,
 }
 
 impl<'a> Search<'a> {
-    /// Reads a window; nothing where its value cannot be judged.
+    /// Reads a window, whose forms are judged at `further` points as well; nothing where its value cannot be judged.
     pub fn new(
         context: &'a Context,
         resources: &'a Resources,
         equalities: Equalities<'a>,
         given: &'a Window,
         share: usize,
+        further: &[Point],
     ) -> Option<Search<'a>> {
         let window = given.clone();
         let format = window.format(window.root)?;
@@ -215,7 +221,7 @@ impl<'a> Search<'a> {
         // Below f32 the widest format is f32: what does not fit is held in it.
         let wide = format.width() < 32 && equalities.allowed.format(Format::F32);
         let held = if wide { Format::F32 } else { format };
-        let judge = Judge::new(context, resources, given, given.root, ladder::Use::Search)?;
+        let judge = Judge::new(context, resources, given, given.root, (ladder::Use::Search, further))?;
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
         let largest = 2 * largest.max(SMALL);
@@ -257,6 +263,8 @@ impl<'a> Search<'a> {
             laws: Vec::new(),
             ceiling: 0,
             left: 0,
+            against: Vec::new(),
+            further: Vec::new(),
             refuted: Vec::new(),
         };
         Some(search)

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Loc, Value};
 use ngc_numerics::Interval;
 use ngc_reals::charts::Chart;
@@ -21,7 +22,8 @@ use crate::stabilize::proof;
 use crate::stabilize::steps::{FEW, ops, steps};
 use crate::stabilize::window::Window;
 
-/// What has more ops than this hardly grows: else one form is put into the other without end.
+/// A form has no more ops than this, unless the given one has as many; and what has half as many does not grow: else one form is
+/// put into the other without end.
 const LONG: usize = 64;
 
 /// So many forms of a value are checked.
@@ -47,7 +49,7 @@ impl Search<'_> {
     /// Whether a value of the window is right to its last places.
     pub fn is_right(&mut self, value: Value) -> bool {
         let Some(root) = self.readings.get(&value).cloned() else { return false };
-        errors(&self.window, &mut self.judge, &root, [value; 2]).is_some_and(|given| given.is_fine())
+        errors(&self.window, &mut self.judge, &root.extents, [value; 2]).is_some_and(|given| given.is_fine())
     }
 
     /// What is found for a value of the window, when those before it were looked at. What is settled is not looked at.
@@ -60,7 +62,7 @@ impl Search<'_> {
             return Found::Fine;
         }
         self.reach(value);
-        let given = errors(&self.window, &mut self.judge, &root, [value; 2]);
+        let given = errors(&self.window, &mut self.judge, &root.extents, [value; 2]);
         let Some(given) = given else { return Found::Stays };
         // Of many operations a stable form gives way to what is far more exact on ordinary numbers alone.
         let many = steps(&self.window.body, value) > FEW;
@@ -77,7 +79,9 @@ impl Search<'_> {
         if let (Some(before), None) = (before, &plan) {
             self.known = before;
         }
+        let against = std::mem::take(&mut self.against);
         let Some(plan) = plan else {
+            self.further.extend(against);
             return if many && given.is_stable() { Found::Fine } else { Found::Stays };
         };
         self.bettered.insert(root.element.id);
@@ -134,7 +138,7 @@ impl Search<'_> {
             return Tried::Worse;
         }
         let Some(new) = self.written(&plan) else { return Tried::Worse };
-        let Some(found) = errors(&self.window, &mut self.judge, root, [value, new]) else {
+        let Some(found) = errors(&self.window, &mut self.judge, &root.extents, [value, new]) else {
             return Tried::Worse;
         };
         if !found.betters(given) {
@@ -199,7 +203,11 @@ impl Search<'_> {
     ) -> bool {
         let (body, ordinary) = (&self.window.body, &self.judge.ordinary);
         let (before, after) = (ops(body, value), ops(body, new));
-        let most = if self.is_stable() && recentred { before + SOME } else { LONG.max(before + before / 4) };
+        let most = match self.is_stable() && recentred {
+            true => before + SOME,
+            false if before > LONG / 2 => before,
+            false => LONG,
+        };
         if after > most {
             return false;
         }
@@ -221,7 +229,7 @@ impl Search<'_> {
     /// Whether a form, written into the window as it was given, nowhere trades what works for what does not, at points that
     /// the search has not seen, and is proven finite where the given form is; what gains bits on points need not be, for
     /// bounds do not see all that keeps a quotient finite. What cannot be judged is not taken.
-    pub(super) fn keeps(&self, plan: &Plan, value: Value, root: &Reading, gains: bool) -> bool {
+    pub(super) fn keeps(&mut self, plan: &Plan, value: Value, root: &Reading, gains: bool) -> bool {
         let mut window = self.given.clone();
         let Some(block) = window.body.entry() else { return false };
         let builder = Builder::at_end(self.context, &mut window.body, block, Loc::Unknown);
@@ -236,15 +244,21 @@ impl Search<'_> {
                 return false;
             }
         }
-        let to = ladder::Use::Check;
+        let to = (ladder::Use::Check, &[][..]);
         let Some(mut judge) = Judge::new(self.context, self.resources, &window, value, to) else {
             return false;
         };
-        let mut of = |new| errors(&window, &mut judge, root, [value, new]);
-        of(value).zip(of(new)).is_some_and(|(given, new)| match &self.wanted {
+        let mut of = |new| errors(&window, &mut judge, &root.extents, [value, new]);
+        let keeps = of(value).zip(of(new)).is_some_and(|(given, new)| match &self.wanted {
             Some(wanted) => wanted.keeps(&new, &given),
             None => new.keeps(&given),
-        })
+        });
+        if !keeps {
+            for place in places(&root.extents).unwrap_or_default() {
+                self.against.extend(judge.worse_at(&window, &place, [value, value, new]));
+            }
+        }
+        keeps
     }
 
     /// The choices for a term and all that it is computed from.
@@ -301,15 +315,15 @@ impl Search<'_> {
 }
 
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
-pub(super) fn errors(
+pub fn errors(
     window: &Window,
     judge: &mut Judge<'_>,
-    root: &Reading,
+    extents: &[Size],
     [exact, computed]: [Value; 2],
 ) -> Option<Errors> {
     let (body, held) = (&window.body, window.format(exact)?);
     let mut all = Errors::default();
-    for place in places(&root.extents)? {
+    for place in places(extents)? {
         all = all.with(&judge.errors(body, held, (exact, &place, 1.0), (computed, &place), &[])?);
     }
     (all.points() > 0).then_some(all)

@@ -280,15 +280,17 @@ impl Charts<'_> {
                 pairs.push((self.ratio_of(b.clone(), far, space), 1));
             }
             _ => {
-                // In turn.
-                for (n, x) in above.iter().enumerate() {
-                    let part = match below.get(n) {
-                        Some(y) => self.ratio_of(x.clone(), y.clone(), space),
-                        None => x.clone(),
+                // In turn, each beside the one that lies most like it: a greatest value beside the sum that it is of.
+                for y in below {
+                    let unlike = |x: &Use| x.map.iter().filter(|place| !y.map.contains(place)).count();
+                    let Some(n) = (0..above.len()).min_by_key(|&n| unlike(&above[n])) else {
+                        pairs.push((y, -1));
+                        continue;
                     };
-                    pairs.push((part, 1));
+                    let x = above.remove(n);
+                    pairs.push((self.ratio_of(x, y, space), 1));
                 }
-                pairs.extend(below.iter().skip(above.len()).map(|y| (y.clone(), -1)));
+                pairs.extend(above.into_iter().map(|x| (x, 1)));
             }
         }
         Some(self.bracketed(pairs, space))

@@ -4,6 +4,7 @@
 pub(crate) mod apply;
 pub(crate) mod choose;
 mod exponential;
+mod families;
 mod linear;
 mod pieces;
 pub(crate) mod product;

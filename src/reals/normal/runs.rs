@@ -97,7 +97,11 @@ impl Store {
             if own.len() < 2 {
                 continue;
             }
-            let Some(run) = self.neighbours(kind, values, &own, space) else { continue };
+            let Some(run) = self.neighbours(kind, values, &own, space) else {
+                let Some((used, value)) = self.family(kind, values, &own, space) else { continue };
+                let rest = (0..values.len()).filter(|n| !used.contains(n)).map(|n| values[n].clone());
+                return Some(rest.chain([(weight.clone(), value)]).collect());
+            };
             let count: i64 = run.iter().map(|s| s.count).sum();
             let first = &run[0];
             let Some(body) = first.along(at(space.len())) else { continue };
