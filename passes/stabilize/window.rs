@@ -260,7 +260,21 @@ impl<'a> Cutter<'a> {
             level.retain(|&op| found.len() < MOST && enters(op) && found.insert(op));
         }
         let block = self.body.entry()?;
+        // What is rounded to a narrower format where a window starts is a number of that format.
+        for op in self.body.ops(block).filter(|op| *op != first) {
+            let starts = |&v: &Value| self.body.defining_op(v).is_none_or(|op| !found.contains(&op));
+            if self.is_narrowing(op) && self.body.operands(op).iter().all(starts) {
+                found.remove(&op);
+            }
+        }
         Some(self.body.ops(block).filter(|op| found.contains(op)).collect())
+    }
+
+    /// Whether an op only rounds to a narrower format.
+    fn is_narrowing(&self, op: Op) -> bool {
+        let format = |v: Value| self.body.ty(v).format().map(|f| f.precision());
+        conversion(self.body, op).is_some()
+            && self.body.operands(op).iter().any(|&v| format(v) > format(self.body.result(op, 0)))
     }
 
     /// Whether an op is one that can be read: of one result, without effects, with a structure or steps.
