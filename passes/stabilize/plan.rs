@@ -158,10 +158,24 @@ impl Looked {
         let all = || match look(&[]) {
             None => Looked { found: None, refuted: Vec::new() },
             Some((looked, further)) if further.is_empty() => looked,
-            Some((looked, further)) => look(&further).map_or(looked, |(looked, _)| looked),
+            Some((looked, further)) => match look(&further) {
+                Some((again, _)) if again.betters_all_of(&looked) => again,
+                _ => looked,
+            },
         };
         // A search nests deeply, and a thread may take it up while it waits for another one.
         Arc::new(stacker::maybe_grow(STACK / 2, STACK, all))
+    }
+}
+
+impl Looked {
+    /// Whether there is a better form for every value for which another search found one.
+    fn betters_all_of(&self, other: &Looked) -> bool {
+        let better = |looked: &Looked| -> Vec<bool> {
+            let found = looked.found.iter().flat_map(|(_, found)| found);
+            found.map(|found| matches!(found, Found::Better(_))).collect()
+        };
+        better(other).iter().zip(better(self)).all(|(before, now)| now || !before)
     }
 }
 
