@@ -11,7 +11,7 @@ use ngc_dialects::structure::structures;
 use ngc_ir::op_def::Signature;
 use ngc_ir::structure::{self, Size, Unknown};
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Ident, Loc, Op, Semantics, Type, Value};
-use ngc_numerics::{Format, Interval, Prim};
+use ngc_numerics::{Format, Interval, Prim, Reduce};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -222,6 +222,8 @@ impl<'a> Cutter<'a> {
     pub fn ops(&self, root: Value, Reach { products: reach, joins }: Reach) -> Option<Vec<Op>> {
         let is_open = |op: Op| self.is_open(op) && (joins || !self.is_join(op));
         let first = self.body.defining_op(root).filter(|&op| is_open(op))?;
+        // Where windows end at products, they end at those that are spelled in two ops, too.
+        let nearest = reach == 0;
         let reach = reach.max(usize::from(self.is_contraction(first)));
         // What goes past products on another way, as sums around layers do, is of another layer; but not what no product
         // is on the way to.
@@ -244,7 +246,9 @@ impl<'a> Cutter<'a> {
                         let Some(op) = self.body.defining_op(v).filter(|&op| is_open(op) && layer(op)) else {
                             continue;
                         };
-                        let ends = self.is_large(op) || products == reach && self.is_contraction(op);
+                        let ends = self.is_large(op)
+                            || products == reach && self.is_contraction(op)
+                            || nearest && self.sums_products(op) == Some(true);
                         if !ends && found.len() < MOST && found.insert(op) {
                             next.push(op);
                         }
@@ -313,6 +317,26 @@ impl<'a> Cutter<'a> {
     /// Whether an op sums products of elements of two operands.
     fn is_contraction(&self, op: Op) -> bool {
         self.body.op(op).def.is_some_and(|def| def.traits.contraction)
+    }
+
+    /// Whether an op sums what another one multiplies, of values of which each has fewer elements: a matrix product in two ops.
+    fn sums_products(&self, op: Op) -> Option<bool> {
+        let body = self.body;
+        let sums = |s: &Signature<'_>| {
+            let found = structures(s, &extents(s))?;
+            Some(matches!(found.first()?.element, structure::Element::Reduce { kind: Reduce::Sum, .. }))
+        };
+        body.with_signature(op, sums).flatten().filter(|sums| *sums)?;
+        let mut product = body.defining_op(body.operands(op)[0])?;
+        while primitive(body, product).is_none() {
+            let ty = body.ty(body.results(product).next()?);
+            body.with_signature(product, |s| facts::moved(s, 0, ty).is_some()).filter(|moves| *moves)?;
+            product = body.defining_op(*body.operands(product).first()?)?;
+        }
+        let count = |v: Value| body.ty(v).static_shape().map(|shape| shape.iter().product::<usize>());
+        let all = count(body.result(product, 0))?;
+        let fewer = body.operands(product).iter().all(|&v| count(v).is_some_and(|n| 1 < n && n < all));
+        Some(primitive(body, product) == Some(Prim::Mul) && fewer)
     }
 
     /// Whether an op is a constant that is looked at by its range alone.
