@@ -1,6 +1,5 @@
 //! What a search may use: families of laws, charts, and the ops and formats of a machine.
 
-use ngc_dialects::facts;
 use ngc_ir::{Body, Ident, Op};
 use ngc_numerics::Format;
 use ngc_reals::laws::Laws;
@@ -8,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::catalogue;
 use super::target::Target;
+use super::window::moves;
 
 /// What a search may use; by default everything.
 #[derive(Clone, Debug)]
@@ -61,9 +61,6 @@ impl<'a> Allowed<'a> {
         if target.has(data.name.as_str()) || data.def.is_some_and(|def| def.traits.constant) {
             return true;
         }
-        body.num_results(op) == 1 && {
-            let ty = body.ty(body.result(op, 0));
-            body.with_signature(op, |s| facts::moved(s, 0, ty).is_some()) == Some(true)
-        }
+        body.num_results(op) == 1 && moves(body, op)
     }
 }

@@ -5,7 +5,6 @@
 
 use std::rc::Rc;
 
-use ngc_dialects::facts;
 use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Body, Context, Resources, Value};
 use ngc_numerics::{DType, Enclosure, Format, Interval};
@@ -15,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::judge::OPEN;
 use super::ladder::{Ladder, Move};
-use super::window::Window;
+use super::window::{Window, moves};
 
 /// Bits of enclosures, tried in this order.
 const BITS: [u32; 4] = [128, 320, 1152, 2200];
@@ -84,10 +83,9 @@ fn is_matrix(body: &Body, leaf: Value) -> bool {
     while let Some(value) = open.pop() {
         for &op in ops.iter().filter(|op| body.operands(**op).contains(&value)) {
             let result = body.result(op, 0);
-            let moves = body.with_signature(op, |s| facts::moved(s, 0, body.ty(result)).is_some());
             match body.op(op).def {
                 Some(def) if def.traits.contraction => multiplied = true,
-                _ if moves == Some(true) => open.push(result),
+                _ if moves(body, op) => open.push(result),
                 _ => return false,
             }
         }

@@ -145,25 +145,21 @@ impl<'a> Judge<'a> {
         Some(found)
     }
 
-    /// The points at which a new form of a value is worse than the given one at a place, the worst first.
+    /// The points at which a new form of a value is worse than the given one at a place, the worst first; nothing where that cannot be known.
     pub fn worse_at(
         &mut self,
         window: &Window,
         place: &[i64],
-        [exact, given, new]: [Value; 3],
-    ) -> Vec<Point> {
-        let body = &window.body;
-        let mut found = || {
-            let held = window.format(exact)?;
-            let (given, new) = (self.computed(body, given, place)?, self.computed(body, new, place)?);
-            let exact = self.exact(body, exact, place)?;
-            let by = |n: usize| order::by_how_many((self.format, held), exact[n], given[n], new[n]);
-            let all = (0..exact.len()).map(|n| (n, by(n)));
-            let mut worse: Vec<(usize, f64)> = all.filter(|(_, by)| *by > 1.0).collect();
-            worse.sort_by(|(m, a), (n, b)| b.total_cmp(a).then(m.cmp(n)));
-            Some(worse.into_iter().take(WORST).map(|(n, _)| self.ladder.points[n]).collect())
-        };
-        found().unwrap_or_default()
+        [given, new]: [Value; 2],
+    ) -> Option<Vec<Point>> {
+        let (body, held) = (&window.body, window.format(given)?);
+        let exact = self.exact(body, given, place)?;
+        let (given, new) = (self.computed(body, given, place)?, self.computed(body, new, place)?);
+        let by = |n: usize| order::by_how_many((self.format, held), exact[n], given[n], new[n]);
+        let all = (0..exact.len()).map(|n| (n, by(n)));
+        let mut worse: Vec<(usize, f64)> = all.filter(|(_, by)| *by > 1.0).collect();
+        worse.sort_by(|(m, a), (n, b)| b.total_cmp(a).then(m.cmp(n)));
+        Some(worse.into_iter().take(WORST).map(|(n, _)| self.ladder.points[n]).collect())
     }
 
     /// How far an element over the reals moves where the leaves do, at some points: tried until it is as far as is asked, there;

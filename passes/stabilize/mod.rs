@@ -29,7 +29,6 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ngc_dialects::facts;
 use ngc_ir::pass::Function;
 use ngc_ir::{Body, Builder, Context, Loc, Op, Rewriter, Value};
 use ngc_numerics::Prim;
@@ -522,9 +521,8 @@ fn is_computed(body: &Body, op: Op) -> bool {
     {
         return false;
     }
-    let ty = body.ty(body.result(op, 0));
-    let moves = body.with_signature(op, |s| facts::moved(s, 0, ty).is_some()) == Some(true);
-    ty.format().is_some() && (!moves || window::chooses(body, op))
+    let format = body.ty(body.result(op, 0)).format();
+    format.is_some() && (!window::moves(body, op) || window::chooses(body, op))
 }
 
 /// Names of the extents that types leave open.

@@ -21,14 +21,16 @@ type Compared = (*const Plan, Vec<(Value, *const Plan)>);
 
 /// Values that are left to what they are made of.
 pub fn left_to_parts(context: &Context, resources: &Resources, better: &[Better<'_>]) -> FxHashSet<Value> {
+    let own = better.iter().filter(|own| own.plan.itself);
+    let all: Vec<_> = own.map(|own| (own, parts(own, better))).collect();
     let mut known: FxHashMap<Compared, bool> = FxHashMap::default();
     let mut left = FxHashSet::default();
     // What is left itself is no better form of a part.
     loop {
         let before = left.len();
-        for own in better.iter().filter(|own| own.plan.itself) {
-            let mut parts = parts(own, better);
-            parts.retain(|(_, part)| !left.contains(&part.member.value));
+        for (own, parts) in &all {
+            let stays = |(_, part): &&(Value, Better<'_>)| !left.contains(&part.member.value);
+            let parts: Vec<(Value, Better<'_>)> = parts.iter().filter(stays).copied().collect();
             if parts.is_empty() {
                 continue;
             }

@@ -1,8 +1,9 @@
 //! What a value costs: operations on single numbers, and ops.
 
-use ngc_dialects::facts;
 use ngc_ir::{Body, Op, Value};
 use rustc_hash::FxHashSet;
+
+use super::window::moves;
 
 /// Operations on single numbers that cost nothing that is felt.
 pub const FEW: usize = 64;
@@ -25,8 +26,7 @@ fn computing(body: &Body, of: Value) -> Vec<Op> {
     let (mut seen, mut stack, mut found) = (FxHashSet::<Op>::default(), vec![of], Vec::new());
     while let Some(value) = stack.pop() {
         let Some(op) = body.defining_op(value).filter(|op| seen.insert(*op)) else { continue };
-        let moves = body.with_signature(op, |s| facts::moved(s, 0, body.ty(value)).is_some()) == Some(true);
-        if !moves && body.op(op).def.is_none_or(|def| !def.traits.constant) {
+        if !moves(body, op) && body.op(op).def.is_none_or(|def| !def.traits.constant) {
             found.push(op);
         }
         stack.extend(body.operands(op));

@@ -204,9 +204,7 @@ impl<'a> Cutter<'a> {
         let taken = |&op: &Op| {
             let result = self.body.results(op).next()?;
             let format = self.body.ty(result).format()?;
-            let ty = self.body.ty(result);
-            let moves = || self.body.with_signature(op, |s| facts::moved(s, 0, ty).is_some()) == Some(true);
-            (conversion(self.body, op).is_some() || moves())
+            (conversion(self.body, op).is_some() || moves(self.body, op))
                 .then(|| self.narrower.get(&result).copied().unwrap_or(format))
         };
         let formats: Option<Vec<Format>> = self.users.get(&value)?.iter().map(taken).collect();
@@ -329,8 +327,7 @@ impl<'a> Cutter<'a> {
         body.with_signature(op, sums).flatten().filter(|sums| *sums)?;
         let mut product = body.defining_op(body.operands(op)[0])?;
         while primitive(body, product).is_none() {
-            let ty = body.ty(body.results(product).next()?);
-            body.with_signature(product, |s| facts::moved(s, 0, ty).is_some()).filter(|moves| *moves)?;
+            moves(body, product).then_some(())?;
             product = body.defining_op(*body.operands(product).first()?)?;
         }
         let count = |v: Value| body.ty(v).static_shape().map(|shape| shape.iter().product::<usize>());
@@ -492,6 +489,13 @@ fn coarse(range: Interval) -> Interval {
 pub fn chooses(body: &Body, op: Op) -> bool {
     let function = body.with_signature(op, Pointwise::of).flatten();
     matches!(function, Some(Pointwise::Function(structure::Function::Choose)))
+}
+
+/// Whether an op of one result only moves numbers.
+pub fn moves(body: &Body, op: Op) -> bool {
+    let result = body.results(op).next();
+    let moved = |s: &Signature<'_>| facts::moved(s, 0, body.ty(result?)).map(|_| ());
+    body.with_signature(op, moved).flatten().is_some()
 }
 
 /// The primitive that an op is of corresponding elements, if it is one.

@@ -191,6 +191,14 @@ impl Store {
         (constant.is_zero() && is_sum).then_some((by, sum))
     }
 
+    /// How a reduction puts together what, over which further dimensions: the body lies over those of the term's user and these.
+    pub(crate) fn reduction(&self, of: &Use, space: &[Size]) -> Option<(Reduce, Vec<Size>, Use)> {
+        let Node::Reduce(kind, over, body) = self.node(of.id) else { return None };
+        let behind = (space.len()..space.len() + over.len()).map(at);
+        let map: Map = of.map.iter().cloned().chain(behind).collect();
+        Some((*kind, over.clone(), self.compose(body, &map, &within(space, over))?))
+    }
+
     /// A part of a term, read at the places at which the term is read.
     pub fn compose(&self, part: &Use, outer: &Map, space: &[Size]) -> Option<Use> {
         let by = |Axis(n)| outer.get(n as usize).cloned().unwrap_or(Index::ZERO);

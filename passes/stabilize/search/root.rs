@@ -255,7 +255,7 @@ impl Search<'_> {
         });
         if !keeps {
             for place in places(&root.extents).unwrap_or_default() {
-                self.against.extend(judge.worse_at(&window, &place, [value, value, new]));
+                self.against.extend(judge.worse_at(&window, &place, [value, new]).into_iter().flatten());
             }
         }
         keeps

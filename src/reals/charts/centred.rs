@@ -11,7 +11,7 @@ use rug::Rational;
 use super::polynomial::{ONE, Polynomial};
 use super::{Chart, Charts};
 use crate::store::within;
-use crate::term::{Id, Map, Node, Number, Use, at};
+use crate::term::{Id, Node, Number, Use};
 
 /// A sum over dimensions, read along dimensions of its user: its body reads the bound ones behind them.
 struct Sum {
@@ -316,10 +316,7 @@ impl Charts<'_> {
     }
 
     fn sum_of(&mut self, of: &Use, space: &[Size]) -> Option<Sum> {
-        let Node::Reduce(Reduce::Sum, over, body) = self.node(of.id) else { return None };
-        let behind = (0..over.len()).map(|n| at(space.len() + n));
-        let map: Map = of.map.iter().cloned().chain(behind).collect();
-        let body = self.store.compose(&body, &map, &within(space, &over))?;
+        let (over, body) = self.summed(of, space)?;
         Some(Sum { over, body })
     }
 

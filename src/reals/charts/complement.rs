@@ -133,11 +133,8 @@ impl Charts<'_> {
             .collect::<Option<Vec<(Rational, Use)>>>()?;
         for n in 0..terms.len() {
             let (c, all) = terms[n].clone();
-            let Node::Reduce(Reduce::Sum, over, body) = self.node(all.id) else { continue };
+            let Some((over, mut body)) = self.summed(&all, space) else { continue };
             let inner = within(space, &over);
-            let behind = (0..over.len()).map(|n| at(space.len() + n));
-            let map: Map = all.map.iter().cloned().chain(behind).collect();
-            let Some(mut body) = self.store.compose(&body, &map, &inner) else { continue };
             let mut kept: Vec<(Rational, Use)> = Vec::new();
             for (m, (d, x)) in terms.iter().enumerate() {
                 let element = (m != n && *d == Rational::from(-&c))
@@ -229,13 +226,13 @@ impl Charts<'_> {
     fn mixture(&mut self, constant: &Rational, terms: &[(Rational, Use)], space: &[Size]) -> Option<Use> {
         // Weights have one sign, and the constant the other.
         let opposite = terms.iter().all(|(c, _)| (*c > 0) != (*constant > 0));
-        let many = terms.len() > 1 || terms.iter().any(|(_, x)| self.summed(x, space).is_some());
+        let many = terms.len() > 1 || terms.iter().any(|(_, x)| self.counted(x, space).is_some());
         (many && !constant.is_zero() && opposite).then_some(())?;
         let (total, weighted) = self.weights(terms, space)?;
         (total + constant).is_zero().then_some(())?;
         let mut distances = Vec::new();
         for (c, weight, value) in weighted {
-            let distance = match self.summed(&value, space) {
+            let distance = match self.counted(&value, space) {
                 Some((over, body)) => {
                     let distance = self.below_one(body, &within(space, &over));
                     self.store.close(Node::Reduce(Reduce::Sum, over, distance), space)
@@ -262,13 +259,8 @@ impl Charts<'_> {
     }
 
     /// The dimensions of known extents that a value is summed over, and what is summed.
-    fn summed(&mut self, of: &Use, space: &[Size]) -> Option<(Vec<Size>, Use)> {
-        let Node::Reduce(Reduce::Sum, over, body) = self.node(of.id) else { return None };
-        over.iter().all(|size| size.number().is_some()).then_some(())?;
-        let behind = (0..over.len()).map(|n| at(space.len() + n));
-        let map: Map = of.map.iter().cloned().chain(behind).collect();
-        let body = self.store.compose(&body, &map, &within(space, &over))?;
-        Some((over, body))
+    fn counted(&self, of: &Use, space: &[Size]) -> Option<(Vec<Size>, Use)> {
+        self.summed(of, space).filter(|(over, _)| over.iter().all(|size| size.number().is_some()))
     }
 
     fn without_cancellation_of(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
@@ -303,7 +295,7 @@ impl Charts<'_> {
             let count = |over: &[Size]| {
                 over.iter().map(|size| size.number().map(Rational::from)).product::<Option<Rational>>()
             };
-            let count = match self.summed(x, space) {
+            let count = match self.counted(x, space) {
                 Some((over, _)) => count(&over)?,
                 None => 1.into(),
             };

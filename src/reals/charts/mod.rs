@@ -16,7 +16,7 @@ mod scaled;
 
 use ngc_ir::Ident;
 use ngc_ir::structure::Size;
-use ngc_numerics::Prim;
+use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 use rustc_hash::FxHashMap;
 
@@ -99,6 +99,12 @@ impl<'a> Charts<'a> {
     /// A term that was made over the slots of another one, read as that is read.
     fn placed(&self, own: &Use, of: &Use, space: &[Size]) -> Option<Use> {
         self.store.compose(own, &of.map, space)
+    }
+
+    /// The dimensions that a value is summed over, and what is summed.
+    fn summed(&self, of: &Use, space: &[Size]) -> Option<(Vec<Size>, Use)> {
+        let (kind, over, body) = self.store.reduction(of, space)?;
+        (kind == Reduce::Sum).then_some((over, body))
     }
 
     fn exp(&mut self, x: Use, space: &[Size]) -> Use {

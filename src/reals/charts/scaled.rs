@@ -11,7 +11,7 @@ use super::polynomial::{ATOMS, Monomial, Polynomial};
 use super::rational::Quotient;
 use super::{Chart, Charts};
 use crate::store::within;
-use crate::term::{Function, Id, Map, Node, Use, at};
+use crate::term::{Function, Id, Node, Use};
 
 /// Factors that are paired by their sizes, at most.
 const MOST_PAIRED: usize = 6;
@@ -68,12 +68,7 @@ impl Charts<'_> {
         for (c, x) in terms {
             let x = self.placed(&x, of, space)?;
             let (over, body) = match self.node(x.id) {
-                Node::Reduce(Reduce::Sum, over, body) => {
-                    let behind = (0..over.len()).map(|n| at(space.len() + n));
-                    let map: Map = x.map.iter().cloned().chain(behind).collect();
-                    let body = self.store.compose(&body, &map, &within(space, &over))?;
-                    (over, body)
-                }
+                Node::Reduce(Reduce::Sum, ..) => self.summed(&x, space)?,
                 _ => (Vec::new(), x),
             };
             let inner = within(space, &over);
@@ -114,11 +109,8 @@ impl Charts<'_> {
 
     /// `Σ x y = m_x m_y Σ (x / m_x) (y / m_y)`, each value scaled by the greatest of its magnitudes.
     fn scaled_products(&mut self, of: &Use, space: &[Size]) -> Option<(Use, Vec<(Use, Rational)>)> {
-        let Node::Reduce(Reduce::Sum, over, body) = self.node(of.id) else { return None };
-        let behind = (0..over.len()).map(|n| at(space.len() + n));
-        let map: Map = of.map.iter().cloned().chain(behind).collect();
+        let (over, body) = self.summed(of, space)?;
         let inner = within(space, &over);
-        let body = self.store.compose(&body, &map, &inner)?;
         let Node::Product(factors) = self.node(body.id) else { return None };
         let (mut ratios, mut scales) = (Vec::new(), Vec::new());
         for (x, e) in factors {

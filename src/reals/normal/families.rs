@@ -6,7 +6,7 @@ use ngc_numerics::Reduce;
 
 use super::runs::Weighted;
 use crate::store::{Store, within};
-use crate::term::{Map, Node, Use, at};
+use crate::term::{Map, Use, at};
 
 /// Of more values none are joined.
 const MOST: usize = 16;
@@ -97,13 +97,10 @@ impl Store {
     }
 
     /// A reduction over one dimension of a known extent, and its body.
-    fn over_one(&mut self, kind: Reduce, of: &Use, space: &[Size]) -> Option<(i64, Use)> {
-        let Node::Reduce(own, over, body) = self.node(of.id).clone() else { return None };
+    fn over_one(&self, kind: Reduce, of: &Use, space: &[Size]) -> Option<(i64, Use)> {
+        let (_, over, body) = self.reduction(of, space).filter(|(own, ..)| *own == kind)?;
         let [size] = &over[..] else { return None };
-        let count = i64::try_from(size.number()?).ok().filter(|_| own == kind)?;
-        let map: Map = of.map.iter().cloned().chain([at(space.len())]).collect();
-        let body = self.compose(&body, &map, &within(space, &over))?;
-        Some((count, body))
+        Some((i64::try_from(size.number()?).ok()?, body))
     }
 
     /// A family with all values that go on with it on either side, as one reduction, if there are any.

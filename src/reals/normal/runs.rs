@@ -177,13 +177,10 @@ impl Store {
             return found;
         }
         for (shared, core) in self.cores(kind, of, space) {
-            let Node::Reduce(_, over, body) = self.node(core.id).clone() else { continue };
             if shared != plain {
                 found.extend(Stretch::of(number, &shared, &core, 1, None));
             }
-            let behind = (0..over.len()).map(|n| at(space.len() + n));
-            let map: Map = core.map.iter().cloned().chain(behind).collect();
-            let Some(body) = self.compose(&body, &map, &within(space, &over)) else { continue };
+            let Some((_, over, body)) = self.reduction(&core, space) else { continue };
             for (n, size) in over.iter().enumerate() {
                 let Some(count) = size.number().and_then(|n| i64::try_from(n).ok()) else { continue };
                 let body = self.reduced_but(kind, n, &over, body.clone(), space);

@@ -329,11 +329,8 @@ fn numbers(store: &Store, of: &Use, space: &[Size]) -> Vec<f64> {
 /// What a reduction may be one of: of the logarithm of an element, of the base of a power, of the magnitude, of the
 /// element. What is the same for all elements is left out at first.
 fn operands(store: &mut Store, sum: &Use, space: &[Size]) -> Vec<Use> {
-    let Node::Reduce(_, over, body) = store.node(sum.id).clone() else { return Vec::new() };
+    let Some((_, over, body)) = store.reduction(sum, space) else { return Vec::new() };
     let inner = within(space, &over);
-    let behind = (0..over.len()).map(|n| at(space.len() + n));
-    let map: Map = sum.map.iter().cloned().chain(behind).collect();
-    let Some(body) = store.compose(&body, &map, &inner) else { return Vec::new() };
     let mut found = Vec::new();
     let base = match store.node(body.id).clone() {
         Node::Product(factors) => match &factors[..] {

@@ -15,7 +15,7 @@ use rug::Rational;
 use super::build::Bindings;
 use crate::normal::apply::parity;
 use crate::store::{Leaf, Store, within};
-use crate::term::{Function, Id, Map, Node, Number, Use, at};
+use crate::term::{Function, Id, Node, Number, Use, at};
 
 /// No more ways to match are followed.
 const MOST_WAYS: usize = 32;
@@ -168,17 +168,11 @@ impl Matcher<'_> {
             }
             Node::Apply(function, parts) => self.function(function, &parts, of, state, &space),
             Node::Reduce(kind, _, body) => {
-                let Node::Reduce(other, over, own) = self.store.node(of.id).clone() else {
-                    return Vec::new();
-                };
+                let Some((other, over, own)) = self.store.reduction(of, &space) else { return Vec::new() };
                 let known = state.bindings.over.as_ref();
                 if other != kind || state.inside || known.is_some_and(|known| *known != over) {
                     return Vec::new();
                 }
-                let inner = within(&space, &over);
-                let behind = (0..over.len()).map(|n| at(space.len() + n));
-                let map: Map = of.map.iter().cloned().chain(behind).collect();
-                let Some(own) = self.store.compose(&own, &map, &inner) else { return Vec::new() };
                 let bindings = Bindings { over: Some(over), ..state.bindings };
                 let ways = self.term(body.id, &own, State { bindings, inside: true });
                 ways.into_iter().map(|state| State { inside: false, ..state }).collect()
