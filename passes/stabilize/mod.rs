@@ -269,12 +269,9 @@ fn round(
     let mut rewriter = Rewriter::new(context, &mut function.body);
     let logs = wanted_as_logs(&rewriter, &better);
     better.retain(|better| !logs.contains(&better.member.op));
-    let left = over::left_to_parts(context, &function.resources, &better);
+    over::choose(context, &function.resources, &mut better);
     let bettered: FxHashSet<Value> = better.iter().map(|better| better.member.value).collect();
-    better.retain(|better| {
-        let own = better.plan.itself && !left.contains(&better.member.value);
-        own && waits_for(rewriter.body(), better, &bettered).is_empty()
-    });
+    better.retain(|better| better.plan.itself && waits_for(rewriter.body(), better, &bettered).is_empty());
     let (mut replaced, mut dead) = (Vec::new(), Vec::new());
     for Better { group, terms, member, plan } in better {
         let ops = stands_for(rewriter.body(), member, group, terms, plan);
@@ -486,10 +483,15 @@ fn groups(
                     nearer.extend(values.next_back());
                     open[n].extend(values);
                 }
-                // What overflows behind the product spoils what is looked at with it.
+                // What overflows behind the product spoils what is looked at with it; and what became longer may be
+                // shorter over what is found for its parts alone.
                 Some((_, all)) => {
-                    let stay = values.zip(all).filter(|(_, found)| matches!(found, Found::Stays));
-                    nearer.extend(stay.map(|(value, _)| value));
+                    let again = |found: &Found| match found {
+                        Found::Stays => true,
+                        Found::Better(plan) => plan.itself && plan.grows,
+                        Found::Fine | Found::Rounding => false,
+                    };
+                    nearer.extend(values.zip(all).filter(|(_, found)| again(found)).map(|(value, _)| value));
                     looked.push((group, found));
                 }
             }

@@ -1,7 +1,7 @@
-//! Better forms of values beside the same values as they were given, over better forms of what they are made of.
+//! Better forms of a value beside each other: found in windows that reach far or less far, or the given form over better forms
+//! of what it is made of.
 //!
-//! Both are better than the given one. Where the first is far longer and gains nothing over the second, the second takes its
-//! place: what is found for the value is not used, and the better forms of its parts are.
+//! All are better than the given one. Where one is far longer than another and gains nothing over it, the other takes its place.
 
 use ngc_ir::{Builder, Context, Loc, Resources, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,43 +16,53 @@ use super::search::errors;
 /// So many times as many ops are many more; what is a little longer may turn out to be one op in the end.
 const LONGER: usize = 2;
 
-/// What tells comparisons apart: the plan, and those of the parts by what they stand for. Groups that are alike have one plan.
+/// What tells comparisons apart: the plan, and the others by what they stand for. Groups that are alike have one plan.
 type Compared = (*const Plan, Vec<(Value, *const Plan)>);
 
-/// Values that are left to what they are made of.
-pub fn left_to_parts(context: &Context, resources: &Resources, better: &[Better<'_>]) -> FxHashSet<Value> {
-    let own = better.iter().filter(|own| own.plan.itself);
-    let all: Vec<_> = own.map(|own| (own, parts(own, better))).collect();
+/// Of better forms, in the order in which they were looked for, leaves one of each value, and of values whose parts are better
+/// alone none.
+pub fn choose(context: &Context, resources: &Resources, better: &mut Vec<Better<'_>>) {
+    let own = (0..better.len()).filter(|&n| better[n].plan.itself);
+    let all: Vec<_> = own.map(|n| (n, others(n, better))).collect();
     let mut known: FxHashMap<Compared, bool> = FxHashMap::default();
     let mut left = FxHashSet::default();
-    // What is left itself is no better form of a part.
+    // What is left itself takes no place.
     loop {
         let before = left.len();
-        for (own, parts) in &all {
-            let stays = |(_, part): &&(Value, Better<'_>)| !left.contains(&part.member.value);
-            let parts: Vec<(Value, Better<'_>)> = parts.iter().filter(stays).copied().collect();
-            if parts.is_empty() {
-                continue;
-            }
-            let key = parts.iter().map(|(value, part)| (*value, std::ptr::from_ref(part.plan))).collect();
-            let gains_nothing = *known
-                .entry((std::ptr::from_ref(own.plan), key))
-                .or_insert_with(|| gains_nothing(context, resources, own, &parts) == Some(true));
-            if gains_nothing {
-                left.insert(own.member.value);
+        for (n, others) in &all {
+            let own = &better[*n];
+            let others = others.iter().filter(|(_, m)| !left.contains(m)).map(|&(v, m)| (v, better[m]));
+            let (same, mut parts): (Vec<_>, Vec<_>) =
+                others.partition(|(value, _)| *value == own.member.inner);
+            parts.dedup_by_key(|(value, _)| *value);
+            let gives_way = |others: &[(Value, Better<'_>)]| {
+                let key = others.iter().map(|(value, other)| (*value, std::ptr::from_ref(other.plan)));
+                let compared = (std::ptr::from_ref(own.plan), key.collect());
+                let gains = || gains_nothing(context, resources, own, others) == Some(true);
+                !others.is_empty() && *known.entry(compared).or_insert_with(gains)
+            };
+            if same.chunks(1).chain([&parts[..]]).any(gives_way) {
+                left.insert(*n);
             }
         }
         if left.len() == before {
-            return left;
+            break;
         }
     }
+    let (mut n, mut seen) = (0, FxHashSet::default());
+    better.retain(|better| {
+        n += 1;
+        !left.contains(&(n - 1)) && seen.insert(better.member.value)
+    });
 }
 
-/// Better forms of what a value is made of within its window, with the values of the window that they stand for.
-fn parts<'a>(own: &Better<'_>, better: &[Better<'a>]) -> Vec<(Value, Better<'a>)> {
-    let window = &own.group.window;
+/// The better forms of a value's parts within the window of one, and those of the value that were found later, by the values of
+/// the window that they stand for.
+fn others(n: usize, better: &[Better<'_>]) -> Vec<(Value, usize)> {
+    let (own, window) = (&better[n], &better[n].group.window);
     let body = &window.body;
-    let (mut within, mut open) = (FxHashMap::default(), vec![own.member.inner]);
+    let mut within = FxHashMap::from_iter([(own.member.value, own.member.inner)]);
+    let mut open = vec![own.member.inner];
     while let Some(value) = open.pop() {
         for &v in body.defining_op(value).iter().flat_map(|&op| body.operands(op)) {
             if within.insert(window.origin[&v], v).is_none() {
@@ -60,22 +70,26 @@ fn parts<'a>(own: &Better<'_>, better: &[Better<'a>]) -> Vec<(Value, Better<'a>)
             }
         }
     }
-    let part = |part: &Better<'a>| {
-        let value = *within.get(&part.member.value).filter(|_| part.plan.itself)?;
-        let origin = |v: Value| part.group.window.origin[&v];
-        let known = part.plan.reads(part.terms).all(|v| within.contains_key(&origin(v)));
-        known.then_some((value, *part))
+    let other = |m: usize| {
+        let other = &better[m];
+        let value = *within.get(&other.member.value)?;
+        let origin = |v: Value| other.group.window.origin[&v];
+        let known = other.plan.reads(other.terms).all(|v| within.contains_key(&origin(v)));
+        let is_other = other.member.value != own.member.value || m > n;
+        (other.plan.itself && known && is_other).then_some((value, m))
     };
-    better.iter().filter_map(part).collect()
+    let mut found: Vec<(Value, usize)> = (0..better.len()).filter_map(other).collect();
+    found.sort_by_key(|&(value, m)| (value.index(), m));
+    found
 }
 
-/// Whether the better form of a value is far longer than the given one over those of its parts and gains nothing by that; nothing where
-/// that cannot be known.
+/// Whether a better form of a value is far longer than what others make of the value, and gains nothing by that; nothing where that
+/// cannot be known.
 fn gains_nothing(
     context: &Context,
     resources: &Resources,
     own: &Better<'_>,
-    parts: &[(Value, Better<'_>)],
+    others: &[(Value, Better<'_>)],
 ) -> Option<bool> {
     let mut window = own.group.window.clone();
     let inner: FxHashMap<Value, Value> =
@@ -85,7 +99,7 @@ fn gains_nothing(
         let builder = Builder::at_end(context, &mut window.body, block, Loc::Unknown);
         better.plan.write(builder, better.terms, &|v| inner[&better.group.window.origin[&v]]).ok()
     };
-    let others = parts.iter().map(|(value, part)| Some((*value, write(part)?)));
+    let others = others.iter().map(|(value, other)| Some((*value, write(other)?)));
     let others = others.collect::<Option<FxHashMap<Value, Value>>>()?;
     let (value, new) = (own.member.inner, write(own)?);
     let over = *window.given_over(context, &own.group.window.body, others)?.get(&value)?;

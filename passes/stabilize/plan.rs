@@ -96,6 +96,8 @@ pub struct Plan {
     pub given: String,
     /// Whether it is more than the better ways to compute what it is made of.
     pub itself: bool,
+    /// Whether it is more ops than the value was given by.
+    pub grows: bool,
 }
 
 /// What is found for a value.

@@ -35,6 +35,7 @@ impl Search<'_> {
                 laws: vec![proof::op_name(&op)],
                 given: self.terms.store.show(&root.element),
                 itself: true,
+                grows: false,
                 choices: choices.into_iter().chain([(id, Choice::Form(Form::Op(op)))]).collect(),
             };
             plans.push((computed(&self.window.body, value, &kept), plan));

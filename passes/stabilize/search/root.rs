@@ -123,13 +123,14 @@ impl Search<'_> {
         given: &Errors,
     ) -> Tried {
         let id = root.element.id;
-        let plan = Plan {
+        let mut plan = Plan {
             root: root.element.clone(),
             extents: root.extents.clone(),
             ty: self.window.body.ty(value),
             laws: self.laws(id, &choices),
             given: self.terms.store.show(&root.element),
             itself: self.is_itself(id, &choices),
+            grows: false,
             choices,
         };
         // Another order of what is stable is as good by chance.
@@ -138,6 +139,7 @@ impl Search<'_> {
             return Tried::Worse;
         }
         let Some(new) = self.written(&plan) else { return Tried::Worse };
+        plan.grows = ops(&self.window.body, new) > ops(&self.window.body, value);
         let Some(found) = errors(&self.window, &mut self.judge, &root.extents, [value, new]) else {
             return Tried::Worse;
         };

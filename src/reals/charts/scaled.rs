@@ -22,7 +22,8 @@ impl Charts<'_> {
         let space = self.space(id);
         match self.node(id) {
             Node::Product(factors) => vec![
-                (Chart::Scaled, self.scaled_factors(&factors, &space)),
+                (Chart::Scaled, self.scaled_factors(&factors, 2, &space)),
+                (Chart::Scaled, self.scaled_factors(&factors, 1, &space)),
                 (Chart::Scaled, self.scaled_together(id, &space)),
                 (Chart::PairedFactors, self.paired_factors(&factors, &space)),
                 (Chart::PowersInside, self.powers_inside(&factors, &space)),
@@ -32,12 +33,12 @@ impl Charts<'_> {
         }
     }
 
-    /// Each sum of powers as a multiple of a power of its greatest value.
-    fn scaled_factors(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
+    /// Each sum of powers, or of products of at least so many values, as a multiple of powers of its greatest values.
+    fn scaled_factors(&mut self, factors: &[(Use, Rational)], least: usize, space: &[Size]) -> Option<Use> {
         let mut all = Vec::new();
         let mut changed = false;
         for (x, e) in factors {
-            match self.scaled_sum(x, space).or_else(|| self.scaled_products(x, space)) {
+            match self.scaled_sum(x, space).or_else(|| self.scaled_products(x, least, space)) {
                 Some((sum, scales)) => {
                     changed = true;
                     all.push((sum, e.clone()));
@@ -108,13 +109,24 @@ impl Charts<'_> {
     }
 
     /// `Σ x y = m_x m_y Σ (x / m_x) (y / m_y)`, each value scaled by the greatest of its magnitudes.
-    fn scaled_products(&mut self, of: &Use, space: &[Size]) -> Option<(Use, Vec<(Use, Rational)>)> {
+    fn scaled_products(
+        &mut self,
+        of: &Use,
+        least: usize,
+        space: &[Size],
+    ) -> Option<(Use, Vec<(Use, Rational)>)> {
         let (over, body) = self.summed(of, space)?;
         let inner = within(space, &over);
-        let Node::Product(factors) = self.node(body.id) else { return None };
+        let mut factors = vec![(body.clone(), Rational::from(1))];
+        if let Node::Product(own) = self.node(body.id) {
+            let placed = |(x, e): (Use, Rational)| Some((self.placed(&x, &body, &inner)?, e));
+            factors = own.into_iter().map(placed).collect::<Option<_>>()?;
+        }
+        // Exponentials are scaled by their exponents.
+        let exponential = matches!(self.node(body.id), Node::Apply(Function::Prim(Prim::Exp), _));
+        (factors.len() >= least && !exponential).then_some(())?;
         let (mut ratios, mut scales) = (Vec::new(), Vec::new());
         for (x, e) in factors {
-            let x = self.placed(&x, &body, &inner)?;
             if e < 0 {
                 ratios.push((x, e));
                 continue;
