@@ -44,7 +44,7 @@ use self::picked::Picked;
 use self::plan::{Aim, Found, Looked, Plan, Terms};
 use self::proof::Proof;
 use self::telling::figures::{self, Snapshot};
-use self::telling::{Effect, Replaced, Report, Step, cause, overflows};
+use self::telling::{Effect, Remark, Replaced, Report, cause, overflows};
 use self::window::{Cutter, Group, Likeness, Member, Reach};
 use crate::analysis::calibrate::Samples;
 use crate::analysis::range::Ranges;
@@ -132,7 +132,7 @@ struct Better<'a> {
 
 /// Where the values of a function lie.
 #[derive(Clone, Copy)]
-struct Known<'a> {
+struct ValueRanges<'a> {
     /// On all inputs, or on those that are assumed: what conditions are proven from.
     proven: &'a Ranges,
     /// Where forms are compared.
@@ -167,7 +167,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
             Ranges::assuming(&function.body, stated, &function.resources, &samples.ranges())
         });
         let drawn = sampled.as_ref().unwrap_or(&ranges);
-        let known = Known { proven: if rests { drawn } else { &ranges }, drawn };
+        let known = ValueRanges { proven: if rests { drawn } else { &ranges }, drawn };
         let first = report.applied.len();
         let all = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true };
         // What is written now may be fewer ops; what was given is not touched unless that is asked for, and then first:
@@ -208,7 +208,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     parts::close(context, &mut function.body, cuts);
     let kept: FxHashSet<Op> = function.body.walk().into_iter().collect();
     let accumulating = accumulating.into_iter().filter(|(op, _)| kept.contains(op));
-    report.applied.splice(0..0, accumulating.map(|(_, widened)| widened_step(widened)));
+    report.applied.splice(0..0, accumulating.map(|(_, widened)| widened_remark(widened)));
     report.missed.extend(overflows(&function.body, &ranges));
     let ends = start.zip(state).filter(|_| !report.applied.is_empty());
     report.totals = ends.map(|(start, end)| figures::totals(context, &start, &end));
@@ -224,12 +224,12 @@ fn widened(
 ) -> bool {
     let found = widen::widen(context, function, ranges, &|format| equalities.allowed.format(format));
     let before = report.applied.len();
-    report.applied.extend(found.into_iter().map(widened_step));
+    report.applied.extend(found.into_iter().map(widened_remark));
     report.applied.len() > before
 }
 
-fn widened_step(Widened { loc, message }: Widened) -> Step {
-    Step { rule: "widen".into(), loc, message, effect: Effect::Unknown }
+fn widened_remark(Widened { loc, message }: Widened) -> Remark {
+    Remark { rule: "widen".into(), loc, message, effect: Effect::Unknown }
 }
 
 /// Replaces the values that are bettered. Of a value and those that it is made of, it is the outer one where it is more than
@@ -237,7 +237,7 @@ fn widened_step(Widened { loc, message }: Widened) -> Step {
 fn round(
     goal: Goal<'_>,
     function: &mut Function,
-    ranges: Known<'_>,
+    ranges: ValueRanges<'_>,
     solved: &mut Solved,
     (report, title): (&mut Report, Option<(String, usize)>),
 ) -> Vec<Replaced> {
@@ -255,7 +255,7 @@ fn round(
             let loc = function.body.op(group.members[0].op).loc.clone();
             let message =
                 format!("a law gave another function, and was not used; this is a fault of ngc: {law}");
-            report.missed.push(Step { rule: "refuted".into(), loc, message, effect: Effect::Unknown });
+            report.missed.push(Remark { rule: "refuted".into(), loc, message, effect: Effect::Unknown });
         }
         let Some((terms, found)) = &looked.found else { continue };
         for (&member, found) in group.members.iter().zip(found) {
@@ -307,7 +307,7 @@ fn round(
                 steps: steps.into_iter().map(|(law, text)| (law, loc.clone(), text)).collect(),
             });
         }
-        report.applied.push(Step { rule: plan.rule(), loc, message, effect: Effect::Unknown });
+        report.applied.push(Remark { rule: plan.rule(), loc, message, effect: Effect::Unknown });
         replaced.push(Replaced { old: member.value, new, step: report.applied.len() - 1 });
     }
     for &op in dead.iter().rev() {
@@ -410,7 +410,7 @@ fn take_functions_first(
     let values: Vec<Vec<Value>> = all.iter().map(taken).collect();
     let mut ranges = Ranges::default();
     ranges.renew(&trial);
-    let known = Known { proven: &ranges, drawn: &ranges };
+    let known = ValueRanges { proven: &ranges, drawn: &ranges };
     let goal = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true };
     let looked = groups(goal, &trial, known, solved);
     let mut better = FxHashSet::default();
@@ -434,7 +434,7 @@ fn take_functions_first(
 fn groups(
     Goal { context, equalities, aim, wants }: Goal<'_>,
     function: &Function,
-    ranges: Known<'_>,
+    ranges: ValueRanges<'_>,
     solved: &mut Solved,
 ) -> Vec<(Group, Arc<Looked>)> {
     let (body, resources) = (&function.body, &function.resources);

@@ -10,7 +10,7 @@ use ngc_reals::laws::Laws;
 use super::allowed::Allowed;
 use super::catalogue;
 use super::catalogue::library::{Library, failed};
-use super::telling::{Effect, Exchange, Report};
+use super::telling::{Effect, Report, Rewriting};
 use super::{Wanted, stabilize};
 use crate::analysis;
 
@@ -105,7 +105,7 @@ impl Pass for Stabilize {
             })?),
         };
         let allowed = Allowed::new(laws, &text("rule-set"), target).map_err(failed)?;
-        let exchange = cx.supply::<Exchange>();
+        let exchange = cx.supply::<Rewriting>();
         let proofs = exchange.and_then(|e| e.proofs.as_ref());
         let samples = cx.supply::<analysis::report::Exchange>().and_then(|e| e.samples.as_ref());
         let wanted = Wanted {

@@ -15,7 +15,7 @@ use ngc_numerics::{Format, Interval, Prim, Reduce};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::Known;
+use super::ValueRanges;
 use crate::analysis::range::Ranges;
 use crate::precision::widen::conversion;
 
@@ -157,7 +157,7 @@ pub struct Reach {
 pub struct Cutter<'a> {
     context: &'a Context,
     body: &'a Body,
-    ranges: Known<'a>,
+    ranges: ValueRanges<'a>,
     /// The extents of values that are open, by name; nothing where all extents are known.
     names: &'a dyn Fn(Value) -> Vec<Option<Arc<str>>>,
     /// The ops that use each value.
@@ -173,7 +173,7 @@ impl<'a> Cutter<'a> {
     pub fn new(
         context: &'a Context,
         body: &'a Body,
-        ranges: Known<'a>,
+        ranges: ValueRanges<'a>,
         names: &'a dyn Fn(Value) -> Vec<Option<Arc<str>>>,
     ) -> Cutter<'a> {
         let mut users: FxHashMap<Value, Vec<Op>> = FxHashMap::default();

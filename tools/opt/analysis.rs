@@ -82,10 +82,10 @@ pub fn exchange(
 }
 
 /// What `stabilize` is given.
-pub fn rewriting(flags: &Flags) -> telling::Exchange {
+pub fn rewriting(flags: &Flags) -> telling::Rewriting {
     let figures = flags.remarks.is_some() || flags.remarks_filter.is_some() || flags.remarks_output.is_some();
     let proofs = flags.emit_proof.as_ref().map(|_| Mutex::default());
-    telling::Exchange { figures, assume_calibrated: flags.assume_calibrated, proofs }
+    telling::Rewriting { figures, assume_calibrated: flags.assume_calibrated, proofs }
 }
 
 /// The reports of one module, in the form that is wanted.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ngc_ir::Sources;
 use ngc_ir::pass::{Registry, Remark, Report};
 use ngc_passes::analysis::report::{Exchange, LEGEND};
-use ngc_passes::stabilize::telling::Exchange as Rewriting;
+use ngc_passes::stabilize::telling::Rewriting;
 use serde_json::{Value, json};
 
 use super::analysis;

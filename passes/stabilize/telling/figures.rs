@@ -11,7 +11,7 @@ use ngc_numerics::{DType, Figures, Format, Interval, Range};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::saved::{Saved, saved};
-use super::{Effect, Replaced, Step};
+use super::{Effect, Remark, Replaced};
 use crate::analysis::chains::Chains;
 use crate::analysis::range::{reach, stated};
 use crate::digits::{down, trimmed, up};
@@ -283,7 +283,7 @@ impl fmt::Display for Change {
 }
 
 /// Gives the steps of a round the figures of the values that they replaced.
-pub fn explain(before: &Snapshot, after: &Snapshot, replaced: &[Replaced], applied: &mut [Step]) {
+pub fn explain(before: &Snapshot, after: &Snapshot, replaced: &[Replaced], applied: &mut [Remark]) {
     for r in replaced {
         let change = |nominal: Side| compare((before, r.old), (after, r.new), nominal);
         let mut found = change(None);

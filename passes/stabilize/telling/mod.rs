@@ -16,7 +16,7 @@ use crate::digits::up;
 
 /// What a driver hands over to the pass.
 #[derive(Debug, Default)]
-pub struct Exchange {
+pub struct Rewriting {
     /// Whether remarks are to have figures, before and after.
     pub figures: bool,
     /// Whether a law's condition may rest on the range of samples.
@@ -29,9 +29,9 @@ pub struct Exchange {
 #[derive(Default, Debug)]
 pub struct Report {
     /// Rewrites, in order.
-    pub applied: Vec<Step>,
+    pub applied: Vec<Remark>,
     /// What was not cured, and what was refused.
-    pub missed: Vec<Step>,
+    pub missed: Vec<Remark>,
     /// Ops that became dead and were erased.
     pub erased: usize,
     /// What all rewrites together did, if figures were asked for and there were any.
@@ -40,9 +40,9 @@ pub struct Report {
     pub proofs: Vec<Proof>,
 }
 
-/// A rewrite at a place.
+/// What was done at a place, or was not.
 #[derive(Debug)]
-pub struct Step {
+pub struct Remark {
     /// What it is owed to: the name of a law, a chart, an op or a word of the catalogue.
     pub rule: String,
     /// The op that was replaced.
@@ -84,7 +84,7 @@ impl Report {
     }
 }
 
-impl Step {
+impl Remark {
     /// The message with what is known of the effect.
     pub fn text(&self) -> String {
         match &self.effect {
@@ -124,7 +124,7 @@ pub fn cause(body: &Body, ops: &[Op], ranges: &Ranges) -> Option<String> {
 
 /// Ops whose result leaves the finite range of its format although their operands do not, after a search that found no cure.
 /// Says something only where every argument has a stated range.
-pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Step> {
+pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Remark> {
     let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
     if arguments.iter().any(|&v| ranges.is_unknown(body, v)) {
         return Vec::new();
@@ -135,7 +135,7 @@ pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Step> {
         .filter_map(|op| {
             let value = body.result(op, 0);
             let (format, reach) = (body.ty(value).format()?, reach(&ranges.of(value).exact)?);
-            Some(Step {
+            Some(Remark {
                 rule: "overflow".into(),
                 loc: body.op(op).loc.clone(),
                 message: format!(

@@ -19,7 +19,7 @@ const MOST_MADE: u32 = 32;
 const MOST_FUSED: u32 = 64;
 
 /// What was made again, by the term, its places and the space of these.
-type Known = HashMap<(Id, Map, Vec<Size>), Use>;
+type Remade = HashMap<(Id, Map, Vec<Size>), Use>;
 
 /// A test that cuts the values of one digit in two.
 pub(super) struct Cut {
@@ -248,7 +248,7 @@ impl Store {
         })
     }
 
-    fn made_again(&mut self, of: &Use, space: &[Size], known: &mut Known) -> Use {
+    fn made_again(&mut self, of: &Use, space: &[Size], known: &mut Remade) -> Use {
         if !self.is_narrow(of, space) {
             return self.settle(of.clone());
         }
@@ -265,7 +265,7 @@ impl Store {
         made
     }
 
-    fn remade(&mut self, of: &Use, space: &[Size], known: &mut Known) -> Option<Use> {
+    fn remade(&mut self, of: &Use, space: &[Size], known: &mut Remade) -> Option<Use> {
         let node = self.node(of.id).clone();
         let inner = within(space, node.bound());
         let parts = self.parts_of(of, &inner)?;
