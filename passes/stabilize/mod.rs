@@ -44,7 +44,7 @@ use self::picked::Picked;
 use self::plan::{Aim, Found, Looked, Plan, Terms};
 use self::proof::Proof;
 use self::telling::figures::{self, Snapshot};
-use self::telling::{Effect, Remark, Replaced, Report, cause, overflows};
+use self::telling::{Effect, Replaced, Report, Rewrite, cause, overflows};
 use self::window::{Cutter, Group, Likeness, Member, Reach};
 use crate::analysis::calibrate::Samples;
 use crate::analysis::range::Ranges;
@@ -183,8 +183,8 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
             let solved = if covers { &mut covered } else { &mut solved };
             replaced = round(goal, function, known, solved, (&mut report, title.clone()));
         }
-        for step in report.applied[first..].iter_mut().filter(|_| rests) {
-            step.message.push_str("; it rests on the ranges of the samples");
+        for rewrite in report.applied[first..].iter_mut().filter(|_| rests) {
+            rewrite.message.push_str("; it rests on the ranges of the samples");
         }
         if let Some(before) = state.as_mut().filter(|_| !replaced.is_empty()) {
             let after = Arc::new(Snapshot::of(function));
@@ -208,7 +208,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     parts::close(context, &mut function.body, cuts);
     let kept: FxHashSet<Op> = function.body.walk().into_iter().collect();
     let accumulating = accumulating.into_iter().filter(|(op, _)| kept.contains(op));
-    report.applied.splice(0..0, accumulating.map(|(_, widened)| widened_remark(widened)));
+    report.applied.splice(0..0, accumulating.map(|(_, widened)| widened_rewrite(widened)));
     report.missed.extend(overflows(&function.body, &ranges));
     let ends = start.zip(state).filter(|_| !report.applied.is_empty());
     report.totals = ends.map(|(start, end)| figures::totals(context, &start, &end));
@@ -224,12 +224,12 @@ fn widened(
 ) -> bool {
     let found = widen::widen(context, function, ranges, &|format| equalities.allowed.format(format));
     let before = report.applied.len();
-    report.applied.extend(found.into_iter().map(widened_remark));
+    report.applied.extend(found.into_iter().map(widened_rewrite));
     report.applied.len() > before
 }
 
-fn widened_remark(Widened { loc, message }: Widened) -> Remark {
-    Remark { rule: "widen".into(), loc, message, effect: Effect::Unknown }
+fn widened_rewrite(Widened { loc, message }: Widened) -> Rewrite {
+    Rewrite { rule: "widen".into(), loc, message, effect: Effect::Unknown }
 }
 
 /// Replaces the values that are bettered. Of a value and those that it is made of, it is the outer one where it is more than
@@ -255,7 +255,7 @@ fn round(
             let loc = function.body.op(group.members[0].op).loc.clone();
             let message =
                 format!("a law gave another function, and was not used; this is a fault of ngc: {law}");
-            report.missed.push(Remark { rule: "refuted".into(), loc, message, effect: Effect::Unknown });
+            report.missed.push(Rewrite { rule: "refuted".into(), loc, message, effect: Effect::Unknown });
         }
         let Some((terms, found)) = &looked.found else { continue };
         for (&member, found) in group.members.iter().zip(found) {
@@ -307,8 +307,8 @@ fn round(
                 steps: steps.into_iter().map(|(law, text)| (law, loc.clone(), text)).collect(),
             });
         }
-        report.applied.push(Remark { rule: plan.rule(), loc, message, effect: Effect::Unknown });
-        replaced.push(Replaced { old: member.value, new, step: report.applied.len() - 1 });
+        report.applied.push(Rewrite { rule: plan.rule(), loc, message, effect: Effect::Unknown });
+        replaced.push(Replaced { old: member.value, new, rewrite: report.applied.len() - 1 });
     }
     for &op in dead.iter().rev() {
         report.erased += rewriter.erase_if_dead(op);

@@ -119,7 +119,7 @@ impl Pass for Stabilize {
         let report = stabilize(cx.context, function, laws, wanted);
         debug_assert_eq!(catalogue::without_entry(cx.context, laws, &report), None, "is in no catalogue");
         // Another format is no other function: there is nothing to prove.
-        let rewritten = report.applied.iter().filter(|step| step.rule != "widen");
+        let rewritten = report.applied.iter().filter(|rewrite| rewrite.rule != "widen");
         debug_assert!(!wanted.proofs || report.proofs.len() == rewritten.count(), "a rewrite has no proof");
         let masked =
             if text("masked-rows") == "zero" { zero_masked_rows(&mut function.body) } else { Vec::new() };
@@ -144,14 +144,14 @@ impl Pass for Stabilize {
 
 /// Remarks about each rewrite, what was missed, and what all of them did together.
 fn tell(report: &Report, function: &Loc, cx: &mut PassContext<'_>) {
-    for step in &report.applied {
-        let remark = cx.remark(RemarkKind::Passed, &step.rule, step.loc.clone(), step.text());
-        if let Effect::Change(change) = &step.effect {
+    for rewrite in &report.applied {
+        let remark = cx.remark(RemarkKind::Passed, &rewrite.rule, rewrite.loc.clone(), rewrite.text());
+        if let Effect::Change(change) = &rewrite.effect {
             remark.args.extend(change.args());
         }
     }
-    for step in &report.missed {
-        cx.remark(RemarkKind::Missed, &step.rule, step.loc.clone(), step.message.clone());
+    for rewrite in &report.missed {
+        cx.remark(RemarkKind::Missed, &rewrite.rule, rewrite.loc.clone(), rewrite.message.clone());
     }
     let Some(totals) = &report.totals else { return };
     let rewrites = report.applied.len();

@@ -8,7 +8,7 @@ use ngc_passes::stabilize::catalogue::library::Library;
 use ngc_passes::stabilize::catalogue::verify::verify;
 use ngc_passes::stabilize::catalogue::{CHARTS, Entry, Laws, entries, example, members, without_entry};
 use ngc_passes::stabilize::proof::Proof;
-use ngc_passes::stabilize::telling::{Effect, Remark, Report};
+use ngc_passes::stabilize::telling::{Effect, Report, Rewrite};
 use ngc_reals::recognise::Definitions;
 
 /// Golden tests run the pass with debug assertions, which hold every name to this.
@@ -17,7 +17,7 @@ fn a_name_without_an_entry_is_seen() {
     let (context, laws) = (ngc_dialects::context(), Laws::bundled());
     let report = |rule: &str, message: &str| {
         let (loc, effect) = (Loc::Unknown, Effect::Unknown);
-        let step = Remark { rule: rule.into(), loc, message: message.into(), effect };
+        let step = Rewrite { rule: rule.into(), loc, message: message.into(), effect };
         Report { applied: vec![step], ..Report::default() }
     };
     let of = |rule, message| without_entry(&context, laws, &report(rule, message)).map(str::to_string);

@@ -36,7 +36,7 @@ const SOME: usize = 4;
 const MORE: usize = 3;
 
 /// What came of a form of a value.
-enum Outcome {
+enum Trial {
     /// It takes the value's place.
     Better(Plan),
     /// It is too long, or trades what works for what does not.
@@ -97,16 +97,16 @@ impl Search<'_> {
             self.solve(id, deepest)?;
             let mut tried = self.tried_as(self.chosen(id), value, root, given);
             // What is put together anew from the same parts is not worth more than what the function has of them.
-            if !matches!(tried, Outcome::Better(_))
+            if !matches!(tried, Trial::Better(_))
                 && let Some(choices) = self.with_given(id)
-                && let better @ Outcome::Better(_) = self.tried_as(choices, value, root, given)
+                && let better @ Trial::Better(_) = self.tried_as(choices, value, root, given)
             {
                 tried = better;
             }
             match tried {
-                Outcome::Better(plan) => return Some(plan),
-                Outcome::Worse => return None,
-                Outcome::Refused => {}
+                Trial::Better(plan) => return Some(plan),
+                Trial::Worse => return None,
+                Trial::Refused => {}
             }
             let refused = self.known.get(&id)?.value.as_ref()?.value;
             self.wanted.as_mut()?.refused.push(refused);
@@ -121,7 +121,7 @@ impl Search<'_> {
         value: Value,
         root: &Reading,
         given: &Errors,
-    ) -> Outcome {
+    ) -> Trial {
         let id = root.element.id;
         let mut plan = Plan {
             root: root.element.clone(),
@@ -136,29 +136,29 @@ impl Search<'_> {
         // Another order of what is stable is as good by chance.
         let recentred = plan.laws.iter().any(|law| law == Chart::Centred.name());
         if self.is_stable() && given.is_stable() && !recentred {
-            return Outcome::Worse;
+            return Trial::Worse;
         }
-        let Some(new) = self.written(&plan) else { return Outcome::Worse };
+        let Some(new) = self.written(&plan) else { return Trial::Worse };
         plan.grows = ops(&self.window.body, new) > ops(&self.window.body, value);
         let Some(found) = errors(&self.window, &mut self.judge, &root.extents, [value, new]) else {
-            return Outcome::Worse;
+            return Trial::Worse;
         };
         if !found.betters(given) {
-            return Outcome::Worse;
+            return Trial::Worse;
         }
         if !self.wanted.as_ref().is_some_and(|wanted| wanted.keeps(&found, given)) {
-            return Outcome::Refused;
+            return Trial::Refused;
         }
         let (body, one) = (&self.window.body, Rational::from(1));
         let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place), &[]);
         if !places(&root.extents).is_some_and(|places| places.into_iter().all(&mut same)) {
             self.refuted.push(plan.given);
-            return Outcome::Worse;
+            return Trial::Worse;
         }
         let gains = found.bits() + 1.0 < given.bits();
         let taken =
             self.is_short((value, given), (new, &found), recentred) && self.keeps(&plan, value, root, gains);
-        if taken { Outcome::Better(plan) } else { Outcome::Refused }
+        if taken { Trial::Better(plan) } else { Trial::Refused }
     }
 
     /// The choices for a term in which parts are the function's own values, where what was chosen in their place gains nothing;

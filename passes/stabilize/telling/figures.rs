@@ -11,7 +11,7 @@ use ngc_numerics::{DType, Figures, Format, Interval, Range};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::saved::{Saved, saved};
-use super::{Effect, Remark, Replaced};
+use super::{Effect, Replaced, Rewrite};
 use crate::analysis::chains::Chains;
 use crate::analysis::range::{reach, stated};
 use crate::digits::{down, trimmed, up};
@@ -282,8 +282,8 @@ impl fmt::Display for Change {
     }
 }
 
-/// Gives the steps of a round the figures of the values that they replaced.
-pub fn explain(before: &Snapshot, after: &Snapshot, replaced: &[Replaced], applied: &mut [Remark]) {
+/// Gives the rewrites of a round the figures of the values that they replaced.
+pub fn explain(before: &Snapshot, after: &Snapshot, replaced: &[Replaced], applied: &mut [Rewrite]) {
     for r in replaced {
         let change = |nominal: Side| compare((before, r.old), (after, r.new), nominal);
         let mut found = change(None);
@@ -291,7 +291,7 @@ pub fn explain(before: &Snapshot, after: &Snapshot, replaced: &[Replaced], appli
             // Bounds on the stated ranges say nothing.
             found = change(Some(LEAST));
         }
-        applied[r.step].effect = Effect::Change(Box::new(found));
+        applied[r.rewrite].effect = Effect::Change(Box::new(found));
     }
 }
 

@@ -29,9 +29,9 @@ pub struct Rewriting {
 #[derive(Default, Debug)]
 pub struct Report {
     /// Rewrites, in order.
-    pub applied: Vec<Remark>,
+    pub applied: Vec<Rewrite>,
     /// What was not cured, and what was refused.
-    pub missed: Vec<Remark>,
+    pub missed: Vec<Rewrite>,
     /// Ops that became dead and were erased.
     pub erased: usize,
     /// What all rewrites together did, if figures were asked for and there were any.
@@ -40,9 +40,9 @@ pub struct Report {
     pub proofs: Vec<Proof>,
 }
 
-/// What was done at a place, or was not.
+/// A rewrite at a place, made or missed.
 #[derive(Debug)]
-pub struct Remark {
+pub struct Rewrite {
     /// What it is owed to: the name of a law, a chart, an op or a word of the catalogue.
     pub rule: String,
     /// The op that was replaced.
@@ -70,21 +70,21 @@ pub struct Replaced {
     pub old: Value,
     /// What took its place.
     pub new: Value,
-    /// The step that says so, by its place among those applied.
-    pub step: usize,
+    /// The rewrite that says so, by its place among those applied.
+    pub rewrite: usize,
 }
 
 impl Report {
     /// The names that remarks and proofs print.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let steps = self.applied.iter().chain(&self.missed).map(|step| step.rule.as_str());
-        let by = self.applied.iter().filter_map(|step| step.message.rsplit_once(": by "));
+        let rules = self.applied.iter().chain(&self.missed).map(|rewrite| rewrite.rule.as_str());
+        let by = self.applied.iter().filter_map(|rewrite| rewrite.message.rsplit_once(": by "));
         let by = by.flat_map(|(_, rest)| rest.split("; ").take(1)).flat_map(|names| names.split(", "));
-        steps.chain(by).chain(self.proofs.iter().flat_map(|p| p.steps.iter().map(|(name, ..)| name.as_str())))
+        rules.chain(by).chain(self.proofs.iter().flat_map(|p| p.steps.iter().map(|(name, ..)| name.as_str())))
     }
 }
 
-impl Remark {
+impl Rewrite {
     /// The message with what is known of the effect.
     pub fn text(&self) -> String {
         match &self.effect {
@@ -124,7 +124,7 @@ pub fn cause(body: &Body, ops: &[Op], ranges: &Ranges) -> Option<String> {
 
 /// Ops whose result leaves the finite range of its format although their operands do not, after a search that found no cure.
 /// Says something only where every argument has a stated range.
-pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Remark> {
+pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Rewrite> {
     let arguments = body.entry().map_or(&[][..], |b| body.arguments(b));
     if arguments.iter().any(|&v| ranges.is_unknown(body, v)) {
         return Vec::new();
@@ -135,7 +135,7 @@ pub fn overflows(body: &Body, ranges: &Ranges) -> Vec<Remark> {
         .filter_map(|op| {
             let value = body.result(op, 0);
             let (format, reach) = (body.ty(value).format()?, reach(&ranges.of(value).exact)?);
-            Some(Remark {
+            Some(Rewrite {
                 rule: "overflow".into(),
                 loc: body.op(op).loc.clone(),
                 message: format!(
