@@ -1,7 +1,7 @@
 //! Files in and out.
 
 use std::fs;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
 
 use ngc_ir::Sources;
@@ -88,20 +88,28 @@ fn takes_files(folder: &Path) -> Result<(), String> {
 /// Writes a file whole or not at all: to a temporary file beside it, then renamed. `-` is the standard output.
 /// What exists and is no regular file (a device, a pipe) is written to as it is.
 pub fn write_output(path: &str, bytes: &[u8]) -> Result<(), String> {
-    if path == "-" {
-        let mut stdout = std::io::stdout().lock();
-        return stdout
-            .write_all(bytes)
-            .and_then(|()| stdout.flush())
-            .map_err(|e| format!("error: cannot write to the standard output: {e}"));
-    }
-    write_file(Path::new(path), bytes).map_err(|e| format!("error: cannot write '{path}': {e}"))
+    write_parts(path, &[bytes])
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// As [`write_output`], one part after the other.
+pub fn write_parts(path: &str, parts: &[impl AsRef<[u8]>]) -> Result<(), String> {
+    if path == "-" {
+        let mut stdout = std::io::stdout().lock();
+        return write_all(&mut stdout, parts)
+            .map_err(|e| format!("error: cannot write to the standard output: {e}"));
+    }
+    write_file(Path::new(path), parts).map_err(|e| format!("error: cannot write '{path}': {e}"))
+}
+
+fn write_all(to: &mut impl Write, parts: &[impl AsRef<[u8]>]) -> std::io::Result<()> {
+    parts.iter().try_for_each(|part| to.write_all(part.as_ref()))?;
+    to.flush()
+}
+
+fn write_file(path: &Path, parts: &[impl AsRef<[u8]>]) -> std::io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => {
-            return fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+            return write_all(&mut fs::OpenOptions::new().write(true).open(path)?, parts);
         }
         _ => {}
     }
@@ -116,10 +124,15 @@ fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder)?;
     let progress = Progress::of_bytes("writing");
-    for (n, part) in bytes.chunks(STEP as usize).enumerate() {
-        progress.update(n * STEP as usize, bytes.len());
-        file.write_all(part)?;
+    let total = parts.iter().map(|part| part.as_ref().len()).sum();
+    let (mut done, mut buffered) = (0, BufWriter::new(&mut file));
+    for part in parts.iter().flat_map(|part| part.as_ref().chunks(STEP as usize)) {
+        progress.update(done, total);
+        buffered.write_all(part)?;
+        done += part.len();
     }
+    buffered.flush()?;
+    drop(buffered);
     if let Ok(found) = fs::metadata(&target) {
         file.as_file().set_permissions(found.permissions())?;
     }

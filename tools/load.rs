@@ -4,13 +4,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ngc_formats::onnx::{ImportOptions, import_shared};
-use ngc_formats::{FormatError, fpcore, stablehlo};
+use ngc_formats::{FormatError, fpcore, mapped, stablehlo};
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostic, Diagnostics, Loc, Module, Sources};
 use ngc_numerics::Tensor;
 
 use crate::formats::{Format, Input};
-use crate::{io, show};
+use crate::show;
 
 /// Why a tool stops.
 pub enum Failure {
@@ -112,10 +112,11 @@ pub fn load_module(context: &Context, sources: &mut Sources, path: &str) -> Resu
 /// # Errors
 /// As [`load_module`].
 pub fn load_specialised(context: &Context, path: &str, inputs: &[Tensor]) -> Result<Module, Failure> {
-    let (name, bytes) = io::read_bytes(path)?;
+    let bytes = mapped::content(Path::new(path)).map_err(|e| format!("error: cannot read '{path}': {e}"))?;
+    let name = path.to_string();
     let directory = Path::new(path).parent().map(Path::to_path_buf);
     let options = ImportOptions { name, directory, inputs: inputs.to_vec(), ..ImportOptions::default() };
-    let module = import_shared(context, bytes.into(), &options)?;
+    let module = import_shared(context, bytes, &options)?;
     verify(context, &module)?;
     Ok(module)
 }

@@ -1,6 +1,5 @@
 //! Progress of work that takes more than a second.
 
-use std::io::{Read, Result, Seek, SeekFrom};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -52,35 +51,5 @@ impl Drop for Progress {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
-    }
-}
-
-/// A source whose reading is shown.
-pub struct Watched<R> {
-    source: R,
-    progress: Progress,
-    done: usize,
-    total: usize,
-}
-
-impl<R> Watched<R> {
-    /// A source of so many bytes, of which most are read once.
-    pub fn new(source: R, total: u64, progress: Progress) -> Watched<R> {
-        Watched { source, progress, done: 0, total: usize::try_from(total).unwrap_or(usize::MAX) }
-    }
-}
-
-impl<R: Read> Read for Watched<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let count = self.source.read(buffer)?;
-        self.done = self.done.saturating_add(count);
-        self.progress.update(self.done.min(self.total), self.total);
-        Ok(count)
-    }
-}
-
-impl<R: Seek> Seek for Watched<R> {
-    fn seek(&mut self, to: SeekFrom) -> Result<u64> {
-        self.source.seek(to)
     }
 }

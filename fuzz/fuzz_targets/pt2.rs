@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
         made = archive(program, weights).expect("an archive is written to memory");
         &made
     };
-    if let Ok(module) = import(&CONTEXT, Cursor::new(bytes), &ImportOptions::default()) {
+    if let Ok(module) = import(&CONTEXT, bytes.into(), &ImportOptions::default()) {
         verify(&CONTEXT, &module).expect("an imported module verifies");
     }
 });

@@ -5,5 +5,5 @@ use std::collections::BTreeMap;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = ngc_formats::safetensors::read_blobs(bytes, bytes.len() as u64, &BTreeMap::new());
+    let _ = ngc_formats::safetensors::read_blobs(&bytes.to_vec().into(), &BTreeMap::new());
 });

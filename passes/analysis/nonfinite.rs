@@ -6,7 +6,7 @@
 
 use ngc_dialects::transfer::{Flow, transfer_aliased};
 use ngc_ir::{Attr, Body, Module, Op, Semantics, Value};
-use ngc_numerics::{Enclosure, Interval, Prim, Range, Tensor};
+use ngc_numerics::{Enclosure, Interval, Prim, Range, StoredTensor};
 use smallvec::SmallVec;
 
 use super::cause::{self, Cause};
@@ -229,8 +229,8 @@ impl Nonfinite {
 }
 
 /// The finite elements of a constant. Where there is none any number stands for those that are not.
-fn finite_elements(tensor: &Tensor) -> Interval {
-    let finite = tensor.to_f64s().into_iter().filter(|x| x.is_finite());
+fn finite_elements(tensor: &StoredTensor) -> Interval {
+    let finite = tensor.tensor().to_f64s().into_iter().filter(|x| x.is_finite());
     finite.map(Enclosure::point).reduce(Enclosure::hull).unwrap_or(Enclosure::point(0.0))
 }
 

@@ -20,7 +20,9 @@ use ngc_interp::Interpreter;
 use ngc_ir::{
     AttrDict, Body, Builder, Context, InternalError, Loc, Module, Op, OpDef, Semantics, Type, Value,
 };
-use ngc_numerics::{DType, Data, Enclosure, Evaluator, Facts, Figures, Format, Mode, Random, Range, Tensor};
+use ngc_numerics::{
+    DType, Data, Enclosure, Evaluator, Figures, Format, Mode, Random, Range, StoredTensor, Tensor,
+};
 use rayon::prelude::*;
 use rug::Float;
 
@@ -98,7 +100,7 @@ impl Target {
             // Indices and divisors are valid between those that were drawn.
             let own = match drawn {
                 Some(tensor) if !elem.is_float() => {
-                    let all = Facts::of(&tensor).interval;
+                    let all = StoredTensor::of(&tensor).facts().interval;
                     (all.lo, all.hi)
                 }
                 _ => range(r, elem),

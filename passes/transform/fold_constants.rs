@@ -32,8 +32,9 @@ impl Pass for FoldConstants {
          the constants that they are: those that would have been computed at run time, each op rounded in its own format, so \
          no result changes by a bit and bounds hold as before. Over the reals it is another function, for the rounding of \
          the constants is no longer seen as such: that is why it comes last, and why numbers that no tensor is combined with \
-         (`1 / 3`) stay as they are written, as does what comes to one number in all elements. What would make the program larger, an outer product or an expansion to more \
-         elements than the constants have that it is made of, stays, unless it is small (1024 elements)."
+         (`1 / 3`) stay as they are written, as does what comes to one number in all elements. What would make the program larger, an outer product, an expansion to more \
+         elements than the constants have that it is made of, or another form of a weight that is read as it is, too, stays, \
+         unless it is small (1024 elements)."
     }
 
     fn anchor(&self) -> Anchor {
@@ -110,11 +111,53 @@ pub(crate) fn fixed(body: &Body) -> Vec<bool> {
     fixed
 }
 
+/// Who reads a value in the end, if all is folded that can be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// Nobody.
+    None,
+    /// What takes part in one value that is folded.
+    Folded(Value),
+    /// Several of these.
+    Several,
+    /// An op that stays.
+    Op,
+}
+
+/// Which values are still needed, or needed more than once, when all is folded that can be, by index.
+fn shared(body: &Body, order: &[Op], fixed: &[bool]) -> Vec<bool> {
+    let mut readers = vec![Reader::None; body.num_values()];
+    for &op in order.iter().rev() {
+        let mut results = body.results(op);
+        let own = match (results.next(), results.next()) {
+            (Some(value), None) if fixed[value.index()] && !is_constant(body, op) => {
+                match readers[value.index()] {
+                    Reader::Op => Reader::Folded(value),
+                    other => other,
+                }
+            }
+            _ => Reader::Op,
+        };
+        super::each_use(body, op, |v| {
+            let reader = &mut readers[v.index()];
+            *reader = match (*reader, own) {
+                (known, new) if known == new => known,
+                (Reader::None, other) | (other, Reader::None) => other,
+                (Reader::Op, _) | (_, Reader::Op) => Reader::Op,
+                _ => Reader::Several,
+            };
+        });
+    }
+    readers.iter().map(|reader| matches!(reader, Reader::Several | Reader::Op)).collect()
+}
+
 /// What is known of a value that depends on no argument.
 #[derive(Clone, Copy, Default)]
 struct Extent {
-    /// Elements of the largest constant that it is made of.
+    /// Elements of the largest constant that it is made of and nothing else needs.
     from: f64,
+    /// Whether there is a constant among what it is made of.
+    stored: bool,
     /// Whether an op on several elements takes part.
     several: bool,
     /// The work of the op that takes most.
@@ -127,6 +170,7 @@ fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
     let (order, fixed) = (definition_order(body), fixed(body));
     let elements = |v: Value| body.ty(v).static_shape().map(|s| s.iter().map(|&n| n as f64).product::<f64>());
     let mut extents = vec![Extent::default(); body.num_values()];
+    let shared = shared(body, &order, &fixed);
     for &op in &order {
         for v in body.results(op).filter(|v| fixed[v.index()]) {
             let parts = body.operands(op).iter().map(|&v| (elements(v).unwrap_or(0.0), extents[v.index()]));
@@ -136,16 +180,17 @@ fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
             let types: Vec<Type> = body.operands(op).iter().map(|&v| body.ty(v)).collect();
             let takes = body.op(op).def.map_or(0.0, |def| work(def, &types, body.ty(v)));
             extents[v.index()] = Extent {
-                from: below(|e| e.from).max(if constant { own } else { 0.0 }),
+                from: below(|e| e.from).max(if constant && !shared[v.index()] { own } else { 0.0 }),
+                stored: constant || parts.clone().any(|(_, e)| e.stored),
                 several: !constant && (own > 1.0 || parts.clone().any(|(n, e)| n > 1.0 || e.several)),
                 work: below(|e| e.work).max(takes),
             };
         }
     }
     let folds = |value: Value| {
-        let Extent { from, several, work } = extents[value.index()];
+        let Extent { from, stored, several, work } = extents[value.index()];
         let fits = elements(value).is_some_and(|n| n <= from.max(SMALL));
-        several && from > 0.0 && work <= most && fits
+        several && stored && work <= most && fits
     };
     let (mut wanted, mut found) = (vec![false; body.num_values()], Vec::new());
     for &op in order.iter().rev() {

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use ngc_ir::{Attr, Body, InternalError, Op, Resources, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{intersect, magnitude, widen};
-use ngc_numerics::{
-    ConstantFacts, Enclosure, Facts, Figures, Flags, Interval, Mixed, Operands, Prim, Range, Reduce, Tensor,
-    weights,
-};
+use ngc_numerics::{Enclosure, Figures, Flags, Interval, Mixed, Operands, Prim, Range, Reduce, StoredTensor};
 use smallvec::SmallVec;
 
 use crate::facts::{self, Fact, Pointwise, Store};
@@ -52,13 +49,8 @@ impl Flow {
     }
 
     /// The tensor of a constant; of one whose elements are all alike a single one, with 1 for each extent.
-    pub fn constant(&self, value: Value) -> Option<&Tensor> {
+    pub fn constant(&self, value: Value) -> Option<&StoredTensor> {
         self.known.constant(value).map(|tensor| &**tensor)
-    }
-
-    /// Facts of a constant, in all and by channel.
-    pub fn constant_facts(&self, value: Value) -> Option<ConstantFacts> {
-        self.constant(value).map(ConstantFacts::of)
     }
 
     /// What a value may be, exact or computed.
@@ -75,11 +67,12 @@ impl Flow {
     pub fn norm2_estimate(&self, value: Value, ty: Type) -> Option<f64> {
         let (tensor, shape) = (self.constant(value)?, ty.static_shape()?);
         let &[.., rows, columns] = &shape[..] else { return None };
-        match tensor.as_floats()? {
+        if tensor.len() == 1 {
             // All elements alike: a product of two vectors.
-            [w] => w.is_finite().then(|| w.abs() * ((rows * columns) as f64).sqrt()),
-            _ => weights::norm2_estimate(tensor),
+            let w = tensor.number(0).filter(|w| w.is_finite() && tensor.dtype.is_float())?;
+            return Some(w.abs() * ((rows * columns) as f64).sqrt());
         }
+        tensor.norm2_estimate()
     }
 
     /// Sets what is known of a value.
@@ -128,17 +121,17 @@ impl Flow {
         Term::new(self.range(value), self.error(value), self.relative(value))
     }
 
-    fn read(&mut self, body: &Body, op: Op) -> Option<(Arc<Tensor>, Facts)> {
+    fn read(&mut self, body: &Body, op: Op) -> Option<Arc<StoredTensor>> {
         if !body.op(op).def?.traits.constant {
             return None;
         }
         let Some(memo) = &mut self.memo else { return self.known.read(body, op) };
         let attrs = &body.op(op).attrs;
-        if let Some(known) = memo.constant(attrs) {
-            return Some(known);
+        if let Some(known) = memo.constants.get(attrs) {
+            return Some(known.clone());
         }
         let read = self.known.read(body, op)?;
-        memo.keep(attrs, &read);
+        memo.constants.insert(attrs.clone(), read.clone());
         Some(read)
     }
 
@@ -155,11 +148,11 @@ impl Flow {
         let alias: SmallVec<[usize; 4]> =
             values.iter().map(|v| values.iter().position(|w| w == v).unwrap_or(0)).collect();
         let results = body.result_types(op);
-        if let Some((tensor, facts)) = self.read(body, op) {
-            let figures = Figures::constant(facts.interval);
+        if let Some(tensor) = self.read(body, op) {
+            let figures = Figures::constant(tensor.facts().interval);
             let value = body.result(op, 0);
             self.set(value, figures.range, 0.0);
-            self.known.set_constant(value, tensor, &facts);
+            self.known.set_constant(value, tensor);
             return Some(vec![figures]);
         }
         let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();
@@ -167,7 +160,7 @@ impl Flow {
         let x = lent.operands(&operands);
         let (mut found, steps) = body.with_signature(op, |s| {
             let found = || answer(s, &x, &alias, &terms, &results);
-            let Some(memo) = self.memo.as_mut().filter(|memo| memo.holds(&x)) else { return found() };
+            let Some(memo) = self.memo.as_mut() else { return found() };
             memo.answers.entry(Question::new(s, &x, &alias, &terms, &results)).or_insert_with(found).clone()
         })?;
         drop(lent);

@@ -1,11 +1,12 @@
 //! What was found of an op, kept for ops of which the same is known: layers that are alike, and a body that was changed
 //! elsewhere.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use ngc_ir::{AttrDict, Ident, Signature, Type};
-use ngc_numerics::{Facts, Figures, Flags, Mixed, Operands, Tensor};
-use rustc_hash::{FxHashMap, FxHashSet};
+use ngc_numerics::{DType, Figures, Flags, Mixed, Operands, StoredTensor};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::relative::Term;
@@ -18,11 +19,35 @@ pub(crate) struct Question {
     types: SmallVec<[Type; 4]>,
     words: SmallVec<[u64; 32]>,
     flags: SmallVec<[Flags; 4]>,
+    constants: SmallVec<[Option<Held>; 3]>,
+}
+
+/// A constant, by its place in memory, which is its own as long as it is held.
+#[derive(Clone, Debug)]
+struct Held(Arc<StoredTensor>);
+
+impl Held {
+    fn place(&self) -> (usize, DType) {
+        (self.0.place(), self.0.dtype)
+    }
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Held) -> bool {
+        self.place() == other.place()
+    }
+}
+
+impl Eq for Held {}
+
+impl Hash for Held {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.place().hash(state);
+    }
 }
 
 impl Question {
-    /// Of an op of signature `s`, of whose operands `terms` and `x` say the same ranges. Constants count by their place in
-    /// memory, so a [`Memo`] must hold them: see [`Memo::holds`].
+    /// Of an op of signature `s`, of whose operands `terms` and `x` say the same ranges.
     pub fn new(
         s: &Signature<'_>,
         x: &Operands<'_>,
@@ -48,11 +73,11 @@ impl Question {
             number(extents.len() as f64);
             extents.iter().flat_map(|e| [e.least, e.most]).for_each(&mut number);
         }
-        words.extend(x.constants.iter().map(|c| c.map_or(0, |tensor| place(tensor) as u64)));
         words.extend(alias.iter().map(|&n| n as u64));
         let types = s.operands.iter().chain(results).copied().collect();
         let flags = x.flags.iter().copied().collect();
-        Question { op: s.def.name.into(), attrs: s.attrs.clone(), types, words, flags }
+        let constants = x.constants.iter().map(|c| c.map(|tensor| Held(tensor.clone()))).collect();
+        Question { op: s.def.name.into(), attrs: s.attrs.clone(), types, words, flags, constants }
     }
 }
 
@@ -63,30 +88,5 @@ pub(crate) type Answer = (Vec<Figures>, Option<SmallVec<[(f64, Mixed); 1]>>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memo {
     pub answers: FxHashMap<Question, Answer>,
-    constants: FxHashMap<AttrDict, (Arc<Tensor>, Facts)>,
-    /// Where those tensors are.
-    places: FxHashSet<usize>,
-}
-
-impl Memo {
-    /// The tensor of a constant op, and facts of it, by its attributes.
-    pub fn constant(&self, attrs: &AttrDict) -> Option<(Arc<Tensor>, Facts)> {
-        self.constants.get(attrs).cloned()
-    }
-
-    /// Keeps the tensor of a constant op.
-    pub fn keep(&mut self, attrs: &AttrDict, constant: &(Arc<Tensor>, Facts)) {
-        self.places.insert(place(&constant.0));
-        self.constants.insert(attrs.clone(), constant.clone());
-    }
-
-    /// Whether all tensors among the operands are held. What an op has rearranged is not: once it is gone, another tensor
-    /// may lie in its place, and a question of the one would be taken for a question of the other.
-    pub fn holds(&self, x: &Operands<'_>) -> bool {
-        x.constants.iter().flatten().all(|tensor| self.places.contains(&place(tensor)))
-    }
-}
-
-fn place(tensor: &Arc<Tensor>) -> usize {
-    Arc::as_ptr(tensor) as usize
+    pub constants: FxHashMap<AttrDict, Arc<StoredTensor>>,
 }

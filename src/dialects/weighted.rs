@@ -51,7 +51,7 @@ pub(crate) fn contraction(
     }
     for weights in [of.weights, 1 - of.weights] {
         let Some(tensor) = x.constant(weights) else { continue };
-        let Some(channels) = Weights::of(tensor, of.axes[weights].clone(), of.terms) else { continue };
+        let Some(channels) = tensor.weights(of.axes[weights].clone(), of.terms) else { continue };
         if channels.is_empty() {
             continue;
         }
@@ -86,12 +86,13 @@ pub(crate) fn holds_integers(format: Format, magnitude: f64) -> bool {
 }
 
 /// The values of a constant bias that has one for each channel of the weights.
-fn bias<'a>(x: &Operands<'a>, of: &Contraction, weights: usize, channels: usize) -> Option<&'a [f64]> {
+fn bias(x: &Operands<'_>, of: &Contraction, weights: usize, channels: usize) -> Option<Vec<f64>> {
     let (tensor, axis) = (x.constant(2)?, of.bias_axis.filter(|_| weights == 1)?);
     let along = tensor.rank().checked_sub(axis + 1)?;
-    let n = tensor.shape[along];
+    let n = tensor.shape()[along];
     // A stack of weights repeats its channels; other extents of a bias would differ between them.
-    (n > 1 && tensor.len() == n && channels.is_multiple_of(n)).then(|| tensor.as_floats())?
+    let fits = tensor.dtype.is_float() && n > 1 && tensor.len() == n && channels.is_multiple_of(n);
+    (fits).then(|| tensor.tensor().to_f64s())
 }
 
 /// Channels of one operand, of which the others are known by their ranges.
@@ -99,7 +100,7 @@ struct Channels<'a> {
     x: &'a Operands<'a>,
     weights: usize,
     padded: bool,
-    bias: Option<&'a [f64]>,
+    bias: Option<Vec<f64>>,
     /// Of the rows of data, where these are what is contracted.
     lengths: Lengths,
 }
@@ -165,7 +166,8 @@ impl Channels<'_> {
     }
 
     fn bias(&self, channel: usize) -> Option<Range> {
-        let known = self.bias.map(|values| Range::both(Enclosure::point(values[channel % values.len()])));
+        let known =
+            self.bias.as_ref().map(|values| Range::both(Enclosure::point(values[channel % values.len()])));
         known.or_else(|| self.x.get(2).copied())
     }
 

@@ -170,7 +170,7 @@ impl<'a> FunctionBuilder<'a> {
         }
         let key = self.key(name);
         let attr = Attr::Resource(Ident::new(&key), ty);
-        self.resources.insert(key, Blob { alignment: 64, bytes });
+        self.resources.insert(key, Blob { alignment: 64, bytes: bytes.into() });
         attr
     }
 
@@ -234,7 +234,7 @@ impl<'a> FunctionBuilder<'a> {
 pub(crate) fn dense(ty: Type, bytes: &[u8]) -> Dense {
     let splat = is_splat(ty, bytes);
     let kept = if splat { element_size(ty) } else { bytes.len() };
-    Dense { ty, bytes: Bytes::copy_from_slice(&bytes[..kept]), splat }
+    Dense { ty, bytes: Bytes::copy_from_slice(&bytes[..kept]).into(), splat }
 }
 
 fn is_splat(ty: Type, bytes: &[u8]) -> bool {

@@ -4,16 +4,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
 use ngc_ir::{Attr, AttrDict, Blob, Body, Module, Resources, Type};
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Format};
+use prost::bytes::Bytes;
 use safetensors::tensor::{Dtype, Metadata, TensorView};
 
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::mapped;
 
 /// The module attribute that names the weights file.
 pub const WEIGHTS: &str = "ng.weights";
@@ -95,42 +96,37 @@ pub fn attach_weights(module: &mut Module, directory: &Path) -> Result<()> {
     let path = directory.join(relative);
     let io = |e: std::io::Error| FormatError::Invalid(e.to_string());
     let place = path.display().to_string();
-    let file = File::open(&path).map_err(|e| io(e).within(&place))?;
-    let length = file.metadata().map_err(|e| io(e).within(&place))?.len();
+    let data = mapped::content(&path).map_err(|e| io(e).within(&place))?;
     let mut types = resource_types(module)?;
     types.retain(|key, _| !module.resources.contains_key(key));
-    let blobs = read_blobs(BufReader::new(file), length, &types).map_err(|e| e.within(&place))?;
+    let blobs = read_blobs(&data, &types).map_err(|e| e.within(&place))?;
     Arc::make_mut(&mut module.resources).extend(blobs);
     Ok(())
 }
 
-/// Reads all tensors of a weights file of `length` bytes as blobs, and checks those that `types` names.
+/// Reads all tensors of a weights file as blobs, which share its memory, and checks those that `types` names.
 ///
 /// # Errors
-/// Names the tensor; no memory is taken for data that the file is too short to hold.
-pub fn read_blobs(
-    mut source: impl Read,
-    length: u64,
-    types: &BTreeMap<String, Type>,
-) -> Result<BTreeMap<String, Blob>> {
-    let io = |e: std::io::Error| FormatError::Invalid(e.to_string());
-    let mut word = [0u8; 8];
-    source.read_exact(&mut word).map_err(|_| FormatError::Invalid("byte 0: no safetensors file".into()))?;
-    let header_length = u64::from_le_bytes(word);
-    if header_length > MAX_HEADER || header_length.saturating_add(8) > length {
-        return invalid(format!("byte 0: a header of {header_length} bytes in a file of {length}"));
+/// Names the tensor.
+pub fn read_blobs(data: &Bytes, types: &BTreeMap<String, Type>) -> Result<BTreeMap<String, Blob>> {
+    let Some((word, rest)) = data.split_first_chunk() else {
+        return invalid("byte 0: no safetensors file");
+    };
+    let header_length = u64::from_le_bytes(*word);
+    if header_length > MAX_HEADER || header_length > rest.len() as u64 {
+        return invalid(format!("byte 0: a header of {header_length} bytes in a file of {}", data.len()));
     }
-    let mut header = Vec::new();
-    source.by_ref().take(header_length).read_to_end(&mut header).map_err(io)?;
-    let header: Metadata = serde_json::from_slice(&header)
-        .map_err(|e| FormatError::Invalid(format!("header at byte 8: {e}")))?;
-    let data_length = length - 8 - header_length;
-    if header.data_len() as u64 != data_length {
+    let (header, tensors) = rest.split_at(header_length as usize);
+    let header: Metadata =
+        serde_json::from_slice(header).map_err(|e| FormatError::Invalid(format!("header at byte 8: {e}")))?;
+    if header.data_len() != tensors.len() {
         return invalid(format!(
-            "the header declares {} bytes of data, but {data_length} follow",
-            header.data_len()
+            "the header declares {} bytes of data, but {} follow",
+            header.data_len(),
+            tensors.len()
         ));
     }
+    let tensors = data.slice_ref(tensors);
     let mut blobs = BTreeMap::new();
     for key in header.offset_keys() {
         let Some(info) = header.info(&key) else { continue };
@@ -143,8 +139,7 @@ pub fn read_blobs(
                 ));
             }
         }
-        let mut bytes = vec![0; info.data_offsets.1 - info.data_offsets.0];
-        source.read_exact(&mut bytes).map_err(|e| io(e).within(format_args!("tensor '{key}'")))?;
+        let bytes = tensors.slice(info.data_offsets.0..info.data_offsets.1);
         blobs.insert(key, Blob { alignment: 64, bytes: bytes.into() });
     }
     match types.keys().find(|key| !blobs.contains_key(*key)) {

@@ -11,11 +11,11 @@ mod reduce;
 
 use std::rc::Rc;
 
-use ngc_dialects::ng::constant::constant_tensor;
+use ngc_dialects::ng::constant::stored_tensor;
 use ngc_ir::module::Resources;
 use ngc_ir::structure::{Element, Function, Index, Test};
 use ngc_ir::{Attr, Body, Context, Value};
-use ngc_numerics::{DType, Tensor};
+use ngc_numerics::{DType, StoredTensor};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -244,6 +244,6 @@ fn place(shape: &[usize], mut flat: usize) -> Place {
 }
 
 /// The tensor of a constant op.
-fn tensor(value: &Attr, resources: &Resources) -> Option<Tensor> {
-    constant_tensor(value, |key| resources.get(key).map(|blob| &*blob.bytes)).ok()
+fn tensor(value: &Attr, resources: &Resources) -> Option<StoredTensor> {
+    stored_tensor(value, |key| resources.get(key).map(|blob| &blob.bytes)).ok()
 }

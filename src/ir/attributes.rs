@@ -3,8 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use ngc_numerics::{DType, Format};
+use ngc_numerics::{DType, Format, Payload};
 
 use crate::ident::Ident;
 use crate::location::Loc;
@@ -49,7 +48,7 @@ pub struct Dense {
     /// The tensor (or, in a dense array, scalar) type.
     pub ty: Type,
     /// Element bytes, little endian, one byte for `i1`, three for `tf32`; a splat holds one element.
-    pub bytes: Bytes,
+    pub bytes: Payload,
     /// Whether `bytes` is one element standing for all.
     pub splat: bool,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use ngc_numerics::Payload;
 
 use crate::attributes::AttrDict;
 use crate::body::{Body, Op};
@@ -31,7 +31,7 @@ pub struct Blob {
     /// Alignment in bytes, a power of two; four little-endian bytes before the data in text.
     pub alignment: u32,
     /// The data; a part of a file that was read whole shares that file's memory.
-    pub bytes: Bytes,
+    pub bytes: Payload,
 }
 
 impl Module {

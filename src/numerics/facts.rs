@@ -1,7 +1,9 @@
-//! What is known of values beside their range: flags of any value, and facts of constants in all and by channel.
+//! What is known of values beside their range: flags of any value, and facts of constants.
+
+use rayon::prelude::*;
 
 use crate::figures::integer;
-use crate::{Data, Enclosure, Interval, Tensor};
+use crate::{Enclosure, Interval, StoredTensor};
 
 /// What a value may be, and whether it is a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,23 +111,25 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of the elements of a tensor.
-    pub fn of(tensor: &Tensor) -> Facts {
-        match &tensor.data {
-            Data::Float(values) => Seen::of(values.iter().copied()).facts(),
-            Data::Int(values) => {
-                let mut ends = values.iter().copied().min().into_iter().chain(values.iter().copied().max());
-                let Some((least, greatest)) = ends.next().zip(ends.next()) else { return Seen::NONE.facts() };
-                let interval = integer(least).hull(integer(greatest));
-                let mut flags = Flags::of(&interval);
-                let zero = flags.positive_zero && values.contains(&0);
-                (flags.integer, flags.positive_zero, flags.negative_zero) = (true, zero, false);
-                Facts { interval, flags }
-            }
-            Data::Real(_) => {
-                Facts { interval: crate::figures::WHOLE, flags: Flags::of(&crate::figures::WHOLE) }
-            }
+    /// Of the elements of a constant.
+    pub(crate) fn of(constant: &StoredTensor) -> Facts {
+        if constant.dtype.is_float() {
+            let (_, parts) = constant.parts();
+            let of = |(_, part): &(usize, StoredTensor)| {
+                let mut seen = Seen::NONE;
+                part.each_run(&mut |run, _| seen.see_all(run), None);
+                seen
+            };
+            let seen: Vec<Seen> = parts.par_iter().map(of).collect();
+            return seen.into_iter().fold(Seen::NONE, Seen::and).facts();
         }
+        let values = || (0..constant.len()).filter_map(|n| constant.integer(n));
+        let Some((least, greatest)) = values().min().zip(values().max()) else { return Seen::NONE.facts() };
+        let interval = integer(least).hull(integer(greatest));
+        let mut flags = Flags::of(&interval);
+        let zero = flags.positive_zero && values().any(|n| n == 0);
+        (flags.integer, flags.positive_zero, flags.negative_zero) = (true, zero, false);
+        Facts { interval, flags }
     }
 }
 
@@ -143,21 +147,31 @@ impl Seen {
     const NONE: Seen =
         Seen { lo: f64::INFINITY, hi: f64::NEG_INFINITY, integer: true, zeros: [false; 2], nan: false };
 
-    fn of(values: impl Iterator<Item = f64>) -> Seen {
-        let mut seen = Seen::NONE;
-        values.for_each(|x| seen.see(x));
-        seen
+    fn see_all(&mut self, values: &[f64]) {
+        let zero = |sign: bool| move |x: &f64| x.to_bits() == u64::from(sign) << 63;
+        // Without a branch in the loop.
+        let (mut lo, mut hi, mut nan) = (self.lo, self.hi, false);
+        for &x in values {
+            lo = if x < lo { x } else { lo };
+            hi = if x > hi { x } else { hi };
+            nan |= x.is_nan();
+        }
+        (self.lo, self.hi, self.nan) = (lo, hi, self.nan || nan);
+        if lo <= 0.0 && hi >= 0.0 {
+            self.zeros[0] = self.zeros[0] || values.iter().any(zero(false));
+            self.zeros[1] = self.zeros[1] || values.iter().any(zero(true));
+        }
+        self.integer = self.integer && values.iter().all(|&x| is_integer(x));
     }
 
-    #[inline]
-    fn see(&mut self, x: f64) {
-        self.lo = if x < self.lo { x } else { self.lo };
-        self.hi = if x > self.hi { x } else { self.hi };
-        self.nan |= x.is_nan();
-        if x == 0.0 {
-            self.zeros[usize::from(x.is_sign_negative())] = true;
+    fn and(self, other: Seen) -> Seen {
+        Seen {
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+            integer: self.integer && other.integer,
+            zeros: [self.zeros[0] || other.zeros[0], self.zeros[1] || other.zeros[1]],
+            nan: self.nan || other.nan,
         }
-        self.integer = self.integer && is_integer(x);
     }
 
     fn facts(&self) -> Facts {
@@ -174,40 +188,5 @@ impl Seen {
         };
         // No element is none of these.
         Facts { interval, flags: if self.lo <= self.hi || self.nan { flags } else { Flags::NONE } }
-    }
-}
-
-/// What is known of a constant.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ConstantFacts {
-    /// Of all elements.
-    pub all: Facts,
-    /// Of the elements at each place along the last axis; one entry stands for all where they are all alike.
-    pub channels: Vec<Facts>,
-}
-
-impl ConstantFacts {
-    /// Of the elements of a tensor.
-    pub fn of(tensor: &Tensor) -> ConstantFacts {
-        let all = Facts::of(tensor);
-        let width = tensor.shape.last().copied().unwrap_or(1);
-        let channels = match &tensor.data {
-            Data::Float(values) if width > 1 => {
-                let mut seen = vec![Seen::NONE; width];
-                for row in values.chunks_exact(width) {
-                    seen.iter_mut().zip(row).for_each(|(seen, &x)| seen.see(x));
-                }
-                seen.iter().map(Seen::facts).collect()
-            }
-            Data::Int(values) if width > 1 => (0..width)
-                .map(|i| {
-                    let column: Vec<i64> = values.iter().skip(i).step_by(width).copied().collect();
-                    let shape = vec![column.len()];
-                    Facts::of(&Tensor { dtype: tensor.dtype, shape, data: Data::Int(column) })
-                })
-                .collect(),
-            _ => vec![all],
-        };
-        ConstantFacts { all, channels }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::{Enclosure, Flags, Format, Mixed, Tensor};
+use crate::{Enclosure, Flags, Format, Mixed, StoredTensor};
 
 /// The values a quantity may take.
 pub type Interval = Enclosure<f64>;
@@ -87,7 +87,7 @@ pub struct Operands<'a> {
     /// The range of each operand.
     pub ranges: &'a [Range],
     /// The value of each operand that is a constant.
-    pub constants: &'a [Option<&'a Arc<Tensor>>],
+    pub constants: &'a [Option<&'a Arc<StoredTensor>>],
     /// The flags of each operand.
     pub flags: &'a [Flags],
     /// The extents of each operand whose type leaves some open; no entry where nothing is known of them.
@@ -118,7 +118,7 @@ impl<'a> Operands<'a> {
 
     /// The value of operand `i`, if it is a constant. One whose elements are all the same has a single element, with 1
     /// for each extent of the operand's type.
-    pub fn constant(&self, i: usize) -> Option<&'a Tensor> {
+    pub fn constant(&self, i: usize) -> Option<&'a StoredTensor> {
         self.constants.get(i).copied().flatten().map(|tensor| &**tensor)
     }
 

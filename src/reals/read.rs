@@ -9,13 +9,13 @@ mod gather;
 
 use std::sync::Arc;
 
-use ngc_dialects::ng::constant::constant_tensor;
+use ngc_dialects::ng::constant::stored_tensor;
 use ngc_dialects::structure::structures;
 use ngc_ir::structure::{Axis, Element, Function as Pointwise, Size, Structure, Unknown};
 use ngc_ir::{
     Attr, AttrDict, Body, Builder, Context, Dim, Loc, Op, Resources, Semantics, Signature, Type, Value,
 };
-use ngc_numerics::{DType, Data, Format, Prim, Tensor};
+use ngc_numerics::{DType, Format, Prim, StoredTensor};
 use rustc_hash::FxHashMap;
 
 use crate::store::{Leaf, Operand, Store, digest, within};
@@ -291,12 +291,12 @@ impl<'a> Reader<'a> {
 
     /// A constant: a number where all elements are alike, a formula of the place where one gives them, else a leaf.
     fn constant(&mut self, value: &Attr, ty: Type) -> Option<Reading> {
-        let blob = |key: &str| self.resources.get(key).map(|blob| &*blob.bytes);
-        let tensor = constant_tensor(value, blob).ok()?;
+        let payload = |key: &str| self.resources.get(key).map(|blob| &blob.bytes);
+        let tensor = stored_tensor(value, payload).ok()?;
         let extents = self.extents(ty, &[]);
         let element = match tensor.len() {
-            1 if tensor.dtype == DType::BOOL => self.store.truth(tensor.to_f64s()[0] != 0.0),
-            1 => self.store.number(exact(&tensor)),
+            1 if tensor.dtype == DType::BOOL => self.store.truth(tensor.integer(0)? != 0),
+            1 => self.store.number(exact(&tensor)?),
             _ => match constant::formula(self.store, &tensor, &extents) {
                 Some(formula) => formula,
                 None => self.store.leaf_use(Leaf::Constant(content(&tensor)), &extents),
@@ -307,20 +307,24 @@ impl<'a> Reader<'a> {
 }
 
 /// The number that a tensor of one element holds.
-fn exact(tensor: &Tensor) -> crate::Number {
-    match &tensor.data {
-        Data::Int(values) => crate::Number::Finite(values[0].into()),
-        _ => crate::Number::of(tensor.to_f64s()[0]),
+fn exact(tensor: &StoredTensor) -> Option<crate::Number> {
+    match tensor.integer(0) {
+        Some(value) => Some(crate::Number::Finite(value.into())),
+        None => tensor.number(0).map(crate::Number::of),
     }
 }
 
 /// What the elements of a tensor are.
-fn content(tensor: &Tensor) -> u128 {
-    match &tensor.data {
-        Data::Int(values) => digest(&(tensor.dtype, &tensor.shape, values)),
-        _ => {
-            let bits: Vec<u64> = tensor.to_f64s().iter().map(|x| x.to_bits()).collect();
-            digest(&(&tensor.shape, bits))
+fn content(tensor: &StoredTensor) -> u128 {
+    let places = 0..tensor.len();
+    match tensor.dtype.is_float() {
+        false => {
+            let values: Vec<i64> = places.filter_map(|n| tensor.integer(n)).collect();
+            digest(&(tensor.dtype, &tensor.shape()[..], values))
+        }
+        true => {
+            let bits: Vec<u64> = places.filter_map(|n| Some(tensor.number(n)?.to_bits())).collect();
+            digest(&(&tensor.shape()[..], bits))
         }
     }
 }

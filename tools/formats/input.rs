@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use ngc_formats::mapped;
 use ngc_formats::safetensors::attach_weights;
 use ngc_ir::{Context, Diagnostics, Module, Sources};
 
@@ -33,13 +35,16 @@ pub struct Binary<'a> {
 }
 
 impl Binary<'_> {
-    /// The whole content.
+    /// The whole content; that of a regular file is mapped into memory.
     ///
     /// # Errors
     /// Names the file.
-    pub fn bytes(&self) -> Result<Vec<u8>, Failure> {
-        let path = self.path.map_or("-".into(), Path::to_string_lossy);
-        Ok(read_bytes(&path)?.1)
+    pub fn bytes(&self) -> Result<Bytes, Failure> {
+        match self.path {
+            Some(path) => mapped::content(path)
+                .map_err(|e| Failure::new(format!("cannot read '{}': {e}", path.display()))),
+            None => Ok(read_bytes("-")?.1.into()),
+        }
     }
 
     /// The folder of the file, where what belongs to it is looked for.

@@ -17,6 +17,7 @@ mod writers;
 
 use std::path::Path;
 
+use bytes::Bytes;
 use ngc_ir::{Context, Diagnostics, Module, Sources};
 
 pub use flags::Flags;
@@ -77,7 +78,7 @@ pub enum Writer {
     /// A text.
     Text(fn(&mut Output<'_>) -> Result<String, Failure>),
     /// Bytes, which do not belong on a terminal.
-    Binary(fn(&mut Output<'_>) -> Result<Vec<u8>, Failure>),
+    Binary(fn(&mut Output<'_>) -> Result<Vec<Bytes>, Failure>),
 }
 
 /// All formats.

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use bytes::Bytes;
 use ngc_formats::resources::inline_resources;
 use ngc_formats::safetensors::{WEIGHTS, detach_weights};
 use ngc_ir::text::PrintOptions;
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 
 use super::input::folder;
 use super::{Flags, Format, Input, Writer};
-use crate::io::{is_terminal, replace_file, write_output};
+use crate::io::{is_terminal, replace_file, write_parts};
 use crate::load::Failure;
 
 /// A file to write a module to.
@@ -193,11 +194,11 @@ impl Target {
         }
         let mut output =
             Output { context, module, print, remarks: Vec::new(), path: Path::new(&self.path), staged };
-        let bytes = match self.format.row().writer()? {
-            Writer::Text(write) => write(&mut output)?.into_bytes(),
+        let parts = match self.format.row().writer()? {
+            Writer::Text(write) => vec![write(&mut output)?.into()],
             Writer::Binary(write) => write(&mut output)?,
         };
-        Ok(Content { bytes, remarks: output.remarks, staged: output.staged })
+        Ok(Content { parts, remarks: output.remarks, staged: output.staged })
     }
 
     /// Writes the file and those beside it, all or none, and says what there is to say about them.
@@ -205,7 +206,7 @@ impl Target {
     /// # Errors
     /// Names the file.
     pub fn write(&self, content: Content) -> Result<(), Failure> {
-        content.staged.finish(|| write_output(&self.path, &content.bytes))?;
+        content.staged.finish(|| write_parts(&self.path, &content.parts))?;
         content.remarks.iter().for_each(|remark| eprintln!("remark: {remark}"));
         Ok(())
     }
@@ -214,8 +215,8 @@ impl Target {
 /// What a file is to hold.
 #[derive(Default)]
 pub struct Content {
-    /// The content of the file itself.
-    pub bytes: Vec<u8>,
+    /// The content of the file itself, one part after the other.
+    pub parts: Vec<Bytes>,
     remarks: Vec<String>,
     staged: Staged,
 }
@@ -223,10 +224,10 @@ pub struct Content {
 impl Content {
     /// Adds a second module to a text.
     pub fn append(&mut self, other: Content) {
-        if self.bytes.is_empty() {
+        if self.parts.is_empty() {
             *self = other;
         } else {
-            self.bytes.extend(other.bytes);
+            self.parts.extend(other.parts);
             self.remarks.extend(other.remarks);
         }
     }

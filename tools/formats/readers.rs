@@ -1,8 +1,5 @@
 //! The readers of the table.
 
-use std::fs::File;
-use std::io::{BufReader, Cursor};
-
 use ngc_formats::onnx::{ImportOptions, import_shared};
 use ngc_formats::{fpcore, pt2, stablehlo as hlo};
 use ngc_ir::text::{ParseOptions, parse_module};
@@ -10,7 +7,6 @@ use ngc_ir::{Context, Diagnostics, Module, Sources};
 
 use super::Binary;
 use crate::load::Failure;
-use crate::progress::{Progress, Watched};
 
 pub(super) fn ngir(
     context: &Context,
@@ -36,20 +32,12 @@ pub(super) fn fpcore(
 pub(super) fn onnx(context: &Context, file: &Binary<'_>, _: &mut Diagnostics) -> Result<Module, Failure> {
     let options =
         ImportOptions { name: file.name.into(), directory: file.folder(), ..ImportOptions::default() };
-    Ok(import_shared(context, file.bytes()?.into(), &options)?)
+    Ok(import_shared(context, file.bytes()?, &options)?)
 }
 
-/// A file is read where its parts lie, so that the weights are in memory once.
 pub(super) fn pt2(context: &Context, file: &Binary<'_>, _: &mut Diagnostics) -> Result<Module, Failure> {
     let options = pt2::ImportOptions { name: file.name.into(), ..pt2::ImportOptions::default() };
-    let Some(path) = file.path else {
-        return Ok(pt2::import(context, Cursor::new(file.bytes()?), &options)?);
-    };
-    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-    let (length, file) =
-        opened.map_err(|e| Failure::new(format!("cannot read '{}': {e}", path.display())))?;
-    let source = Watched::new(file, length, Progress::of_bytes("reading"));
-    Ok(pt2::import(context, BufReader::new(source), &options)?)
+    Ok(pt2::import(context, file.bytes()?, &options)?)
 }
 
 pub(super) fn stablehlo(

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::BufWriter;
 
+use bytes::Bytes;
 use ngc_formats::fpcore::{Language, export};
 use ngc_formats::onnx::{self, ExportOptions};
 use ngc_formats::resources::outline_resources;
@@ -39,7 +40,7 @@ fn formula(output: &mut Output<'_>, language: Language) -> Result<String, Failur
 }
 
 /// Large weights go to a file of their own, `model.onnx.data` beside `model.onnx`.
-pub(super) fn onnx(output: &mut Output<'_>) -> Result<Vec<u8>, Failure> {
+pub(super) fn onnx(output: &mut Output<'_>) -> Result<Vec<Bytes>, Failure> {
     let data = format!("{}.data", output.file_name());
     let options = ExportOptions { external_name: &data, max_inline: onnx::export::MAX_INLINE };
     let exported = onnx::export(output.context, output.module, &options)?;

@@ -128,7 +128,7 @@ fn run(invocation: Invocation, registry: &Registry) -> Result<u8, Failure> {
     if let (true, Some(text)) = (driver.flags.split_input_file, &input.text) {
         for (index, (first_line, piece)) in split(text).into_iter().enumerate() {
             if index > 0 && !driver.flags.verify_diagnostics {
-                output.bytes.extend(format!("{SPLIT_MARK}\n").into_bytes());
+                output.parts.push(format!("{SPLIT_MARK}\n").into());
             }
             driver.piece = Some(index);
             let piece = input.piece(piece, first_line);

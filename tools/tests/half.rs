@@ -6,11 +6,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ngc_dialects::context;
-use ngc_formats::{npz, pt2};
+use ngc_formats::{mapped, npz, pt2};
 use ngc_interp::Interpreter;
 use ngc_numerics::{DType, Evaluator, Format, Mode, Tensor};
 
@@ -72,8 +71,8 @@ fn rank(x: f64, format: Format) -> i64 {
 fn compare(folder: &Path, program: &str, functions: Vec<(String, Tensor)>, inputs: &[Tensor]) -> Vec<Row> {
     let context = context();
     let path = folder.join(program);
-    let file = File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let module = pt2::import(&context, file, &pt2::ImportOptions::default())
+    let archive = mapped::content(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let module = pt2::import(&context, archive, &pt2::ImportOptions::default())
         .unwrap_or_else(|e| panic!("{program}: {e}"));
     ngc_ir::verifier::verify(&context, &module).expect("an imported module verifies");
     let results = Interpreter::new(&context, &module, Evaluator::new(Mode::Rounded))

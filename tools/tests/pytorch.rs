@@ -5,11 +5,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ngc_dialects::context;
-use ngc_formats::{npz, pt2};
+use ngc_formats::{mapped, npz, pt2};
 use ngc_interp::Interpreter;
 use ngc_ir::{Attr, Context, Module};
 use ngc_numerics::{DType, Evaluator, Format, Mode, Tensor};
@@ -39,8 +38,8 @@ fn arrays(path: &Path) -> Vec<(String, Tensor)> {
 }
 
 fn import(context: &Context, path: &Path) -> Module {
-    let file = File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let module = pt2::import(context, file, &pt2::ImportOptions::default())
+    let archive = mapped::content(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let module = pt2::import(context, archive, &pt2::ImportOptions::default())
         .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     ngc_ir::verifier::verify(context, &module).expect("an imported module verifies");
     module

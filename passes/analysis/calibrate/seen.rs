@@ -4,7 +4,7 @@ use ngc_interp::{Execution, Interpreter};
 use ngc_ir::pass::Function;
 use ngc_ir::{Context, Module, OpState, Value};
 use ngc_numerics::tensor::{broadcast_shapes, element_count};
-use ngc_numerics::{Evaluator, Facts, Mode, Random, Tensor};
+use ngc_numerics::{Evaluator, Mode, Random, StoredTensor, Tensor};
 
 use super::Samples;
 
@@ -62,7 +62,7 @@ impl Samples {
         let mut out: Vec<(f64, f64)> = Vec::new();
         for set in &self.sets {
             for (n, (tensor, _)) in set.arguments.iter().enumerate() {
-                let own = Facts::of(tensor).interval;
+                let own = StoredTensor::of(tensor).facts().interval;
                 let own = (own.lo, own.hi);
                 match out.get_mut(n) {
                     Some(known) => *known = (known.0.min(own.0), known.1.max(own.1)),

@@ -1,9 +1,8 @@
 //! The programs that searches are compared on.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use ngc_formats::pt2;
+use ngc_formats::{mapped, pt2};
 use ngc_ir::text::{ParseOptions, parse_module};
 use ngc_ir::{Context, Module, Sources};
 use ngc_numerics::{Format, Random};
@@ -43,8 +42,8 @@ pub fn stem(path: &Path) -> String {
 /// # Errors
 /// What ngc does not read in it.
 pub fn exported(context: &Context, path: &Path) -> Result<Module, String> {
-    let file = File::open(path).map_err(|e| e.to_string())?;
-    pt2::import(context, file, &pt2::ImportOptions::default()).map_err(|e| e.to_string())
+    let archive = mapped::content(path).map_err(|e| e.to_string())?;
+    pt2::import(context, archive, &pt2::ImportOptions::default()).map_err(|e| e.to_string())
 }
 
 /// All programs, corpus by corpus.

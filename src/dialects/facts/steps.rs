@@ -18,7 +18,8 @@ pub(super) fn follow(s: &Signature<'_>, operands: &[Traced]) -> Option<SmallVec<
     }
     let constants = Store::new(Resources::default());
     for op in body.ops(*block) {
-        if let Some((_, facts)) = constants.read(body, op) {
+        if let Some(tensor) = constants.read(body, op) {
+            let facts = tensor.facts();
             values[body.result(op, 0).index()] = Traced::of(Fact::of_constant(&facts));
             continue;
         }

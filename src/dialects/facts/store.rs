@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
+use ngc_ir::structure::{Element, Index};
 use ngc_ir::{Attr, Body, Dim, Op, Resources, Semantics, Signature, Type, Value};
-use ngc_numerics::{Evaluator, Extent, Facts, Figures, Flags, Lengths, Mode, Operands, Range, Tensor};
+use ngc_numerics::{Evaluator, Extent, Figures, Flags, Lengths, Mode, Operands, Range, StoredTensor};
 use smallvec::SmallVec;
 
 use super::extents::{self, Extents, with_extents};
 use super::{Fact, Signs, moved, of_results};
-use crate::ng::constant::constant_tensor;
+use crate::ng::constant::stored_tensor;
+use crate::structure;
 
 /// Facts about the values of one body. Copies share the tensors of constants.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +22,7 @@ pub(crate) struct Store {
 
 #[derive(Clone, Debug, Default)]
 struct Entry {
-    constant: Option<Arc<Tensor>>,
+    constant: Option<Arc<StoredTensor>>,
     flags: Option<Flags>,
     signs: Option<Signs>,
     extents: Option<Extents>,
@@ -30,7 +32,7 @@ struct Entry {
 /// What [`Operands`] borrows.
 #[derive(Default)]
 pub(crate) struct Lent<'a> {
-    constants: SmallVec<[Option<&'a Arc<Tensor>>; 4]>,
+    constants: SmallVec<[Option<&'a Arc<StoredTensor>>; 4]>,
     flags: SmallVec<[Flags; 4]>,
     extents: SmallVec<[&'a [Extent]; 4]>,
     lengths: SmallVec<[Lengths; 4]>,
@@ -64,7 +66,7 @@ impl Store {
     }
 
     /// The tensor of a constant; one element stands for all where they are alike.
-    pub fn constant(&self, value: Value) -> Option<&Arc<Tensor>> {
+    pub fn constant(&self, value: Value) -> Option<&Arc<StoredTensor>> {
         self.entry(value)?.constant.as_ref()
     }
 
@@ -135,20 +137,19 @@ impl Store {
         self.entry_mut(argument).extents = ends;
     }
 
-    /// The tensor of a constant op, and facts of it.
-    pub fn read(&self, body: &Body, op: Op) -> Option<(Arc<Tensor>, Facts)> {
+    /// The tensor of a constant op.
+    pub fn read(&self, body: &Body, op: Op) -> Option<Arc<StoredTensor>> {
         if !body.op(op).def?.traits.constant {
             return None;
         }
-        let blob = |key: &str| self.resources.get(key).map(|blob| &*blob.bytes);
-        let tensor = constant_tensor(body.attr(op, "value")?, blob).ok()?;
-        let facts = Facts::of(&tensor);
-        Some((Arc::new(tensor), facts))
+        let payload = |key: &str| self.resources.get(key).map(|blob| &blob.bytes);
+        stored_tensor(body.attr(op, "value")?, payload).ok().map(Arc::new)
     }
 
     /// Sets what is known of a constant.
-    pub fn set_constant(&mut self, value: Value, tensor: Arc<Tensor>, facts: &Facts) {
-        let (flags, signs) = (facts.flags, Fact::of_constant(facts).signs);
+    pub fn set_constant(&mut self, value: Value, tensor: Arc<StoredTensor>) {
+        let facts = tensor.facts();
+        let (flags, signs) = (facts.flags, Fact::of_constant(&facts).signs);
         let entry = self.entry_mut(value);
         (entry.constant, entry.flags, entry.signs) = (Some(tensor), Some(flags), Some(signs));
     }
@@ -213,29 +214,46 @@ fn flags(s: &Signature<'_>, x: &Operands<'_>, n: usize, ty: Type, range: &Range,
 }
 
 /// The constant that an op makes of one constant by moving its elements, or changing their type without loss.
-fn rearranged(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Arc<Tensor>> {
+fn rearranged(s: &Signature<'_>, x: &Operands<'_>, results: &[Type]) -> Option<Arc<StoredTensor>> {
     let (tensor, [ty], [from]) = (x.constant(0)?, results, s.operands) else { return None };
     let (shape, dtype) = (ty.static_shape()?, ty.elem()?);
     if tensor.dtype != dtype {
-        let same = || {
-            tensor.as_floats()?.iter().all(|&v| dtype.format().is_some_and(|to| to.contains(v))).then_some(())
-        };
         moved(s, 0, *from)?;
-        same()?;
-        let shape = tensor.shape.clone();
-        return Some(Arc::new(Tensor { dtype, shape, data: tensor.data.clone() }));
+        return tensor.converted(dtype).map(Arc::new);
     }
     moved(s, 0, *ty)?;
     if tensor.len() == 1 && !shape.contains(&0) {
-        return Some(Arc::new(Tensor { dtype, shape: vec![1; shape.len()], data: tensor.data.clone() }));
+        return tensor.viewed(&vec![1; shape.len()], tensor.layout().0, &vec![0; shape.len()]).map(Arc::new);
     }
-    // A copy for each of many is not worth its place.
+    // What has each element many times over would be looked at as often.
     if shape.iter().product::<usize>() > tensor.len() {
         return None;
     }
-    let Semantics::Primitive(evaluate) = s.def.semantics else { return None };
-    let [moved] = &mut evaluate(&Evaluator { mode: Mode::Rounded }, s, &[tensor]).ok()?[..] else {
-        return None;
+    viewed(s, tensor, &shape).or_else(|| evaluated(s, tensor)).map(Arc::new)
+}
+
+/// The elements of a constant in other places, where these go by equal steps through the store.
+fn viewed(s: &Signature<'_>, tensor: &StoredTensor, shape: &[usize]) -> Option<StoredTensor> {
+    let extents = structure::known(*s.operands.first()?)?;
+    let [of] = &structure::structures(s, &[extents])?[..] else { return None };
+    let Element::Read { operand: 0, at } = &of.element else { return None };
+    let (offset, strides) = tensor.layout();
+    let mut place = Index::number(i64::try_from(offset).ok()?);
+    for (index, &stride) in at.iter().zip(&strides) {
+        place = place.plus(&index.scaled(i64::try_from(stride).ok()?)?)?;
+    }
+    let (offset, factors) = place.as_affine()?;
+    let stride = |d: usize| {
+        let own = factors.iter().find(|(axis, _)| axis.0 as usize == d);
+        own.map_or(Some(0), |&(_, factor)| isize::try_from(factor).ok())
     };
-    Some(Arc::new(std::mem::replace(moved, Tensor::bool_scalar(false))))
+    let strides = (0..shape.len()).map(stride).collect::<Option<Vec<isize>>>()?;
+    tensor.viewed(shape, isize::try_from(offset).ok()?, &strides)
+}
+
+fn evaluated(s: &Signature<'_>, tensor: &StoredTensor) -> Option<StoredTensor> {
+    let Semantics::Primitive(evaluate) = s.def.semantics else { return None };
+    let results = evaluate(&Evaluator { mode: Mode::Rounded }, s, &[&tensor.tensor()]).ok()?;
+    let [moved] = &results[..] else { return None };
+    Some(StoredTensor::of(moved))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ngc_ir::op_def::{AttrKind, Syntax, Traits, ValueKind, required, result};
 use ngc_ir::{Attr, Dense, Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::tensor::element_count;
-use ngc_numerics::{DType, Facts, Figures, Tensor};
+use ngc_numerics::{DType, Figures, Payload, StoredTensor, Tensor};
 
 use super::shape::fits_in_memory;
 
@@ -35,8 +35,8 @@ pub static CONSTANT: OpDef = OpDef {
     semantics: Semantics::Primitive(|evaluator, s, _| Ok(vec![evaluator.lift(&attr_to_tensor(value(s)?)?)])),
     transfer: Some(|s, _, _| {
         // Those who hold the module know its resources too.
-        let tensor = constant_tensor(s.attr("value")?, |_| None).ok()?;
-        Some(vec![Figures::constant(Facts::of(&tensor).interval)])
+        let tensor = stored_tensor(s.attr("value")?, |_| None).ok()?;
+        Some(vec![Figures::constant(tensor.facts().interval)])
     }),
     ..OpDef::BASE
 };
@@ -123,22 +123,25 @@ pub fn constant_elements(value: &Attr) -> Result<Tensor, String> {
     }
 }
 
-/// The tensor of a constant attribute, whose resources `blob` finds. Of one whose elements are all alike the tensor has
-/// only one, with 1 for each extent, so that a large one costs nothing.
+/// The constant of an attribute, whose resources `payload` finds; its elements stay where they are. Of one whose elements are
+/// all alike it has only one, with 1 for each extent.
 ///
 /// # Errors
 /// As [`attr_to_tensor`].
-pub fn constant_tensor<'b>(value: &Attr, blob: impl Fn(&str) -> Option<&'b [u8]>) -> Result<Tensor, String> {
+pub fn stored_tensor<'b>(
+    value: &Attr,
+    payload: impl Fn(&str) -> Option<&'b Payload>,
+) -> Result<StoredTensor, String> {
     match value {
         Attr::Dense(d) if d.splat => {
             let rank = static_shape(d.ty)?.len();
-            splat_element(d)?.reshape(vec![1; rank])
+            StoredTensor::new(elem(d.ty)?, &vec![1; rank], d.bytes.clone())
         }
-        Attr::Resource(key, ty) => match blob(key.as_str()) {
-            Some(bytes) => tensor_from_bytes(*ty, bytes),
-            None => attr_to_tensor(value),
-        },
-        other => attr_to_tensor(other),
+        Attr::Dense(d) => StoredTensor::new(elem(d.ty)?, &static_shape(d.ty)?, d.bytes.clone()),
+        Attr::Resource(key, ty) if let Some(payload) = payload(key.as_str()) => {
+            StoredTensor::new(elem(*ty)?, &static_shape(*ty)?, payload.clone())
+        }
+        other => Ok(StoredTensor::of(&attr_to_tensor(other)?)),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The zip archive: which files it must have, and how much of them is read.
 
-use std::io::{Read, Seek};
+use std::io::Cursor;
 
+use prost::bytes::Bytes;
 use zip::read::{ArchiveOffset, Config};
 use zip::{CompressionMethod, ZipArchive};
 
@@ -17,12 +18,11 @@ const MAX_INFLATED: u64 = 2 << 30;
 /// The version of the layout that is read.
 const VERSION: &str = "0";
 
-pub(super) trait Source: Read + Seek {}
-impl<T: Read + Seek> Source for T {}
-
 /// An opened archive.
-pub(super) struct Archive<'a> {
-    zip: ZipArchive<Box<dyn Source + 'a>>,
+pub(super) struct Archive {
+    /// The whole file.
+    content: Bytes,
+    zip: ZipArchive<Cursor<Bytes>>,
     /// The folder that holds everything, with its slash.
     root: String,
     names: Vec<String>,
@@ -31,25 +31,21 @@ pub(super) struct Archive<'a> {
     pub total: u64,
 }
 
-impl<'a> Archive<'a> {
+impl Archive {
     /// Opens an archive and sees to it that its layout is the one that is read.
     ///
     /// # Errors
     /// Names the older or other kinds of files that PyTorch writes.
-    pub fn open(mut source: impl Read + Seek + 'a) -> Result<Archive<'a>> {
-        let io = |e: std::io::Error| FormatError::Invalid(e.to_string());
-        let mut magic = [0; 2];
-        let got = source.read(&mut magic).map_err(io)?;
-        if got == 2 && magic[0] == 0x80 && (2..=5).contains(&magic[1]) {
+    pub fn open(content: Bytes) -> Result<Archive> {
+        if content.len() >= 2 && content[0] == 0x80 && (2..=5).contains(&content[1]) {
             return unsupported(
                 "a pickled file of torch.save, which ngc does not unpickle; export the model with torch.export.save",
             );
         }
-        let length = source.seek(std::io::SeekFrom::End(0)).map_err(io)?;
+        let length = content.len() as u64;
         // Archives hold archives (the sample inputs): a search for the start could find the wrong one.
         let config = Config { archive_offset: ArchiveOffset::Known(0) };
-        let source = Box::new(source) as Box<dyn Source + 'a>;
-        let mut zip = ZipArchive::with_config(config, source)
+        let mut zip = ZipArchive::with_config(config, Cursor::new(content.clone()))
             .map_err(|e| FormatError::Invalid(format!("no PyTorch archive: {}", error(e))))?;
         let (mut names, mut packed, mut total) = (Vec::new(), 0u64, 0u64);
         for index in 0..zip.len() {
@@ -75,7 +71,7 @@ impl<'a> Archive<'a> {
         }
         let root = names.first().and_then(|n| n.split_once('/'));
         let root = root.map_or(String::new(), |(root, _)| format!("{root}/"));
-        let mut archive = Archive { zip, root, names, inflated: 0, total };
+        let mut archive = Archive { content, zip, root, names, inflated: 0, total };
         archive.check_layout()?;
         Ok(archive)
     }
@@ -143,19 +139,19 @@ impl<'a> Archive<'a> {
 
     fn text(&mut self, name: &str) -> Result<String> {
         let bytes = self.read(name, 64)?;
-        String::from_utf8(bytes).map_err(|_| FormatError::Invalid(format!("{name}: it is no text")))
+        String::from_utf8(bytes.into()).map_err(|_| FormatError::Invalid(format!("{name}: it is no text")))
     }
 
     /// A JSON file.
-    pub fn json(&mut self, name: &str) -> Result<Vec<u8>> {
+    pub fn json(&mut self, name: &str) -> Result<Bytes> {
         self.read(name, MAX_JSON)
     }
 
-    /// A file of at most `limit` bytes.
+    /// A file of at most `limit` bytes. One that is stored as it is shares the memory of the archive.
     ///
     /// # Errors
     /// Names the file. No memory is taken for data that are not there.
-    pub fn read(&mut self, name: &str, limit: u64) -> Result<Vec<u8>> {
+    pub fn read(&mut self, name: &str, limit: u64) -> Result<Bytes> {
         let size = self.size(name)?;
         let place = |e: FormatError| e.within(format_args!("file '{}'", name.escape_debug()));
         if size > limit {
@@ -172,8 +168,19 @@ impl<'a> Archive<'a> {
                 .map_err(place);
             }
         }
+        let stored = (entry.compression() == CompressionMethod::Stored).then(|| entry.data_start()).flatten();
+        let part = stored.and_then(|start| {
+            let start = usize::try_from(start).ok()?;
+            Some(start..start.checked_add(usize::try_from(size).ok()?)?)
+        });
+        if let Some(part) = part.filter(|part| part.end <= self.content.len()) {
+            // The checksum is that of the whole entry.
+            std::io::copy(&mut entry, &mut std::io::sink())
+                .map_err(|e| place(FormatError::Invalid(e.to_string())))?;
+            return Ok(self.content.slice(part));
+        }
         let mut bytes = Vec::new();
         finish(&mut entry, &mut bytes, size).map_err(place)?;
-        Ok(bytes)
+        Ok(bytes.into())
     }
 }

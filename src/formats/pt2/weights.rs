@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ngc_ir::{Attr, Dim, Type};
 use ngc_numerics::tensor::element_count;
 use ngc_numerics::{DType, Format};
+use prost::bytes::Bytes;
 
 use super::archive::Archive;
 use super::schema::{Payload, PayloadConfig, SymInt, TensorMeta};
@@ -110,8 +111,8 @@ impl Place {
 }
 
 /// The tensors of an archive, read when they are first asked for.
-pub(super) struct Tensors<'a> {
-    archive: Archive<'a>,
+pub(super) struct Tensors {
+    archive: Archive,
     weights: PayloadConfig,
     constants: PayloadConfig,
     /// Tensors that were read: tied weights are one.
@@ -120,9 +121,9 @@ pub(super) struct Tensors<'a> {
     copied: u64,
 }
 
-impl<'a> Tensors<'a> {
+impl Tensors {
     /// Reads the tables of the archive's model.
-    pub fn new(mut archive: Archive<'a>, model: &str) -> Result<Tensors<'a>> {
+    pub fn new(mut archive: Archive, model: &str) -> Result<Tensors> {
         let mut table = |folder: Folder, what: &str| -> Result<PayloadConfig> {
             let name = format!("{}{model}_{what}_config.json", folder.path());
             let legacy = format!("{}{model}.pt", folder.path());
@@ -172,7 +173,7 @@ impl<'a> Tensors<'a> {
         }
         let storage = self.archive.read(&place.file, u64::MAX)?;
         let bytes = strided(place, storage)?;
-        let attr = function.weight(name, place.ty(), bytes.into());
+        let attr = function.weight(name, place.ty(), bytes);
         self.read.insert(place.clone(), attr.clone());
         Ok(attr)
     }
@@ -185,7 +186,7 @@ fn bytes_of(place: &Place) -> Result<usize> {
         .ok_or_else(|| FormatError::Invalid(format!("sizes {:?} take too many bytes", place.sizes)))
 }
 
-fn place(archive: &mut Archive<'_>, payload: &Payload, folder: Folder) -> Result<Place> {
+fn place(archive: &mut Archive, payload: &Payload, folder: Folder) -> Result<Place> {
     let file = &payload.path_name;
     if payload.use_pickle {
         return unsupported(format!("file '{}' is pickled, which ngc does not read", file.escape_debug()));
@@ -254,7 +255,7 @@ fn numbers(what: &str, list: &[SymInt]) -> Result<Vec<usize>> {
 }
 
 /// The elements in row-major order. The place lies within the storage.
-pub fn strided(place: &Place, storage: Vec<u8>) -> Result<Vec<u8>> {
+pub fn strided(place: &Place, storage: Bytes) -> Result<Bytes> {
     let element = place.dtype.storage_bytes();
     let bytes = bytes_of(place)?;
     let outside = || FormatError::Invalid("an element beyond the end of its file".into());
@@ -270,7 +271,7 @@ pub fn strided(place: &Place, storage: Vec<u8>) -> Result<Vec<u8>> {
     if contiguous {
         let start = place.offset.saturating_mul(element);
         let part = if bytes == 0 { Some(&[][..]) } else { storage.get(start..start.saturating_add(bytes)) };
-        return Ok(part.ok_or_else(outside)?.to_vec());
+        return part.map(|part| storage.slice_ref(part)).ok_or_else(outside);
     }
     let mut out = Vec::with_capacity(bytes);
     let mut index = vec![0usize; place.sizes.len()];
@@ -289,5 +290,5 @@ pub fn strided(place: &Place, storage: Vec<u8>) -> Result<Vec<u8>> {
             index[axis] = 0;
         }
     }
-    Ok(out)
+    Ok(out.into())
 }

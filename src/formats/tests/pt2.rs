@@ -50,7 +50,7 @@ fn pack(files: &Files, method: CompressionMethod) -> Vec<u8> {
 
 fn read(bytes: &[u8]) -> Result<Module, FormatError> {
     let context = ngc_dialects::context();
-    let module = import(&context, Cursor::new(bytes), &ImportOptions::default())?;
+    let module = import(&context, bytes.to_vec().into(), &ImportOptions::default())?;
     verify(&context, &module).unwrap();
     Ok(module)
 }

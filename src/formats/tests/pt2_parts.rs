@@ -44,7 +44,7 @@ fn strides_are_followed() {
         offset,
     };
     let storage: Vec<u8> = (0..12).collect();
-    let read = |place: Place| strided(&place, storage.clone()).unwrap();
+    let read = |place: Place| strided(&place, storage.clone().into()).unwrap().to_vec();
     assert_eq!(read(of(&[3, 4], &[4, 1], 0)), storage);
     assert_eq!(read(of(&[4, 3], &[1, 4], 0)), [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]);
     assert_eq!(read(of(&[2, 2], &[4, 1], 5)), [5, 6, 9, 10]);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ngc_numerics::binary64::Binary64;
 use ngc_numerics::enclosure::{self, Number};
 use ngc_numerics::evaluator::{Class, Logical};
-use ngc_numerics::{Big, Cmp, DType, Data, Domain, Enclosure, Format, ScalarFn, Tensor, integer};
+use ngc_numerics::{Big, Cmp, DType, Domain, Enclosure, Format, ScalarFn, StoredTensor, integer};
 use rug::Float;
 use rug::float::Round;
 use smallvec::SmallVec;
@@ -103,16 +103,15 @@ impl Arithmetic {
     }
 
     /// An element of a constant, which holds but one where all are alike.
-    pub fn constant(&self, tensor: &Tensor, flat: usize) -> Option<Column> {
+    pub fn constant(&self, tensor: &StoredTensor, flat: usize) -> Option<Column> {
         let flat = if tensor.len() == 1 { 0 } else { flat };
         if flat >= tensor.len() {
             return None;
         }
-        Some(match &tensor.data {
-            Data::Int(v) if tensor.dtype == DType::BOOL => Column::Truths(vec![Some(v[flat] != 0)]),
-            Data::Int(v) => Column::Integers(vec![Some(v[flat])]),
-            Data::Float(v) => self.given(vec![v[flat]], tensor.dtype),
-            Data::Real(v) => self.given(vec![v[flat].to_f64()], tensor.dtype),
+        Some(match tensor.integer(flat) {
+            Some(v) if tensor.dtype == DType::BOOL => Column::Truths(vec![Some(v != 0)]),
+            Some(v) => Column::Integers(vec![Some(v)]),
+            None => self.given(vec![tensor.number(flat)?], tensor.dtype),
         })
     }
 

@@ -6,7 +6,7 @@ use ngc_dialects::structure::{pointwise, structures};
 use ngc_ir::module::Resources;
 use ngc_ir::structure::{Element, Function, Size};
 use ngc_ir::{AttrDict, Body, Builder, Context, Dim, Loc, Op, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::{DType, SumMethod, Tensor};
+use ngc_numerics::{DType, StoredTensor, SumMethod};
 use rustc_hash::FxHashMap;
 
 /// A value.
@@ -26,7 +26,7 @@ pub enum Meaning {
     /// Given from outside.
     Argument(Value),
     /// Those of a tensor, or all its only one.
-    Constant(Tensor),
+    Constant(StoredTensor),
     /// Made of elements of other values.
     Made(Made),
     /// Not known.

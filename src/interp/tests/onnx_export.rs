@@ -18,7 +18,7 @@ use ngc_numerics::{DType, Data, Evaluator, Format, Random, Tensor};
 fn out_and_in(context: &Context, module: &Module) -> Result<Module, FormatError> {
     let options = ExportOptions { external_name: "model.onnx.data", max_inline: MAX_INLINE };
     let exported = export(context, module, &options)?;
-    let again = import(context, &exported.model, &ImportOptions::default())?;
+    let again = import(context, &exported.model.concat(), &ImportOptions::default())?;
     verify(context, &again).unwrap_or_else(|d| panic!("{}", d.0[0].message));
     Ok(again)
 }

@@ -144,6 +144,24 @@ impl Index {
         }
     }
 
+    /// The number and the factor of each dimension of which this is the sum, if it is one.
+    pub fn as_affine(&self) -> Option<(i64, SmallVec<[(Axis, i64); 4]>)> {
+        let (mut constant, mut factors) = (0, SmallVec::new());
+        for term in &self.terms {
+            if !term.unknown.is_empty() {
+                return None;
+            }
+            match &term.digit {
+                None => constant = term.factor,
+                Some(Digit { of: Whole::Axis(axis), divisor, modulus: None }) if divisor.is_one() => {
+                    factors.push((*axis, term.factor));
+                }
+                Some(_) => return None,
+            }
+        }
+        Some((constant, factors))
+    }
+
     /// Calls `f` with each dimension that it speaks of, with repetitions.
     pub fn each_axis(&self, f: &mut impl FnMut(Axis)) {
         for term in &self.terms {

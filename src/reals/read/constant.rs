@@ -4,7 +4,7 @@
 //! added, or as truth values.
 
 use ngc_ir::structure::{Axis, Index, Size, Test};
-use ngc_numerics::{DType, Data, Tensor};
+use ngc_numerics::{DType, StoredTensor};
 
 use crate::store::Store;
 use crate::term::{Number, Use, unflattened};
@@ -13,16 +13,16 @@ use crate::term::{Number, Use, unflattened};
 const LARGEST: usize = 1 << 22;
 
 /// The element of a constant at a place, if a formula gives it.
-pub fn formula(store: &mut Store, tensor: &Tensor, extents: &[Size]) -> Option<Use> {
+pub fn formula(store: &mut Store, tensor: &StoredTensor, extents: &[Size]) -> Option<Use> {
     if tensor.len() < 2 || tensor.len() > LARGEST {
         return None;
     }
     let values = Values::of(tensor)?;
-    if let Some(index) = counted(&values, &tensor.shape) {
+    if let Some(index) = counted(&values, &tensor.shape()) {
         return (tensor.dtype != DType::BOOL).then(|| store.place(&index, extents));
     }
     let (first, second) = values.two()?;
-    let one_half = |yes, no| Some((half(&values, &tensor.shape, yes)?, yes, no));
+    let one_half = |yes, no| Some((half(&values, &tensor.shape(), yes)?, yes, no));
     let (test, yes, no) = one_half(first, second).or_else(|| one_half(second, first))?;
     let mut value = |x: f64| match tensor.dtype {
         DType::BOOL => store.truth(x != 0.0),
@@ -36,16 +36,8 @@ pub fn formula(store: &mut Store, tensor: &Tensor, extents: &[Size]) -> Option<U
 struct Values(Vec<f64>);
 
 impl Values {
-    fn of(tensor: &Tensor) -> Option<Values> {
-        match &tensor.data {
-            Data::Int(values) => {
-                let exact =
-                    |&x: &i64| Some(x as f64).filter(|v| *v as i64 == x && v.abs() < (1u64 << 53) as f64);
-                values.iter().map(exact).collect::<Option<_>>().map(Values)
-            }
-            Data::Float(values) => Some(Values(values.clone())),
-            Data::Real(_) => None,
-        }
+    fn of(tensor: &StoredTensor) -> Option<Values> {
+        (0..tensor.len()).map(|n| tensor.number(n)).collect::<Option<_>>().map(Values)
     }
 
     /// Both values, if there are two.

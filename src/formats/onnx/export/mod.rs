@@ -10,6 +10,7 @@ mod elementwise;
 mod graph;
 mod index;
 mod linear;
+mod message;
 mod node;
 mod norm;
 mod pool;
@@ -23,7 +24,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use ngc_ir::{Context, Module};
-use prost::Message;
+use prost::bytes::Bytes;
 
 use super::proto::{ModelProto, OperatorSetIdProto};
 use crate::error::Result;
@@ -43,8 +44,8 @@ pub const MAX_INLINE: u64 = 1 << 30;
 /// A model, and what there is to say about it.
 #[derive(Debug)]
 pub struct Exported {
-    /// The bytes of the model file.
-    pub model: Vec<u8>,
+    /// The bytes of the model file, one part after the other; weights share the memory of the module.
+    pub model: Vec<Bytes>,
     /// The content of a second file, if the weights are large.
     pub external: Option<External>,
     /// What the model does not keep, in sentences.
@@ -106,5 +107,5 @@ pub fn export(context: &Context, module: &Module, options: &ExportOptions<'_>) -
         graph: Some(proto),
         ..ModelProto::default()
     };
-    Ok(Exported { model: model.encode_to_vec(), external, remarks })
+    Ok(Exported { model: message::parts(model), external, remarks })
 }

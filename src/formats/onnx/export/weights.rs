@@ -74,13 +74,13 @@ pub(super) fn elements(module: &Module, value: &Attr, ty: Type) -> Result<Elemen
     };
     match value {
         Attr::Resource(key, _) => match module.resources.get(key.as_str()) {
-            Some(blob) => whole(blob.bytes.clone()),
+            Some(blob) => whole((*blob.bytes).clone()),
             None => invalid(format!("there is no resource '{key}'")),
         },
         Attr::Dense(d) if d.splat && count > MAX_REPEATED => {
-            Ok(Elements::Repeated(message(vec![1], d.bytes.clone())?, dims))
+            Ok(Elements::Repeated(message(vec![1], (*d.bytes).clone())?, dims))
         }
-        Attr::Dense(d) if !d.splat => whole(d.bytes.clone()),
+        Attr::Dense(d) if !d.splat => whole((*d.bytes).clone()),
         other => whole(attr_to_tensor(other).map_err(FormatError::Invalid)?.to_bytes().into()),
     }
 }

@@ -1,8 +1,7 @@
 //! Tensors of a model as constant attributes: small ones in the text, larger ones as resources.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::fs;
 use std::path::{Component, Path};
 
 use ngc_ir::{Attr, Dim, Type};
@@ -14,6 +13,7 @@ use super::super::proto::TensorProto;
 use super::super::tensor::{Elements, dtype, elements, shape};
 use crate::builder::FunctionBuilder;
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::mapped;
 
 /// The constant attribute of a tensor; a large one's elements become a resource under a key made from `name`. What
 /// lies in the model's own file stays in the memory that it was read to.
@@ -31,19 +31,17 @@ pub(super) fn attribute(
     Ok(function.weight(name, ty, data.bytes))
 }
 
-/// Files of elements beside a model. Each place of a file is read once.
+/// Files of elements beside a model.
 pub(super) struct External<'a> {
     /// The folder of the model; absent: such files are refused.
     directory: Option<&'a Path>,
-    /// What has been read: file, offset and length.
-    places: HashMap<(String, u64, usize), Bytes>,
-    /// How many bytes were read from each file.
-    read: HashMap<String, u64>,
+    /// The content of each file that was asked for.
+    files: HashMap<String, Bytes>,
 }
 
 impl<'a> External<'a> {
     pub(super) fn new(directory: Option<&'a Path>) -> External<'a> {
-        External { directory, places: HashMap::new(), read: HashMap::new() }
+        External { directory, files: HashMap::new() }
     }
 
     /// The elements of a tensor that lie in another file, beside the model.
@@ -83,23 +81,25 @@ impl<'a> External<'a> {
                 proto.dims
             ));
         }
-        let region = (location.to_string(), offset, needed);
-        if let Some(bytes) = self.places.get(&region) {
-            return Ok(Elements { dtype: elem, shape, bytes: bytes.clone() });
+        let file = match self.files.get(location) {
+            Some(file) => file,
+            None => {
+                let file = content(directory, location).map_err(|e| e.within(&place))?;
+                self.files.entry(location.to_string()).or_insert(file)
+            }
+        };
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        match from.checked_add(needed).filter(|&end| end <= file.len()) {
+            Some(end) => Ok(Elements { dtype: elem, shape, bytes: file.slice(from..end) }),
+            None => {
+                invalid(format!("{place}: {needed} bytes from {offset} on, but the file has {}", file.len()))
+            }
         }
-        // Data that overlap would take more memory than the files that are there.
-        let before = self.read.entry(location.to_string()).or_default();
-        let so_far = before.saturating_add(needed as u64);
-        let bytes = read_part(directory, location, offset, needed, so_far).map_err(|e| e.within(&place))?;
-        *before = so_far;
-        self.places.insert(region, bytes.clone());
-        Ok(Elements { dtype: elem, shape, bytes })
     }
 }
 
-/// Reads `needed` bytes from `offset` on. The file, links followed, lies in the directory or below it, and is no
-/// smaller than all that has been asked of it.
-fn read_part(directory: &Path, location: &str, offset: u64, needed: usize, so_far: u64) -> Result<Bytes> {
+/// A file that, links followed, lies in the directory or below it.
+fn content(directory: &Path, location: &str) -> Result<Bytes> {
     let io = |e: std::io::Error| FormatError::Invalid(e.to_string());
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let path = fs::canonicalize(directory.join(location)).map_err(io)?;
@@ -107,24 +107,8 @@ fn read_part(directory: &Path, location: &str, offset: u64, needed: usize, so_fa
         return invalid("it is a link that leads out of the folder of the model");
     }
     // Opening a pipe would wait for its writer.
-    let found = fs::metadata(&path).map_err(io)?;
-    if !found.is_file() {
+    if !fs::metadata(&path).map_err(io)?.is_file() {
         return invalid("it is no regular file");
     }
-    let end = found.len();
-    if offset.checked_add(needed as u64).is_none_or(|last| last > end) {
-        return invalid(format!("{needed} bytes from {offset} on, but the file has {end}"));
-    }
-    if so_far > end {
-        return invalid(format!("the tensors up to here take {so_far} bytes, but the file has {end}"));
-    }
-    let mut file = File::open(path).map_err(io)?;
-    file.seek(SeekFrom::Start(offset)).map_err(io)?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(needed).map_err(|e| FormatError::Invalid(e.to_string()))?;
-    file.take(needed as u64).read_to_end(&mut bytes).map_err(io)?;
-    if bytes.len() != needed {
-        return invalid(format!("the file ended after {} of {needed} bytes", bytes.len()));
-    }
-    Ok(bytes.into())
+    mapped::content(&path).map_err(io)
 }

@@ -24,10 +24,10 @@ mod slice;
 mod softmax;
 
 use std::collections::BTreeMap;
-use std::io::{Read, Seek};
 use std::sync::LazyLock;
 
 use ngc_ir::{Context, Module, Value};
+use prost::bytes::Bytes;
 
 use super::archive::Archive;
 use super::schema::{ExportedProgram, Head, MAJOR};
@@ -87,13 +87,13 @@ pub fn operators() -> Vec<&'static str> {
 ///
 /// # Errors
 /// [`FormatError::Unsupported`] names the operator and the node; [`FormatError::Invalid`] the place of what is broken.
-pub fn import(context: &Context, source: impl Read + Seek, options: &ImportOptions) -> Result<Module> {
-    read(context, source, options)
+pub fn import(context: &Context, archive: Bytes, options: &ImportOptions) -> Result<Module> {
+    read(context, archive, options)
         .map_err(|e| if options.name.is_empty() { e } else { e.within(&options.name) })
 }
 
-fn read(context: &Context, source: impl Read + Seek, options: &ImportOptions) -> Result<Module> {
-    let mut archive = Archive::open(source)?;
+fn read(context: &Context, archive: Bytes, options: &ImportOptions) -> Result<Module> {
+    let mut archive = Archive::open(archive)?;
     let models: Vec<String> =
         archive.folder("models/").into_iter().filter(|n| n.ends_with(".json")).collect();
     let file = match &models[..] {

@@ -37,7 +37,7 @@ pub(super) struct Program<'a> {
     pub(super) function: FunctionBuilder<'a>,
     graph: &'a Graph,
     constraints: &'a BTreeMap<String, RangeConstraint>,
-    tensors: Tensors<'a>,
+    tensors: Tensors,
     known: HashMap<&'a str, Known>,
     /// The extents of values as the program declares them.
     extents: HashMap<Value, Vec<Extent>>,
@@ -50,7 +50,7 @@ pub(super) struct Program<'a> {
 pub(super) fn import<'a>(
     context: &'a Context,
     program: &'a ExportedProgram,
-    tensors: Tensors<'a>,
+    tensors: Tensors,
     options: &ImportOptions,
 ) -> Result<Module> {
     let graph = &program.graph_module.graph;

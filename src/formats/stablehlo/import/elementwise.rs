@@ -61,7 +61,7 @@ pub(super) const OPS: Table = &[
         };
         let value = match value {
             Attr::Resource(key, _) => match n.graph.source.resources.get(key.as_str()) {
-                Some(blob) => n.graph.emitted.weight(key.as_str(), ty, blob.bytes.clone()),
+                Some(blob) => n.graph.emitted.weight(key.as_str(), ty, (*blob.bytes).clone()),
                 None => {
                     return invalid(format!(
                         "the elements of '{key}' were left out when the text was printed"

@@ -61,6 +61,6 @@ impl<'a> Reader<'a> {
                 self.error_at(at, format!("the alignment of the resource, {alignment}, is no power of two"))
             );
         }
-        Ok(Blob { alignment, bytes: Bytes::from(bytes).slice(4..) })
+        Ok(Blob { alignment, bytes: Bytes::from(bytes).slice(4..).into() })
     }
 }
