@@ -3,7 +3,7 @@
 
     benches/models.py FOLDER [--only NAME ...] [--small] [--format onnx|pt2]
 
-Writes NAME.onnx (one file, weights inside) or NAME.pt2, and NAME.npz: four batches of inputs (INPUT.0 ... INPUT.3) for
+Writes NAME.onnx (one file, weights inside) or NAME.pt2, and NAME.npz: four samples of the inputs for
 ngc-opt --calibrate. Token ids are drawn from the vocabulary, images and spectrograms from a normal distribution.
 --small makes each an eighth as wide and two layers deep. Weights are those of each model's own initialisation after
 torch.manual_seed(0), statistics of batch norms drawn beside. Needs torch, torchvision, transformers, onnx and onnxscript.
@@ -207,8 +207,8 @@ def write(name, folder, small, form):
     else:
         program = torch.onnx.export(network, args, input_names=list(inputs), dynamo=True, optimize=True, verbose=False)
         program.save(path, external_data=False)
-    batches = {f"{k}.{i}": draw(10 + i).numpy() for k, draw in inputs.items() for i in range(4)}
-    np.savez(folder / f"{name}.npz", **batches)
+    samples = {f"arg{n}": np.stack([draw(10 + i).numpy() for i in range(4)]) for n, draw in enumerate(inputs.values())}
+    np.savez(folder / f"{name}.npz", **samples)
     print(f"{name} {path.stat().st_size / 1e6:.0f} MB", flush=True)
 
 

@@ -88,9 +88,10 @@ impl Pass for Analyze {
             let attrs = &module.body.op(*op).attrs;
             let name = attrs.get("sym_name").and_then(Attr::as_str).unwrap_or("");
             let body = module.body.body(*op)?;
-            let errors = Errors::of_function(body, attrs.get("arg_attrs"), &module.resources, effort);
             let loc = module.body.op(*op).loc.clone();
             let seen = calibration.as_ref().filter(|_| samples.is_some_and(|s| s.function() == name));
+            let assumed = seen.filter(|_| exchange.is_some_and(|e| e.assume_calibrated));
+            let errors = Errors::given(body, attrs.get("arg_attrs"), &module.resources, effort, assumed);
             let report = Report::new(attrs, loc, body, &errors, seen, floor);
             Some((*op, if wanted { report.with_norms(body, &errors) } else { report }))
         };

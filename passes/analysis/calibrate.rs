@@ -31,6 +31,8 @@ const BITS: u32 = 200;
 pub struct Sampled {
     /// Least and greatest finite value that was computed.
     pub range: Option<(f64, f64)>,
+    /// Least and greatest finite value of those that were computed and of the reference together.
+    pub reach: Option<(f64, f64)>,
     /// Mean of the finite values.
     pub mean: Option<f64>,
     /// Standard deviation of the finite values (of all of them, not of a population behind them).

@@ -9,6 +9,7 @@ use ngc_ir::{Attr, Body, Context, InternalError, Op, Resources, Value};
 use ngc_numerics::figures::{add, div, mignitude, mul};
 use ngc_numerics::{Figures, Format, Interval, Range, Sensitivity};
 
+use super::calibrate::Calibration;
 use super::chains::{Chains, EFFORT};
 use super::range::{self, reach};
 
@@ -34,28 +35,49 @@ impl Errors {
         resources: &Resources,
         effort: usize,
     ) -> Errors {
+        Errors::given(body, arg_attrs, resources, effort, None)
+    }
+
+    /// As [`of_function`](Self::of_function), given that each value, exact and as computed, lies where samples showed values:
+    /// bounds for inputs of which that is true.
+    pub fn given(
+        body: &Body,
+        arg_attrs: Option<&Attr>,
+        resources: &Resources,
+        effort: usize,
+        seen: Option<&Calibration>,
+    ) -> Errors {
         let flow = Flow::of_function(body, arg_attrs, resources);
-        Errors::flowing(body, &range::stated(body, arg_attrs), effort, flow)
+        Errors::flowing(body, &range::stated(body, arg_attrs), effort, flow, seen)
     }
 
     /// Of a body whose entry block has arguments of the given ranges; chains of elementwise ops are searched with the
     /// given effort.
     pub fn of_body(body: &Body, arguments: &[Interval], effort: usize) -> Errors {
-        Errors::flowing(body, arguments, effort, Flow::default())
+        Errors::flowing(body, arguments, effort, Flow::default(), None)
     }
 
-    fn flowing(body: &Body, arguments: &[Interval], effort: usize, flow: Flow) -> Errors {
+    fn flowing(
+        body: &Body,
+        arguments: &[Interval],
+        effort: usize,
+        flow: Flow,
+        seen: Option<&Calibration>,
+    ) -> Errors {
         let mut errors = Errors { chains: Chains::new(effort), flow, ..Errors::default() };
         let entry = body.entry();
         for (&v, &interval) in entry.map_or(&[][..], |b| body.arguments(b)).iter().zip(arguments) {
             errors.flow.set(v, Range::both(interval), 0.0);
+            errors.narrow(v, seen);
         }
         for op in body.walk() {
             let what = format_args!("the chain of ops before '{}'", body.name(op));
             InternalError::located(&body.op(op).loc, what, || {
                 errors.chains.before(body, op, &mut errors.flow);
             });
-            if let Some(figures) = errors.flow.step(body, op)
+            let figures = errors.flow.step(body, op);
+            body.results(op).for_each(|v| errors.narrow(v, seen));
+            if let Some(figures) = figures
                 && body.num_results(op) > 0
             {
                 errors.ops.push((op, figures));
@@ -68,6 +90,15 @@ impl Errors {
         errors.backwards(body);
         errors.totals(body);
         errors
+    }
+
+    /// Takes it that a value lies where samples showed it to.
+    fn narrow(&mut self, value: Value, seen: Option<&Calibration>) {
+        let reach = seen.and_then(|seen| seen.of(value)).filter(|s| s.not_finite == 0).and_then(|s| s.reach);
+        if let Some((lo, hi)) = reach {
+            let relative = self.flow.relative(value);
+            self.flow.narrow(value, &Interval::new(lo, hi), f64::INFINITY, relative);
+        }
     }
 
     fn backwards(&mut self, body: &Body) {

@@ -21,6 +21,8 @@ pub use table::{LEGEND, down, nearest, up};
 pub struct Exchange {
     /// Inputs on which a function is evaluated too.
     pub samples: Option<Samples>,
+    /// Whether bounds are those for inputs of which every value lies where the samples showed it to.
+    pub assume_calibrated: bool,
     /// Told how many steps of the evaluation are done, of how many.
     pub progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
     /// The reports of each run of the pass, by function; `None` where nobody wants them.

@@ -78,6 +78,7 @@ pub fn exchange(
     let progress = Progress::new("calibrating");
     exchange.progress = Some(Box::new(move |done, total| progress.update(done, total)));
     exchange.samples = Some(samples);
+    exchange.assume_calibrated = flags.assume_calibrated;
     Ok(exchange)
 }
 

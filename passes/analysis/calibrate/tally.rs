@@ -13,6 +13,8 @@ pub struct Tally {
     not_finite: u64,
     lo: f64,
     hi: f64,
+    /// Of the values that were computed and of the reference.
+    reach: (f64, f64),
     mean: f64,
     /// Squared distances from the mean, summed.
     squares: f64,
@@ -28,6 +30,7 @@ impl Default for Tally {
             not_finite: 0,
             lo: f64::INFINITY,
             hi: f64::NEG_INFINITY,
+            reach: (f64::INFINITY, f64::NEG_INFINITY),
             mean: 0.0,
             squares: 0.0,
             absolute: 0.0,
@@ -73,6 +76,9 @@ impl Tally {
     }
 
     fn distance(&mut self, x: f64, reference: f64, apart: f64) {
+        for value in [x, reference].into_iter().filter(|value| value.is_finite()) {
+            self.reach = (self.reach.0.min(value), self.reach.1.max(value));
+        }
         let alike = apart == 0.0 || x == reference && apart.is_nan() || x.is_nan() && reference.is_nan();
         if alike {
             return;
@@ -89,6 +95,7 @@ impl Tally {
         self.not_finite += other.not_finite;
         self.absolute = self.absolute.max(other.absolute);
         self.relative = self.relative.max(other.relative);
+        self.reach = (self.reach.0.min(other.reach.0), self.reach.1.max(other.reach.1));
         if other.finite == 0 {
             return;
         }
@@ -106,6 +113,7 @@ impl Tally {
         let some = self.finite > 0;
         self.seen.then(|| Sampled {
             range: some.then_some((self.lo, self.hi)),
+            reach: (self.reach.0 <= self.reach.1).then_some(self.reach),
             mean: some.then_some(self.mean),
             std: some.then(|| (self.squares / self.finite as f64).sqrt()),
             not_finite: self.not_finite,

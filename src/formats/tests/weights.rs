@@ -81,8 +81,7 @@ fn file(header: &str, data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn hostile_files_are_errors() {
-    let read =
-        |bytes: &[u8]| read_blobs(&bytes.to_vec().into(), &BTreeMap::new()).map_err(|e| e.to_string());
+    let read = |bytes: &[u8]| read_blobs(&bytes.to_vec().into(), &BTreeMap::new()).map_err(|e| e.to_string());
     let header = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
     let whole = file(header, &[0; 8]);
     assert_eq!(read(&whole).unwrap()["a"].bytes.len(), 8);

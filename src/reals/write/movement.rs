@@ -7,7 +7,7 @@ use ngc_numerics::{DType, Tensor};
 
 use super::Writer;
 use super::laid::{Frame, Layout, Scaled, pattern};
-use super::number::{extent, table};
+use super::number::{extent, places_in};
 use crate::term::Map;
 
 /// How a slot is read.
@@ -116,7 +116,7 @@ impl Writer<'_, '_> {
                     let last = extent(&sizes[slot])? - 1;
                     // Behind a test, places where nothing is read may lie outside.
                     let inside = |at: &[i64]| map[slot].value(at, &|_| None).map(|n| n.clamp(0, last));
-                    let (numbers, shape, own) = table(&places, &[&map[slot]], inside)?;
+                    let (numbers, shape, own) = places_in(last as usize + 1, &places, &[&map[slot]], inside)?;
                     value = self.picked(value, axis, numbers, shape)?;
                     axis += own.len();
                     names.extend(own);
@@ -239,8 +239,9 @@ impl Writer<'_, '_> {
             })
         };
         let speaks: Vec<&Index> = slots.iter().map(|&slot| &map[slot]).collect();
-        let (numbers, places, names) = table(frame, &speaks, flat)?;
-        let row = [("shape", Attr::ints([shape.iter().product::<i64>()]))];
+        let all = shape.iter().product::<i64>();
+        let (numbers, places, names) = places_in(all as usize, frame, &speaks, flat)?;
+        let row = [("shape", Attr::ints([all]))];
         let row = self.with("ng.reshape", &[value], row)?;
         Ok((self.picked(row, 0, numbers, places)?, names))
     }

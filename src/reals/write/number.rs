@@ -101,18 +101,44 @@ fn exact(x: &Rational) -> Option<f64> {
     Some(x.to_f64()).filter(|v| v.is_finite() && Rational::from_f64(*v).as_ref() == Some(x))
 }
 
+/// Tables of more places than this have no more of them than what is read through them has elements.
+const LARGE: usize = 1 << 16;
+
+/// No table has more places.
+const MOST: usize = 1 << 20;
+
+/// The places in a value of so many elements that are read along the dimensions that one of the indices speaks of. What is
+/// read many times over, as a convolution reads, has no table of all of its places: it would be larger than the program.
+pub(super) fn places_in(
+    elements: usize,
+    frame: &Frame,
+    indices: &[&Index],
+    place: impl Fn(&[i64]) -> Option<i64>,
+) -> Result<(Vec<i64>, Vec<usize>, Layout), String> {
+    let (shape, _) = extents_of(frame, indices)?;
+    if element_count(&shape)? > elements.clamp(LARGE, MOST) {
+        return Err("a table of its places would be larger than what is read".into());
+    }
+    table(frame, indices, place)
+}
+
+/// The shape of what depends on the dimensions that one of the indices speaks of, and how it lies.
+fn extents_of(frame: &Frame, indices: &[&Index]) -> Result<(Vec<usize>, Layout), String> {
+    let speaks = |n: usize| indices.iter().any(|index| index.mentions(Axis(n as u32)));
+    let own: Vec<Option<usize>> = (0..frame.sizes.len()).filter(|&n| speaks(n)).map(Some).collect();
+    let dims = pattern(&own, &frame.order);
+    let extent = |d: &Option<usize>| d.map_or(Some(1), |d| frame.sizes[d].number().map(|n| n as usize));
+    let shape: Option<Vec<usize>> = dims.iter().map(extent).collect();
+    Ok((shape.ok_or("places along a dimension of unknown extent are no constant")?, dims))
+}
+
 /// A function of places, along the dimensions that one of the indices speaks of: its values, its shape, and how it lies.
 pub(super) fn table(
     frame: &Frame,
     indices: &[&Index],
     value: impl Fn(&[i64]) -> Option<i64>,
 ) -> Result<(Vec<i64>, Vec<usize>, Layout), String> {
-    let speaks = |n: usize| indices.iter().any(|index| index.mentions(Axis(n as u32)));
-    let own: Vec<Option<usize>> = (0..frame.sizes.len()).filter(|&n| speaks(n)).map(Some).collect();
-    let dims = pattern(&own, &frame.order);
-    let extent = |d: &Option<usize>| d.map_or(Some(1), |d| frame.sizes[d].number().map(|n| n as usize));
-    let shape: Option<Vec<usize>> = dims.iter().map(extent).collect();
-    let shape = shape.ok_or("places along a dimension of unknown extent are no constant")?;
+    let (shape, dims) = extents_of(frame, indices)?;
     let mut values = Vec::with_capacity(element_count(&shape)?);
     let mut at = vec![0; frame.sizes.len()];
     for flat in 0..element_count(&shape)? {
