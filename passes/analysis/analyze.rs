@@ -43,7 +43,9 @@ impl Pass for Analyze {
          `ngc-opt --analyze --calibrate inputs.npz` also evaluates a function on samples, in its formats and at higher \
          precision (with every op rounded to f64; in 200 bits where the module has values of f64), and puts what it saw \
          beside the bounds: range, mean, standard deviation and errors of each value. These are estimates and change no \
-         bound."
+         bound. With `--assume-calibrated` the bounds are those for inputs of which every value lies where the samples showed \
+         it to; they are labelled `conditional`, and no attributes are written. Where the error of a result has no finite \
+         bound, the report names the first value on the way that has none, and why."
     }
 
     fn anchor(&self) -> Anchor {
@@ -93,6 +95,7 @@ impl Pass for Analyze {
             let assumed = seen.filter(|_| exchange.is_some_and(|e| e.assume_calibrated));
             let errors = Errors::given(body, attrs.get("arg_attrs"), &module.resources, effort, assumed);
             let report = Report::new(attrs, loc, body, &errors, seen, floor);
+            let report = if assumed.is_some() { report.given_samples() } else { report };
             Some((*op, if wanted { report.with_norms(body, &errors) } else { report }))
         };
         let reports: Vec<(Op, Report)> = module.functions().par_iter().filter_map(report).collect();
@@ -100,7 +103,9 @@ impl Pass for Analyze {
         for (function, report) in &reports {
             remarks(report, cx);
             leaves_stated_range(report, cx);
-            if let (true, Some(body)) = (cx.options.flag("attributes"), module.body.body_mut(*function)) {
+            // What an attribute says must hold for all inputs.
+            let writes = cx.options.flag("attributes") && !report.assumed;
+            if let (true, Some(body)) = (writes, module.body.body_mut(*function)) {
                 for rows in report.rows.chunk_by(|a, b| a.op == b.op) {
                     if let Some(op) = rows[0].op {
                         write(&mut body.op_mut(op).attrs, rows);
@@ -187,7 +192,7 @@ fn remarks(report: &Report, cx: &mut PassContext<'_>) {
                 remark.arg(name, figure);
             }
         }
-        remark.arg("label", "bound");
+        remark.arg("label", report.label());
         if let Some(s) = &row.sampled {
             sampled(remark, s);
         }
@@ -199,16 +204,20 @@ fn remarks(report: &Report, cx: &mut PassContext<'_>) {
         up(report.total_curvature)
     )];
     for (n, output) in report.outputs.iter().enumerate() {
-        totals.push(format!("result {n}: {}", output.error.text()));
+        let from = output.unbounded.as_ref().map(|(op, _, why)| format!(", from '{op}' on: {why}"));
+        totals.push(format!("result {n}: {}{}", output.error.text(), from.unwrap_or_default()));
     }
     if let Some((samples, reference)) = report.calibration {
         totals.push(format!("sampled: estimates from {samples} samples against {reference}"));
+    }
+    if report.assumed {
+        totals.push("conditional: given that every value lies where the samples showed it to".into());
     }
     cx.remark(RemarkKind::Analysis, "totals", report.loc.clone(), totals.join("; "))
         .arg("largest-path", report.largest_path)
         .arg("total-curvature", report.total_curvature)
         .arg("error", report.largest_error())
-        .arg("label", "bound");
+        .arg("label", report.label());
     cx.count("ops", ops);
     cx.count("unbounded", unbounded);
 }

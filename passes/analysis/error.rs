@@ -148,6 +148,11 @@ impl Errors {
         &self.ops
     }
 
+    /// What is known of the values.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
     /// The range of a value.
     pub fn range(&self, value: Value) -> Range {
         self.flow.range(value)

@@ -9,5 +9,6 @@ pub mod explain_nonfinite;
 pub mod nonfinite;
 pub mod range;
 pub mod report;
+pub mod unbounded;
 pub mod witness;
 pub mod work;

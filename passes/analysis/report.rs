@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::calibrate::{Calibration, Sampled, Samples};
 use super::error::Errors;
+use super::unbounded::{self, Unbounded};
 
 pub use table::{LEGEND, down, nearest, up};
 
@@ -46,6 +47,8 @@ pub struct Report {
     pub total_curvature: f64,
     /// How many samples the function was evaluated on, and how the reference was evaluated.
     pub calibration: Option<(usize, &'static str)>,
+    /// Whether bounds are those for inputs of which every value lies where the samples showed it to.
+    pub assumed: bool,
 }
 
 /// The figures of one value.
@@ -118,6 +121,8 @@ pub struct Output {
     pub ty: Type,
     /// Bound of its error.
     pub error: Bound,
+    /// The place and the reason where it has no finite one: the first value on the way that has none.
+    pub unbounded: Option<(&'static str, Loc, String)>,
     /// What samples showed.
     pub sampled: Option<Sampled>,
 }
@@ -172,9 +177,20 @@ impl Report {
             largest_path: errors.largest_path(),
             total_curvature: errors.total_curvature(),
             calibration: calibration.map(|c| (c.samples, c.reference)),
+            assumed: false,
         };
         report.set_shares(&build.contributions());
         report
+    }
+
+    /// The same, as what holds for inputs of which every value lies where the samples showed it to.
+    pub fn given_samples(self) -> Report {
+        Report { assumed: true, ..self }
+    }
+
+    /// What the figures are: `bound`, or `conditional` where they rest on samples.
+    pub fn label(&self) -> &'static str {
+        if self.assumed { "conditional" } else { "bound" }
     }
 
     /// Adds estimates of the 2-norms of constant matrices, which take time for large ones.
@@ -274,7 +290,14 @@ impl Builder<'_> {
     }
 
     fn output(&self, value: Value) -> Output {
-        Output { ty: self.body.ty(value), error: self.bound(value), sampled: self.sampled(value) }
+        let first = unbounded::first(self.body, self.errors, value);
+        let place = |u: Unbounded| (self.body.name(u.op), self.body.op(u.op).loc.clone(), u.why);
+        Output {
+            ty: self.body.ty(value),
+            error: self.bound(value),
+            unbounded: first.map(place),
+            sampled: self.sampled(value),
+        }
     }
 
     fn bound(&self, value: Value) -> Bound {

@@ -1,6 +1,6 @@
 //! The report as JSON objects.
 
-use ngc_ir::Sources;
+use ngc_ir::{Loc, Sources};
 use serde_json::{Value, json};
 
 use super::super::calibrate::Sampled;
@@ -19,8 +19,9 @@ impl Report {
                 "index": n,
                 "type": output.ty.to_string(),
                 "error": bound(&output.error),
+                "unbounded": output.unbounded.as_ref().map(|(op, loc, why)| unbounded(op, loc, why, sources)),
                 "sampled": output.sampled.as_ref().map(sampled),
-                "label": "bound",
+                "label": self.label(),
             }));
         }
         lines.push(json!({
@@ -31,7 +32,7 @@ impl Report {
             "error": number(self.largest_error()),
             "samples": self.calibration.map(|(samples, _)| samples),
             "reference": self.calibration.map(|(_, reference)| reference),
-            "label": "bound",
+            "label": self.label(),
         }));
         lines
     }
@@ -49,7 +50,7 @@ impl Report {
             "amplification": row.amplification.iter().copied().map(number).collect::<Vec<_>>(),
             "error": bound(&row.error),
             "sampled": row.sampled.as_ref().map(sampled),
-            "label": "bound",
+            "label": self.label(),
         });
         match own {
             Some(own) => {
@@ -72,6 +73,10 @@ impl Report {
         }
         line
     }
+}
+
+fn unbounded(op: &str, loc: &Loc, why: &str, sources: &Sources) -> Value {
+    json!({"op": op, "why": why, "location": super::table::place(loc, sources, None)})
 }
 
 fn bound(bound: &Bound) -> Value {

@@ -50,7 +50,7 @@ impl Report {
             cells
         }));
         align(&rows, &mut out);
-        self.totals(&mut out);
+        self.totals(&mut out, sources, file.as_deref());
         out
     }
 
@@ -94,7 +94,12 @@ impl Report {
         cells
     }
 
-    fn totals(&self, out: &mut String) {
+    fn totals(&self, out: &mut String, sources: &Sources, file: Option<&str>) {
+        if self.assumed {
+            out.push_str(
+                "  given that every value lies where the samples showed it to (conditional bounds):\n",
+            );
+        }
         for (n, output) in self.outputs.iter().enumerate() {
             let _ = write!(out, "  output {n}: {}", output.error.text());
             if let Some(s) = &output.sampled {
@@ -102,6 +107,11 @@ impl Report {
                     write!(out, "; sampled error {}, relative {}", nearest(s.absolute), nearest(s.relative));
             }
             out.push('\n');
+            if let Some((op, loc, why)) = &output.unbounded {
+                let place = place(loc, sources, file);
+                let at = if place == "-" { String::new() } else { format!(" at {place}") };
+                let _ = writeln!(out, "    no finite bound from '{op}'{at} on: {why}");
+            }
         }
         let _ = writeln!(
             out,
@@ -161,7 +171,7 @@ fn align(rows: &[Vec<String>], out: &mut String) {
 }
 
 /// `line:column`, with the file where it is not the function's, or the name that a location has.
-fn place(loc: &Loc, sources: &Sources, file: Option<&str>) -> String {
+pub(super) fn place(loc: &Loc, sources: &Sources, file: Option<&str>) -> String {
     match sources.resolve(loc) {
         Some((own, at)) if Some(own.as_str()) == file => format!("{}:{}", at.line, at.column),
         Some((own, at)) => format!("{own}:{}:{}", at.line, at.column),
