@@ -13,7 +13,7 @@ pub mod progress;
 use std::io::{IsTerminal, Write};
 
 use ngc_ir::render::{RenderOptions, render};
-use ngc_ir::{Diagnostics, Sources};
+use ngc_ir::{Diagnostics, Severity, Sources};
 
 /// Parses the command line. Wrong use is bad input like any other: a message and exit code 1.
 pub fn parse_arguments<A: clap::Parser>() -> A {
@@ -24,12 +24,23 @@ pub fn parse_arguments<A: clap::Parser>() -> A {
     })
 }
 
+/// Errors that are shown; of others there is a count.
+const MOST_ERRORS: usize = 20;
+
 /// Shows diagnostics on the standard error stream, in colour on a terminal unless `NO_COLOR` is set.
 pub fn show(diagnostics: &Diagnostics, sources: &Sources) {
     let mut stderr = std::io::stderr().lock();
     let color = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let mut errors = 0;
     for diagnostic in &diagnostics.0 {
+        errors += usize::from(diagnostic.severity == Severity::Error);
+        if errors > MOST_ERRORS && diagnostic.severity == Severity::Error {
+            continue;
+        }
         // Nobody is left to tell when the error stream is closed.
         let _ = stderr.write_all(render(diagnostic, sources, RenderOptions { color }).as_bytes());
+    }
+    if errors > MOST_ERRORS {
+        let _ = writeln!(stderr, "error: {} more errors are not shown", errors - MOST_ERRORS);
     }
 }

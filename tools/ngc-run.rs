@@ -18,7 +18,7 @@ use ngc_tools::progress::Progress;
 #[derive(Parser)]
 #[command(name = "ngc-run", version, after_help = EXAMPLES)]
 struct Arguments {
-    /// The module: .ngir text, an .onnx model, or `-` for text on standard input
+    /// The module, in any format that ngc reads: .ngir, .onnx, .pt2, .stablehlo, .fpcore; `-` is ngc's text on standard input
     file: String,
     /// Inputs in argument order: .npy, .npz (all its arrays in order, or by argument position), ONNX tensor .pb
     inputs: Vec<PathBuf>,

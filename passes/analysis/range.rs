@@ -85,6 +85,11 @@ impl Ranges {
         self.signs(value).within(Signs::REAL)
     }
 
+    /// A bound of the absolute error of a value.
+    pub fn error(&self, value: Value) -> f64 {
+        self.flow.error(value)
+    }
+
     /// The ranges of a value.
     pub fn of(&self, value: Value) -> Range {
         self.flow.range(value)

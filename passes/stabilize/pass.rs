@@ -146,6 +146,7 @@ impl Pass for Stabilize {
 fn tell(report: &Report, function: &Loc, cx: &mut PassContext<'_>) {
     for rewrite in &report.applied {
         let remark = cx.remark(RemarkKind::Passed, &rewrite.rule, rewrite.loc.clone(), rewrite.text());
+        remark.details = rewrite.details();
         if let Effect::Change(change) = &rewrite.effect {
             remark.args.extend(change.args());
         }
@@ -157,6 +158,7 @@ fn tell(report: &Report, function: &Loc, cx: &mut PassContext<'_>) {
     let rewrites = report.applied.len();
     for (n, outcome) in totals.results.iter().enumerate() {
         let remark = cx.remark(RemarkKind::Analysis, "BOUND", function.clone(), outcome.text(n));
+        remark.details = outcome.details();
         remark.args.extend(outcome.args(n));
     }
     let message = format!("{}, rewrites {rewrites}", totals.saved);

@@ -34,7 +34,8 @@ fn seen(module: &Module, function: &str, calibration: &Calibration, n: usize) ->
 }
 
 fn analyze(module: &mut Module, samples: Samples) -> Report {
-    let exchange = Exchange { samples: Some(samples), reports: Some(Default::default()), progress: None };
+    let exchange =
+        Exchange { samples: Some(samples), reports: Some(Default::default()), ..Exchange::default() };
     let mut sources = Sources::new();
     let file = sources.add("pipeline", "builtin.module(analyze)", 1);
     let pipeline = Pipeline::parse(&ngc_passes::REGISTRY, &sources, file).expect("a pipeline");

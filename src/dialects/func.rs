@@ -1,7 +1,8 @@
 //! The `func` dialect: functions, calls and returns, as in MLIR.
 
 use ngc_ir::op_def::{AttrKind, Default, Syntax, Traits, ValueKind, attribute, required, variadic};
-use ngc_ir::{Attr, OpDef, Signature, Type};
+use ngc_ir::{Attr, AttrDict, OpDef, Signature, Type};
+use ngc_numerics::DType;
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&FUNC, &CALL, &RETURN];
@@ -70,6 +71,66 @@ fn verify_func(s: &Signature<'_>, _: &[Type]) -> Result<(), String> {
         {
             return Err(format!("has {count} {what}, but '{name}' has {} dictionaries", list.len()));
         }
+    }
+    let dicts = s.attr("arg_attrs").and_then(Attr::as_array).unwrap_or_default();
+    for (n, (dict, ty)) in dicts.iter().zip(&ty.inputs).enumerate() {
+        if let Attr::Dict(dict) = dict {
+            check_argument(dict, *ty).map_err(|e| format!("argument #{n}: {e}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// What is said of an argument must be readable: what is not understood would be taken as not said.
+fn check_argument(dict: &AttrDict, ty: Type) -> Result<(), String> {
+    if let Some(range) = dict.get("ng.range") {
+        check_range(range, ty).map_err(|e| format!("'ng.range' {e}"))?;
+    }
+    let rank = ty.shape().map_or(0, <[_]>::len);
+    if let Some(dims) = dict.get("ng.dims") {
+        let names = dims.as_array().filter(|dims| dims.iter().all(|d| d.as_str().is_some()));
+        if names.is_none_or(|dims| dims.len() != rank) {
+            return Err(format!("'ng.dims' has a name in quotes for each of {rank} dimensions"));
+        }
+    }
+    if let Some(ranges) = dict.get("ng.dim_range") {
+        let open = ty.shape().unwrap_or_default().iter().filter(|d| d.known().is_none()).count();
+        let is_range = |range: &Attr| {
+            range
+                .as_ints()
+                .is_some_and(|ends| matches!(ends[..], [least, most] if 0 <= least && least <= most))
+        };
+        let fits = |all: &[Attr]| (all.len() == rank || all.len() == open) && all.iter().all(is_range);
+        if !ranges.as_array().is_some_and(fits) {
+            return Err("'ng.dim_range' has the least and the greatest extent, as [1, 64], for each dimension or for \
+                        each that is open"
+                .into());
+        }
+    }
+    Ok(())
+}
+
+fn check_range(range: &Attr, ty: Type) -> Result<(), String> {
+    let Some([lo, hi]) = range.as_array() else { return Err("is a pair of numbers, as [-1.0, 1.0]".into()) };
+    let number = |end: &Attr| match (end, ty.elem()) {
+        (Attr::Float(x, _), Some(DType::Float(_))) if !x.is_nan() => Ok(*x),
+        (Attr::Int(n, _), Some(DType::Float(format))) => {
+            // A larger one is more likely the bits of a number in hexadecimal digits than the number.
+            let exact = 1u64 << format.precision().min(53);
+            match n.unsigned_abs() <= exact {
+                true => Ok(*n as f64),
+                false => Err(format!(
+                    "of {ty}: the integer {n} is not written as a floating-point number; write {n}.0, or bits with their \
+                     type"
+                )),
+            }
+        }
+        (Attr::Int(n, _), Some(elem)) if !elem.is_float() => Ok(*n as f64),
+        (Attr::Float(x, _), Some(_)) if x.fract() == 0.0 => Ok(*x),
+        _ => Err(format!("of {ty}: an end is no number of its type")),
+    };
+    if number(lo)? > number(hi)? {
+        return Err("has its first end above the second".into());
     }
     Ok(())
 }

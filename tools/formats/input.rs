@@ -1,5 +1,6 @@
 //! Modules from files of any format.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ impl Input {
     /// # Errors
     /// When the file cannot be read, or nothing says what it is.
     pub fn open(path: &str, wanted: Option<Format>, fallback: Option<Format>) -> Result<Input, Failure> {
-        let guessed = wanted.or_else(|| Format::of_path(path)).or(fallback);
+        let guessed = wanted.or_else(|| Format::of_path(path)).or_else(|| is_of_torch(path)).or(fallback);
         let Some(mut format) = guessed else {
             let flags = Format::flags("import", |row| row.reader.is_some());
             return Err(Failure::new(format!("say what '{path}' is: {flags}")));
@@ -130,6 +131,15 @@ impl Input {
             .map_err(|e| e.within(format_args!("the weights of '{}'", self.path)))?;
         Ok(module.resources.keys().filter(|key| !before.contains(key)).cloned().collect())
     }
+}
+
+/// PyTorch's format, if the file begins as those do that torch writes, exported programs and pickled models: the reader of
+/// the former says of the latter what they are.
+fn is_of_torch(path: &str) -> Option<Format> {
+    let mut magic = [0; 4];
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic)).ok()?;
+    (magic == *b"PK\x03\x04" || magic[0] == 0x80 && (2..=5).contains(&magic[1])).then_some(Format::Pt2)
 }
 
 fn ends_with_mlir(path: &str) -> bool {

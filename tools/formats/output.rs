@@ -122,7 +122,16 @@ impl Target {
     /// When ngc does not write the format, when it does not belong on a terminal, and when the module could not find its
     /// weights.
     pub fn new(path: &str, flags: &Flags) -> Result<Target, Failure> {
-        let format = flags.export.or_else(|| Format::of_path(path)).unwrap_or(Format::Ngir);
+        let named = Format::of_path(path);
+        let format = flags.export.or(named).unwrap_or(Format::Ngir);
+        let ending = Path::new(path).extension().filter(|_| path != "-" && !is_device(path));
+        if let (None, None, Some(ending)) = (flags.export, named, ending) {
+            let flags = Format::flags("export", |row| row.writer.is_some());
+            return Err(Failure::new(format!(
+                "no format that ngc writes has files that end in .{}; say which one '{path}' is to have: {flags}",
+                ending.to_string_lossy()
+            )));
+        }
         let row = format.row();
         if matches!(row.writer()?, Writer::Binary(_)) && path == "-" && is_terminal() {
             return Err(Failure::new(format!(

@@ -6,6 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum}
 use ngc_ir::pass::{Pipeline, Registry, Step};
 use ngc_ir::{Diagnostics, Sources};
 
+use super::ranges::Stated;
 use crate::formats;
 
 /// Flags of `ngc-opt` beside those of passes.
@@ -42,6 +43,16 @@ pub struct Flags {
     /// Threads to use [default: one per core]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Pipeline")]
     pub threads: Option<u16>,
+
+    /// State where the values of an argument lie, by its name in the model, as x=[-5,5]; '*=[-5,5]' is for all
+    /// floating-point arguments of which nothing is stated. May be given again
+    #[arg(long, value_name = "NAME=[LO,HI]", value_parser = Stated::parse, help_heading = "Input")]
+    pub range: Vec<Stated>,
+
+    /// State the least and the greatest extent of a dimension that types leave open, by its name in the model, as
+    /// batch=[1,64]. May be given again
+    #[arg(long, value_name = "NAME=[LO,HI]", value_parser = Stated::parse, help_heading = "Input")]
+    pub dim_range: Vec<Stated>,
 
     /// Take the file as several modules, separated by lines `// -----`
     #[arg(long, help_heading = "Input")]
@@ -101,10 +112,10 @@ pub struct Flags {
     #[arg(long, help_heading = "Watching passes")]
     pub pass_statistics: bool,
 
-    /// Report what passes did, could not do and why, and found
+    /// Report what passes did, could not do and why, and found; 'full' has every figure
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text",
           help_heading = "Remarks")]
-    pub remarks: Option<Format>,
+    pub remarks: Option<RemarkForm>,
 
     /// Report only remarks whose `kind:pass:rule` matches, such as '^missed:' or ':softmax-shift$'
     #[arg(long, value_name = "REGEX", help_heading = "Remarks")]
@@ -198,6 +209,17 @@ pub enum Format {
     Json,
 }
 
+/// Form of remarks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum RemarkForm {
+    /// For people, two lines each: what, where and why, and what became of the error.
+    Text,
+    /// For people, all that there is to say in one line each.
+    Full,
+    /// For programs: JSON, one object a line.
+    Json,
+}
+
 /// Value of softmax in a row that is -inf throughout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MaskedRows {
@@ -261,6 +283,8 @@ fn after_help(registry: &Registry) -> String {
          rewrite into a form that survives floating point, and say what was rewritten\n  \
          ngc-opt model.ngir --analyze --analysis-report --calibrate inputs.npz -o analysed.ngir\n      \
          bound ranges and errors, and show what samples do beside the bounds\n  \
+         ngc-opt model.onnx --analyze --analysis-report --range 'pixels=[0,1]' -o /dev/null\n      \
+         bound them for inputs in a range\n  \
          ngc-opt model.ngir --explain-nonfinite -o /dev/null\n      \
          say which ops can make an infinity or a NaN, and on which inputs\n  \
          ngc-opt model.ngir --stabilize --rules my.ngr -o stable.ngir\n      \

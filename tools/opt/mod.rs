@@ -5,19 +5,22 @@ mod expected;
 mod flags;
 mod laws;
 mod print_ir;
+mod ranges;
 mod report;
 mod reproducer;
+mod verdict;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ngc_ir::pass::{PassManager, Pipeline, Registry};
+use ngc_ir::pass::{PassManager, Pipeline, Registry, StepReport};
 use ngc_ir::text::PrintOptions;
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostics, Sources};
 use ngc_passes::stabilize::catalogue::library::Library;
+use ngc_passes::stabilize::telling::verdict::State;
 
 use crate::formats::{Content, Format, Input, Target};
 use crate::io::{check_output, write_output};
@@ -215,6 +218,7 @@ impl Driver<'_> {
         };
         let sources: &Sources = sources;
         self.reports.phase("parse", start.elapsed());
+        ranges::state(&self.flags, &mut module, sources)?;
         let start = Instant::now();
         if let Err(diagnostics) = verify(&self.context, &module) {
             found.0.extend(diagnostics.0);
@@ -232,6 +236,8 @@ impl Driver<'_> {
         let original = (input.format != Format::Ngir).then(|| module.clone());
         let exchange = analysis::exchange(&self.flags, &module, sources, &mut found.0)?;
         let rewriting = analysis::rewriting(&self.flags);
+        let stabilizes = self.pipeline.steps.iter().any(|s| s.pass.name() == "stabilize");
+        let before = if stabilizes { State::of(&module) } else { State::default() };
         let mut manager = PassManager::new(&self.context);
         manager.verify_each = self.flags.verify_each;
         manager.supplies.push(&exchange);
@@ -278,6 +284,11 @@ impl Driver<'_> {
         }
 
         drop(original);
+        if stabilizes && !self.flags.verify_diagnostics {
+            let own = |s: &StepReport| s.statistics.get("rewrites").copied().unwrap_or(0);
+            let rewrites = run.report.steps.iter().filter(|s| s.pass == "stabilize").map(own).sum();
+            eprint!("{}", verdict::text(before, &module, rewrites, &self.flags.output, sources));
+        }
         if !weights.is_empty() && !self.target.takes_weights() {
             Arc::make_mut(&mut module.resources).retain(|key, _| !weights.contains(key));
         }

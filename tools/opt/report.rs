@@ -10,7 +10,7 @@ use ngc_passes::stabilize::telling::Rewriting;
 use serde_json::{Value, json};
 
 use super::analysis;
-use super::flags::{Flags, Format};
+use super::flags::{Flags, Format, RemarkForm};
 use crate::io::write_output;
 
 /// Collects what the flags ask for.
@@ -19,7 +19,7 @@ pub struct Reports {
     /// Phases and passes with their times, in order.
     phases: Vec<(String, Duration)>,
     statistics: Option<String>,
-    remarks: Option<(Format, String)>,
+    remarks: Option<(RemarkForm, String)>,
     filter: Option<regex::Regex>,
     analysis: Option<(Format, String)>,
     proofs: String,
@@ -29,7 +29,7 @@ impl Reports {
     /// Nothing reported yet.
     pub fn new(flags: &Flags) -> Reports {
         let wanted = flags.remarks_filter.is_some() || flags.remarks_output.is_some();
-        let format = flags.remarks.or(wanted.then_some(Format::Text));
+        let format = flags.remarks.or(wanted.then_some(RemarkForm::Text));
         Reports {
             start: Instant::now(),
             phases: Vec::new(),
@@ -70,8 +70,9 @@ impl Reports {
             };
             for remark in report.remarks.iter().filter(matches) {
                 match format {
-                    Format::Text => out.push_str(&remark.line(sources)),
-                    Format::Json => out.push_str(&remark_json(remark, sources).to_string()),
+                    RemarkForm::Text => out.push_str(&remark.lines(sources)),
+                    RemarkForm::Full => out.push_str(&remark.full_line(sources)),
+                    RemarkForm::Json => out.push_str(&remark_json(remark, sources).to_string()),
                 }
                 out.push('\n');
             }
@@ -156,6 +157,9 @@ fn remark_json(remark: &Remark, sources: &Sources) -> Value {
         object["file"] = file.into();
         object["line"] = at.line.into();
         object["column"] = at.column.into();
+    }
+    if !remark.details.is_empty() {
+        object["details"] = remark.details.as_str().into();
     }
     if let Some(name) = remark.loc.name_in() {
         object["name"] = name.into();

@@ -1,6 +1,5 @@
 //! What a rewrite did to a function, in figures: the whole function is bounded before and after.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ngc_dialects::transfer::{Flow, has_elements};
@@ -264,21 +263,24 @@ fn pair((before, after): Pair) -> String {
     format!("{} -> {}", bound(before), bound(after))
 }
 
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "κ^curv {}, error bound {}", pair(self.curvature), pair(self.absolute))?;
-        write!(f, " (relative {})", pair(self.relative))?;
-        write!(f, ", L {}, Δ {}", pair(self.lipschitz), pair(self.delta))?;
+impl Change {
+    /// What became of the bound.
+    pub fn text(&self) -> String {
+        let side = self.nominal.map_or(String::new(), |side| format!(", nominal {}", spelled(side)));
+        format!("error bound {} (relative {}){side}", pair(self.absolute), pair(self.relative))
+    }
+
+    /// What became of the other figures.
+    pub fn details(&self) -> String {
+        let mut text =
+            format!("κ^curv {}, L {}, Δ {}", pair(self.curvature), pair(self.lipschitz), pair(self.delta));
         if let (Some(c), Some(format)) = (self.constant(), self.format) {
             let exponent = format.unit_roundoff().log2();
-            write!(f, ", |G - G'| <= C u with C = {}, u = 2^{exponent}", bound(c))?;
+            text += &format!(", |G - G'| <= C u with C = {}, u = 2^{exponent}", bound(c));
         } else if self.absolute.0.is_infinite() {
-            write!(f, ", |G - G'| unbounded as G was")?;
+            text += ", |G - G'| unbounded as G was";
         }
-        if let Some(side) = self.nominal {
-            write!(f, ", nominal {}", spelled(side))?;
-        }
-        Ok(())
+        text
     }
 }
 
@@ -384,16 +386,16 @@ impl Outcome {
         figures.into_iter().flatten().collect()
     }
 
-    /// One line.
+    /// What became of the bound of the n-th result.
     pub fn text(&self, n: usize) -> String {
-        let distance = bound(add(self.absolute.0, self.absolute.1));
-        let alpha = self.gain();
         let side = self.nominal.map_or(String::new(), |side| format!(", nominal {}", spelled(side)));
-        format!(
-            "result {n}: |G - G'| <= Φ_G + Φ_G' = {distance}, error bound {} (relative {}), α = {alpha}{side}",
-            pair(self.absolute),
-            pair(self.relative)
-        )
+        format!("result {n}: error bound {} (relative {}){side}", pair(self.absolute), pair(self.relative))
+    }
+
+    /// How far the results may be apart, and what was gained.
+    pub fn details(&self) -> String {
+        let distance = bound(add(self.absolute.0, self.absolute.1));
+        format!("|G - G'| <= Φ_G + Φ_G' = {distance}, α = {}", self.gain())
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod figures;
 pub mod saved;
+pub mod verdict;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -89,7 +90,15 @@ impl Rewrite {
     pub fn text(&self) -> String {
         match &self.effect {
             Effect::Unknown => self.message.clone(),
-            Effect::Change(change) => format!("{}; {change}", self.message),
+            Effect::Change(change) => format!("{}; {}", self.message, change.text()),
+        }
+    }
+
+    /// What else is known of the effect.
+    pub fn details(&self) -> String {
+        match &self.effect {
+            Effect::Unknown => String::new(),
+            Effect::Change(change) => change.details(),
         }
     }
 }

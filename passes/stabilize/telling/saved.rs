@@ -51,12 +51,8 @@ pub fn saved(context: &Context, before: &Snapshot, after: &Snapshot) -> Saved {
 
 impl fmt::Display for Saved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ratio = |(before, after): (f64, f64)| match after {
-            _ if before == after => "1.0x".to_string(),
-            0.0 => format!("{} -> 0", whole(before)),
-            _ => format!("{:.1}x", before / after),
-        };
-        write!(f, "peak memory {}, flops {}", ratio(self.memory), ratio(self.flops))?;
+        let change = |(before, after): (f64, f64)| format!("{} -> {}", whole(before), whole(after));
+        write!(f, "peak memory {} bytes, flops {}", change(self.memory), change(self.flops))?;
         let word = |known: Option<bool>| known.map_or("n/a", |yes| if yes { "yes" } else { "no" });
         for (n, (format, before, after)) in self.finite.iter().enumerate() {
             let lead = if n == 0 { ", finite in" } else { "," };

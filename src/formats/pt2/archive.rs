@@ -39,7 +39,7 @@ impl Archive {
     pub fn open(content: Bytes) -> Result<Archive> {
         if content.len() >= 2 && content[0] == 0x80 && (2..=5).contains(&content[1]) {
             return unsupported(
-                "a pickled file of torch.save, which ngc does not unpickle; export the model with torch.export.save",
+                "a pickled file of torch.save, which ngc does not unpickle; in Python: torch.export.save(torch.export.export(model, args), 'model.pt2')",
             );
         }
         let length = content.len() as u64;

@@ -231,6 +231,7 @@ impl<'a> PassContext<'a> {
             rule: rule.into(),
             loc,
             message: message.into(),
+            details: String::new(),
             args: Vec::new(),
         });
         self.remarks.last_mut().expect("one was pushed")

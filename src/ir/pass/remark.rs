@@ -38,6 +38,8 @@ pub struct Remark {
     pub loc: Loc,
     /// What was done, or why not, in one line.
     pub message: String,
+    /// What there is to say beyond that, in one line; empty where there is nothing.
+    pub details: String,
     /// Figures for tools: names and values.
     pub args: Vec<(&'static str, String)>,
 }
@@ -55,9 +57,16 @@ impl Remark {
         format!("[{}] {missed}{}", self.rule, self.message)
     }
 
-    /// One line: `model.ngir:14:8: remark: [rule] message`.
-    pub fn line(&self, sources: &Sources) -> String {
-        format!("{}remark: {}", sources.prefix(&self.loc), self.text())
+    /// `model.ngir:14:8: remark: [rule] message`, on a second line what follows the first semicolon of the message.
+    pub fn lines(&self, sources: &Sources) -> String {
+        let text = self.text().replacen("; ", "\n    ", 1);
+        format!("{}remark: {text}", sources.prefix(&self.loc))
+    }
+
+    /// All that there is to say, in one line: `model.ngir:14:8: remark: [rule] message; details`.
+    pub fn full_line(&self, sources: &Sources) -> String {
+        let separator = if self.details.is_empty() { "" } else { "; " };
+        format!("{}remark: {}{separator}{}", sources.prefix(&self.loc), self.text(), self.details)
     }
 
     /// The remark as a diagnostic.

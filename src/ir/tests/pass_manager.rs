@@ -299,7 +299,7 @@ fn instrumentation_sees_every_step() {
 }
 
 #[test]
-fn remarks_are_one_line() {
+fn remarks_are_two_lines_or_one() {
     let mut sources = Sources::new();
     let file = sources.add("model.ngir", "a\nbc\n", 1);
     let remark = Remark {
@@ -307,11 +307,16 @@ fn remarks_are_one_line() {
         pass: "stabilize",
         rule: "softmax-shift".into(),
         loc: Loc::Source { file, offset: 3 },
-        message: "exp(x)/sum(exp(x)) -> softmax(x)".into(),
+        message: "exp(x)/sum(exp(x)): by softmax; exp is unbounded".into(),
+        details: "L inf -> 1".into(),
         args: vec![],
     };
     assert_eq!(
-        remark.line(&sources),
-        "model.ngir:2:2: remark: [softmax-shift] exp(x)/sum(exp(x)) -> softmax(x)"
+        remark.lines(&sources),
+        "model.ngir:2:2: remark: [softmax-shift] exp(x)/sum(exp(x)): by softmax\n    exp is unbounded"
+    );
+    assert_eq!(
+        remark.full_line(&sources),
+        "model.ngir:2:2: remark: [softmax-shift] exp(x)/sum(exp(x)): by softmax; exp is unbounded; L inf -> 1"
     );
 }
