@@ -78,7 +78,7 @@ pub fn of(body: &Body, op: Op, flow: &Flow, nan: bool) -> Cause {
         None | Some(Semantics::None) => Some(Cause {
             what: "be anything".into(),
             detail: match body.name(op) {
-                "func.call" => "calls are not followed; inline them first".into(),
+                "func.call" => "this call cannot be followed".into(),
                 _ => "its meaning is unknown".into(),
             },
             ..Cause::new(Kind::Unknown, None, Goal::Large)

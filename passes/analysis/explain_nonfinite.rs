@@ -8,6 +8,8 @@ use rayon::prelude::*;
 use super::cause::{self, show_range};
 use super::nonfinite::{Nonfinite, Root};
 use super::range;
+use super::report::Exchange;
+use crate::transform::inline;
 use super::witness::{self, Effect, Outcome, Target, Witness};
 
 /// The pass.
@@ -17,6 +19,8 @@ pub struct ExplainNonfinite;
 const STEPS: usize = 8;
 /// Elements of an input that are shown.
 const ELEMENTS: usize = 8;
+/// Calls are followed until a function has so many ops.
+const MOST_OPS: usize = 1_000_000;
 
 impl Pass for ExplainNonfinite {
     fn name(&self) -> &'static str {
@@ -36,7 +40,8 @@ impl Pass for ExplainNonfinite {
          the op *can* go wrong; without one it *may*, since the bound may be loose. The search for witnesses is \
          limited by `tries` and by the size of the function, never by time, and finds the same on every machine. An \
          infinity that is stated, in a constant or in an `ng.range`, is no finding, and neither is what it makes \
-         infinite, but a NaN is. Calls are not followed: run `inline` first. The module stays as it is. Each finding \
+         infinite, but a NaN is. Calls are followed: what a private function does is told where it is called. The module \
+         stays as it is. `ngc-opt --witnesses=DIR` writes the witnesses as .npz files. Each finding \
          is also an analysis remark, named by its kind: overflow, division-by-zero, invalid, unknown."
     }
 
@@ -76,12 +81,18 @@ impl Pass for ExplainNonfinite {
     fn run_on_module(&self, module: &mut Module, cx: &mut PassContext<'_>) -> Result<Changed, Diagnostics> {
         let (tries, limit) = (cx.options.int("tries") as usize, cx.options.int("limit") as usize);
         let severity = if cx.options.flag("error") { Severity::Error } else { Severity::Warning };
-        let (module, context) = (&*module, cx.context);
-        let explained: Vec<Option<Explained<'_>>> = module
-            .functions()
+        // What a helper can do is told where it is called.
+        let helpers = inline::helpers(module);
+        let mut inlined = module.clone();
+        inline::inline_calls(&mut inlined, MOST_OPS, &mut |_, _, _| {});
+        let (module, context) = (&inlined, cx.context);
+        let mut functions = module.functions();
+        functions.retain(|f| !helpers.contains(f));
+        let explained: Vec<Option<Explained<'_>>> = functions
             .into_par_iter()
             .map(|op| Explained::of_function(context, module, op, tries, limit))
             .collect();
+        let wanted = cx.supply::<Exchange>().and_then(|e| e.witnesses.as_ref());
         for explained in explained.iter().flatten() {
             let Explained { body, found, outcome, .. } = explained;
             let shown = found.roots.iter().zip(&outcome.witnesses);
@@ -100,6 +111,10 @@ impl Pass for ExplainNonfinite {
                     .arg("dependent", root.dependents);
                 if let Some(witness) = witness {
                     remark.arg("witness", describe_all(&witness.inputs));
+                    if let Some(sink) = wanted {
+                        let found = Found { function: explained.name.into(), inputs: witness.inputs.clone() };
+                        sink.lock().unwrap_or_else(|e| e.into_inner()).push(found);
+                    }
                 }
                 cx.diagnostics.push(diagnostic);
             }
@@ -116,6 +131,15 @@ impl Pass for ExplainNonfinite {
         }
         Ok(Changed::No)
     }
+}
+
+/// Inputs on which an op of a function goes wrong.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The function.
+    pub function: String,
+    /// By argument.
+    pub inputs: Vec<Tensor>,
 }
 
 /// What is found of one function.

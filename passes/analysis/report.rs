@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::calibrate::{Calibration, Sampled, Samples};
 use super::error::Errors;
+use super::explain_nonfinite::Found;
 use super::unbounded::{self, Unbounded};
 
 pub use table::{LEGEND, down, nearest, up};
@@ -28,6 +29,8 @@ pub struct Exchange {
     pub progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
     /// The reports of each run of the pass, by function; `None` where nobody wants them.
     pub reports: Option<Mutex<Vec<Vec<Report>>>>,
+    /// Witnesses that `explain-nonfinite` found, in order; `None` where nobody wants them.
+    pub witnesses: Option<Mutex<Vec<Found>>>,
 }
 
 /// The figures of one function. All are bounds but those in [`Sampled`] and [`Row::norm2`], which are estimates.

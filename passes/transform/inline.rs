@@ -42,55 +42,74 @@ impl Pass for Inline {
     }
 
     fn run_on_module(&self, module: &mut Module, cx: &mut PassContext<'_>) -> Result<Changed, Diagnostics> {
-        let graph = CallGraph::new(module);
         let max_ops = cx.options.int("max-ops") as usize;
-        let mut inlined = 0;
-        for &caller in &graph.order {
-            let Some(mut body) = module.body.take_body(caller) else { continue };
-            let mut replaced: Vec<(Value, Value)> = Vec::new();
-            let mut size = 0;
-            for op in body.walk() {
-                size += 1;
-                let Some(name) = callee(&body, op).map(str::to_string) else { continue };
-                let target = graph.by_name.get(&name).copied();
-                let found = match target {
-                    Some(t) if graph.recursive.contains(&t) => {
-                        Err("it calls itself, directly or through others")
-                    }
-                    Some(t) => inlinable(module, t),
-                    None => Err("it is not defined in this module"),
-                };
-                let loc = body.op(op).loc.clone();
-                match found {
-                    Ok((from, _)) if size + from.num_ops() > max_ops => {
-                        let why =
-                            format!("@{name} is not inlined: the function would exceed max-ops={max_ops}");
-                        cx.remark(RemarkKind::Missed, "inline", loc, why);
-                    }
-                    Ok((from, block)) => {
-                        size += from.num_ops();
-                        replaced.extend(inline_call(&mut body, op, from, block));
-                        inlined += 1;
-                        cx.remark(RemarkKind::Passed, "inline", loc, format!("@{name} is inlined"));
-                    }
-                    Err(why) => {
-                        cx.remark(
-                            RemarkKind::Missed,
-                            "inline",
-                            loc,
-                            format!("@{name} is not inlined: {why}"),
-                        );
-                    }
-                }
-            }
-            if !replaced.is_empty() {
-                replace(&mut body, &replaced);
-            }
-            module.body.set_body(caller, body);
-        }
+        let inlined = inline_calls(module, max_ops, &mut |kind, loc, message| {
+            cx.remark(kind, "inline", loc, message);
+        });
         cx.count("inlined", inlined);
         Ok((inlined > 0).into())
     }
+}
+
+/// Puts the ops of called functions in the place of calls, and tells of each; no function grows beyond so many ops. The result
+/// is the number of calls that were replaced.
+pub(crate) fn inline_calls(
+    module: &mut Module,
+    max_ops: usize,
+    tell: &mut dyn FnMut(RemarkKind, Loc, String),
+) -> usize {
+    let graph = CallGraph::new(module);
+    let mut inlined = 0;
+    for &caller in &graph.order {
+        let Some(mut body) = module.body.take_body(caller) else { continue };
+        let mut replaced: Vec<(Value, Value)> = Vec::new();
+        let mut size = 0;
+        for op in body.walk() {
+            size += 1;
+            let Some(name) = callee(&body, op).map(str::to_string) else { continue };
+            let target = graph.by_name.get(&name).copied();
+            let found = match target {
+                Some(t) if graph.recursive.contains(&t) => Err("it calls itself, directly or through others"),
+                Some(t) => inlinable(module, t),
+                None => Err("it is not defined in this module"),
+            };
+            let loc = body.op(op).loc.clone();
+            match found {
+                Ok((from, _)) if size + from.num_ops() > max_ops => {
+                    let why = format!("@{name} is not inlined: the function would exceed max-ops={max_ops}");
+                    tell(RemarkKind::Missed, loc, why);
+                }
+                Ok((from, block)) => {
+                    size += from.num_ops();
+                    replaced.extend(inline_call(&mut body, op, from, block));
+                    inlined += 1;
+                    tell(RemarkKind::Passed, loc, format!("@{name} is inlined"));
+                }
+                Err(why) => tell(RemarkKind::Missed, loc, format!("@{name} is not inlined: {why}")),
+            }
+        }
+        if !replaced.is_empty() {
+            replace(&mut body, &replaced);
+        }
+        module.body.set_body(caller, body);
+    }
+    inlined
+}
+
+/// The functions that others call and that nobody outside of the module can.
+pub(crate) fn helpers(module: &Module) -> Vec<Op> {
+    let called: Vec<String> = module
+        .functions()
+        .into_iter()
+        .filter_map(|f| module.body.body(f))
+        .flat_map(|body| body.walk().into_iter().filter_map(|op| callee(body, op).map(str::to_string)))
+        .collect();
+    let is_helper = |f: &Op| {
+        let text = |name: &str| module.body.attr(*f, name).and_then(|a| a.as_str().map(str::to_string));
+        let private = text("sym_visibility").is_some_and(|v| v != "public");
+        private && text("sym_name").is_some_and(|name| called.contains(&name))
+    };
+    module.functions().into_iter().filter(is_helper).collect()
 }
 
 /// The body and block of a function that may be inlined, or why not.

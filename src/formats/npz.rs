@@ -1,9 +1,10 @@
 //! NumPy's `.npz` files: a zip archive of `.npy` arrays, stored or deflated.
 
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 
 use ngc_numerics::{DType, Tensor};
-use zip::ZipArchive;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::error::{FormatError, Result, invalid, unsupported};
 use crate::npy::{self, Preamble};
@@ -72,4 +73,18 @@ pub fn read(bytes: &[u8], void_as: Option<DType>) -> Result<Vec<(String, Tensor)
         arrays.push((name, array));
     }
     Ok(arrays)
+}
+
+/// Writes an archive of arrays, each as NumPy names and stores it.
+///
+/// # Errors
+/// Those of the archive: two arrays of one name.
+pub fn write(arrays: &[(String, Tensor)]) -> Result<Vec<u8>> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    for (name, tensor) in arrays {
+        zip.start_file(format!("{name}.npy"), options).map_err(error)?;
+        zip.write_all(&npy::write(tensor)).map_err(|e| FormatError::Invalid(e.to_string()))?;
+    }
+    Ok(zip.finish().map_err(error)?.into_inner())
 }

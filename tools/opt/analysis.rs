@@ -6,13 +6,13 @@ use std::sync::Mutex;
 use ngc_formats::npz;
 use ngc_ir::pass::Pipeline;
 use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
-use ngc_numerics::{DType, Format as Number};
+use ngc_numerics::{DType, Format as Number, Tensor};
 use ngc_passes::analysis::calibrate::{Parameter, Samples};
 use ngc_passes::analysis::report::{Exchange, argument_label, argument_name};
 use ngc_passes::stabilize::telling;
 
 use super::flags::{Flags, Format};
-use crate::io::read_bytes;
+use crate::io::{check_folder, read_bytes, write_output};
 use crate::load::choose_function;
 use crate::progress::Progress;
 
@@ -26,6 +26,15 @@ pub fn form(flags: &Flags) -> Option<Format> {
 /// # Errors
 /// Says so when the pass is not to run.
 pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
+    let runs = |name: &str| pipeline.steps.iter().any(|step| step.pass.name() == name);
+    if let Some(folder) = &flags.witnesses {
+        if !runs("explain-nonfinite") {
+            return Err("error: --witnesses is about the pass 'explain-nonfinite', which does not run; add \
+                        --explain-nonfinite"
+                .into());
+        }
+        check_folder(folder)?;
+    }
     let flag = match () {
         () if flags.calibrate_function.is_some() && flags.calibrate.is_empty() => {
             return Err("error: --calibrate-function needs --calibrate".into());
@@ -34,7 +43,6 @@ pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
         () if !flags.calibrate.is_empty() => "--calibrate",
         () => return Ok(()),
     };
-    let runs = |name: &str| pipeline.steps.iter().any(|step| step.pass.name() == name);
     if runs("analyze") || flag == "--calibrate" && runs("stabilize") {
         return Ok(());
     }
@@ -57,7 +65,11 @@ pub fn exchange(
     sources: &Sources,
     found: &mut Vec<Diagnostic>,
 ) -> Result<Exchange, String> {
-    let mut exchange = Exchange { reports: form(flags).map(|_| Mutex::default()), ..Exchange::default() };
+    let mut exchange = Exchange {
+        reports: form(flags).map(|_| Mutex::default()),
+        witnesses: flags.witnesses.as_ref().map(|_| Mutex::default()),
+        ..Exchange::default()
+    };
     if flags.calibrate.is_empty() {
         return Ok(exchange);
     }
@@ -80,6 +92,25 @@ pub fn exchange(
     exchange.samples = Some(samples);
     exchange.assume_calibrated = flags.assume_calibrated;
     Ok(exchange)
+}
+
+/// Writes the witnesses that were found, an archive each.
+///
+/// # Errors
+/// Names the file.
+pub fn write_witnesses(flags: &Flags, exchange: &Exchange) -> Result<(), String> {
+    let (Some(folder), Some(found)) = (&flags.witnesses, &exchange.witnesses) else { return Ok(()) };
+    std::fs::create_dir_all(folder).map_err(|e| format!("error: cannot make '{}': {e}", folder.display()))?;
+    let found = found.lock().unwrap_or_else(|e| e.into_inner());
+    for (n, witness) in found.iter().enumerate() {
+        let before = found[..n].iter().filter(|other| other.function == witness.function).count();
+        let path = folder.join(format!("{}-{}.npz", witness.function, before + 1));
+        let named = |(n, tensor): (usize, &Tensor)| (format!("arg{n}"), tensor.clone());
+        let arrays: Vec<(String, Tensor)> = witness.inputs.iter().enumerate().map(named).collect();
+        let bytes = npz::write(&arrays).map_err(|e| format!("error: {e}"))?;
+        write_output(&path.display().to_string(), &bytes)?;
+    }
+    Ok(())
 }
 
 /// What `stabilize` is given.

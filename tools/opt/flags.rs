@@ -145,6 +145,11 @@ pub struct Flags {
     #[arg(long, value_name = "FILE", help_heading = "Analysis")]
     pub calibrate: Vec<String>,
 
+    /// Write each witness that --explain-nonfinite finds to this folder, as FUNCTION-1.npz, FUNCTION-2.npz ... in the order of
+    /// the findings, with an array for each argument, as ngc-run takes them
+    #[arg(long, value_name = "DIR", help_heading = "Analysis")]
+    pub witnesses: Option<std::path::PathBuf>,
+
     /// Function that the samples are for [default: the only one, else @main]
     #[arg(long, value_name = "NAME", help_heading = "Analysis")]
     pub calibrate_function: Option<String>,

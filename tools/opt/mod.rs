@@ -259,6 +259,7 @@ impl Driver<'_> {
         }
         self.reports.run(self.registry, &run.report, sources);
         self.reports.analysis(&exchange, sources);
+        analysis::write_witnesses(&self.flags, &exchange)?;
         self.reports.proofs(&rewriting, sources);
         if let Some(failure) = run.failure {
             let summary = reproducer::describe(&failure, &self.pipeline);
@@ -287,7 +288,7 @@ impl Driver<'_> {
         if stabilizes && !self.flags.verify_diagnostics {
             let own = |s: &StepReport| s.statistics.get("rewrites").copied().unwrap_or(0);
             let rewrites = run.report.steps.iter().filter(|s| s.pass == "stabilize").map(own).sum();
-            eprint!("{}", verdict::text(before, &module, rewrites, &self.flags.output, sources));
+            eprint!("{}", verdict::text(before, &module, rewrites, sources));
         }
         if !weights.is_empty() && !self.target.takes_weights() {
             Arc::make_mut(&mut module.resources).retain(|key, _| !weights.contains(key));

@@ -8,15 +8,14 @@ use ngc_passes::stabilize::telling::verdict::{State, Verdict};
 use super::ranges;
 
 /// A line, and where something is left what to do about it.
-pub fn text(before: State, module: &Module, rewrites: u64, output: &str, sources: &Sources) -> String {
+pub fn text(before: State, module: &Module, rewrites: u64, sources: &Sources) -> String {
     let verdict = Verdict { before, after: State::of(module) };
     let mut text = format!("stabilize: {rewrites} rewrites; {verdict}\n");
     if verdict.after.lost == 0 {
         return text;
     }
-    let file = if output == "-" || output.starts_with("/dev/") { "FILE" } else { output };
     // Writing to a string does not fail.
-    let _ = writeln!(text, "  which, and on which inputs: ngc-opt {file} --explain-nonfinite -o /dev/null");
+    let _ = writeln!(text, "  which, and on which inputs: add --explain-nonfinite after --stabilize");
     if let [(function, n), rest @ ..] = &verdict.after.unstated[..] {
         let name = ranges::names(module, function, sources).get(*n).cloned().unwrap_or_default();
         let others = if rest.is_empty() { String::new() } else { format!(" and {} others", rest.len()) };

@@ -55,5 +55,5 @@ fn alpha_does_not_bound_the_functional() {
 fn no_number_compares_a_bound_with_none() {
     let found = outcome(&mut difference("%e = ng.exp %z : f32\n  %l = ng.log %e : f32", "%l"));
     assert_eq!(found.alpha(), None);
-    assert!(found.text(0).ends_with("α = inf -> finite"), "{}", found.text(0));
+    assert!(found.details().ends_with("α = inf -> finite"), "{}", found.details());
 }

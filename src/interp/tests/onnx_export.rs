@@ -65,9 +65,15 @@ fn operator_cases_keep_their_bits() {
             Ok(again) => {
                 let (before, after) =
                     (values(&context, &module, &case.inputs), values(&context, &again, &case.inputs));
-                // There is no Swish in the operator set that is written.
-                if distance(&after, &before, 0.0) > if name == "Swish" { 1.0 } else { 0.0 } {
-                    let far = distance(&after, &before, 0.0);
+                let body = module.body.body(module.functions()[0]).expect("it has a body");
+                let stepwise = |op| matches!(body.name(op), "ng.sigmoid" | "ng.silu");
+                // Roundings of steps are units in the last place of 1 where gates of recurrent layers cancel.
+                let (allowed, least) = match body.walk().into_iter().any(stepwise) {
+                    true => (8.0, 1.0),
+                    false => (0.0, 0.0),
+                };
+                let far = distance(&after, &before, least);
+                if far > allowed {
                     failures.push(format!("{name}: {far} ulp"));
                 }
             }
@@ -93,6 +99,7 @@ const STEPWISE: &[(&str, f64)] = &[
     ("ng.log2", 3.0),
     ("ng.rsqrt", 2.0),
     ("ng.selu", 6.0),
+    ("ng.sigmoid", 3.0),
     ("ng.silu", 3.0),
     ("ng.sinc", 1.0),
     ("ng.stumpff2", 4.0),

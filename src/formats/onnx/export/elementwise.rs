@@ -7,7 +7,7 @@ use super::Table;
 use super::graph::Graph;
 use super::node::{float, int, string};
 use crate::error::Result;
-use crate::step::Step;
+use crate::step::{Step, is_narrow};
 use ngc_numerics::Format;
 
 pub(super) const OPS: Table = &[
@@ -53,7 +53,7 @@ pub(super) const OPS: Table = &[
     ("ng.round", |g, s| floats(g, s, "Round")),
     ("ng.select", |g, s| any(g, s, "Where")),
     ("ng.selu", |g, s| with_numbers(g, s, "Selu", &["alpha", "gamma"])),
-    ("ng.sigmoid", |g, s| floats(g, s, "Sigmoid")),
+    ("ng.sigmoid", sigmoid),
     ("ng.sign", |g, s| numbers(g, s, "Sign")),
     ("ng.sin", |g, s| floats(g, s, "Sin")),
     ("ng.sinh", |g, s| floats(g, s, "Sinh")),
@@ -112,6 +112,11 @@ fn with_numbers(g: &mut Graph<'_>, s: &Step, operator: &str, names: &[&str]) -> 
 /// Whether a number attribute, which is f32 in ONNX, loses nothing that an op in the format of its operands can see.
 pub(super) fn f32_is_enough(s: &Step, value: f64) -> bool {
     s.format() != Some(Format::F64) || Format::F32.contains(value)
+}
+
+/// ONNX Runtime's operator is exactly 0 below -17.5 in f32, and below -42 in f64, where the function is e^x.
+fn sigmoid(g: &mut Graph<'_>, s: &Step) -> Result<bool> {
+    if s.format().is_some_and(is_narrow) { floats(g, s, "Sigmoid") } else { Ok(false) }
 }
 
 fn gelu(g: &mut Graph<'_>, s: &Step) -> Result<bool> {
