@@ -102,6 +102,17 @@ def mlp():
 
 
 @small
+def scans():
+    """Running logarithms of sums of exponentials, along both dimensions, and a running sum."""
+
+    class Scans(nn.Module):
+        def forward(self, x):
+            return torch.logcumsumexp(x, 1), torch.logcumsumexp(100 * x, 0), torch.cumsum(x, -1)
+
+    return Scans(), (floats(4, 6),), None
+
+
+@small
 def attention():
     """Causal attention over a sequence of any length, with positions."""
 

@@ -249,13 +249,16 @@ fn argument(body: &Body, flow: &Flow, mut value: Value) -> Option<usize> {
     }
 }
 
-/// The operand of an op whose range most makes that of its result: no constant, and of the largest magnitude.
+/// The operand of an op whose range most makes that of its result: of its kind, for an index is no part of what it picks, no
+/// constant, and of the largest magnitude.
 fn widest(body: &Body, range: &impl Fn(Value) -> Interval, op: Op) -> Option<Value> {
+    let is_float = |v: Value| body.ty(v).format().is_some();
+    let makes_floats = body.results(op).any(is_float);
     let rank = |v: Value| {
         let constant = body.defining_op(v).is_some_and(|d| body.operands(d).is_empty());
-        (!constant, reach(&range(v)))
+        ((is_float(v) == makes_floats, !constant), reach(&range(v)))
     };
-    let by = |a: (bool, f64), b: (bool, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+    let by = |a: ((bool, bool), f64), b: ((bool, bool), f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
     body.operands(op).iter().copied().reduce(|a, b| if by(rank(a), rank(b)).is_lt() { b } else { a })
 }
 

@@ -9,8 +9,8 @@ use super::cause::{self, show_range};
 use super::nonfinite::{Nonfinite, Root};
 use super::range;
 use super::report::Exchange;
-use crate::transform::inline;
 use super::witness::{self, Effect, Outcome, Target, Witness};
+use crate::transform::inline;
 
 /// The pass.
 pub struct ExplainNonfinite;

@@ -259,6 +259,20 @@ fn node<'a>(graph: &'a mut Value, target: &str) -> &'a mut Value {
 }
 
 #[test]
+fn what_is_drawn_at_random_is_an_argument() {
+    let drawn = |target: &'static str| {
+        let bytes = with_graph(move |g| node(g, "aten.relu")["target"] = json!(target));
+        print_module(&bytes.unwrap(), &PrintOptions::default())
+    };
+    let uniform = drawn("torch.ops.aten.rand_like.default");
+    assert!(uniform.contains("{ng.dim_range = [[1, 64], [8, 8]], ng.dims = [\"s77\", \"\"], ng.name = \"relu\", ng.range = [0.000000e+00, 0.99999994039535522]}"), "{uniform}");
+    let normal = drawn("torch.ops.aten.randn_like.default");
+    assert!(normal.contains("ng.name = \"relu\"}"), "{normal}");
+    let bits = drawn("torch.ops.aten.bernoulli.default");
+    assert!(bits.contains("direction = \"LT\""), "{bits}");
+}
+
+#[test]
 fn broken_graphs_are_refused() {
     let target = |name: &'static str| with_graph(move |g| node(g, "aten.relu")["target"] = json!(name));
     unsupported(

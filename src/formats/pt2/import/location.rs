@@ -29,6 +29,21 @@ fn module(stack: &str) -> &str {
 }
 
 fn line(trace: &str) -> Loc {
+    match innermost(trace) {
+        Some((file, line)) => {
+            Loc::explicit(LocKind::FileLineCol { file: Ident::new(file), line, column: 1, end: None })
+        }
+        None => Loc::Unknown,
+    }
+}
+
+/// The file and the line of the model's source that a node comes from.
+pub(super) fn source(node: &Node) -> Option<(&str, u32)> {
+    innermost(&node.metadata.stack_trace)
+}
+
+/// The innermost frame of a trace that is not torch's own, else the innermost one.
+fn innermost(trace: &str) -> Option<(&str, u32)> {
     let frames = trace.lines().filter_map(|text| {
         let (file, rest) = text.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
@@ -41,10 +56,5 @@ fn line(trace: &str) -> Loc {
             own = Some(frame);
         }
     }
-    match own.or(any) {
-        Some((file, line)) => {
-            Loc::explicit(LocKind::FileLineCol { file: Ident::new(file), line, column: 1, end: None })
-        }
-        None => Loc::Unknown,
-    }
+    own.or(any)
 }

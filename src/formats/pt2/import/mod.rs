@@ -17,6 +17,7 @@ mod norm;
 mod number;
 mod pool;
 mod program;
+mod random;
 mod recurrent;
 mod reduce;
 mod shape;
@@ -52,7 +53,7 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 14] = [
+    let groups: [Table; 15] = [
         activation::OPS,
         arithmetic::OPS,
         compare::OPS,
@@ -63,6 +64,7 @@ static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
         norm::OPS,
         pool::OPS,
         recurrent::OPS,
+        random::OPS,
         reduce::OPS,
         shape::OPS,
         slice::OPS,

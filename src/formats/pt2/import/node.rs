@@ -315,6 +315,21 @@ impl<'g, 'a> Node<'g, 'a> {
     }
 
     /// What the program declares for result `i`.
+    /// A new argument of the function, whose range is stated if there is one.
+    pub(super) fn fresh(
+        &mut self,
+        dtype: DType,
+        extents: &[Extent],
+        range: Option<[Attr; 2]>,
+    ) -> Result<Value> {
+        let name = self.output_names().first().copied().unwrap_or_default();
+        let mut attrs = self.program.dims(extents);
+        if let Some(range) = range {
+            attrs.set("ng.range", Attr::Array(range.into_iter().collect()));
+        }
+        self.program.fresh(name, Type::tensor(extents.iter().map(Extent::dim), dtype), extents, attrs)
+    }
+
     pub(super) fn declared(&self, i: usize) -> Result<(DType, Vec<Extent>)> {
         match self.output_names().get(i) {
             Some(name) => self.program.declared(name),

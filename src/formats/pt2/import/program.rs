@@ -45,6 +45,8 @@ pub(super) struct Program<'a> {
     holders: HashMap<Extent, (Value, usize)>,
     /// For each symbolic extent a vector of so many ones.
     ones: HashMap<Extent, Value>,
+    /// Attributes of arguments for what is drawn at random.
+    fresh: Vec<AttrDict>,
 }
 
 pub(super) fn import<'a>(
@@ -64,6 +66,7 @@ pub(super) fn import<'a>(
         extents: HashMap::new(),
         holders: HashMap::new(),
         ones: HashMap::new(),
+        fresh: Vec::new(),
     };
     let mut needed = HashSet::new();
     for spec in &signature.output_specs {
@@ -86,6 +89,7 @@ pub(super) fn import<'a>(
     for (index, (node, _)) in graph.nodes.iter().zip(live).enumerate().filter(|(_, (_, live))| *live) {
         this.node(index, node)?;
     }
+    arguments.append(&mut this.fresh);
     let (mut results, mut attrs) = (Vec::new(), Vec::new());
     for (index, spec) in signature.output_specs.iter().enumerate() {
         let OutputSpec::UserOutput(output) = spec else { continue };
@@ -229,7 +233,16 @@ impl<'a> Program<'a> {
         let (elem, extents) = self.declared(name)?;
         let ty = Type::tensor(extents.iter().map(Extent::dim), elem);
         let value = self.function.argument(ty, Loc::name(name));
-        let mut attrs = named(name);
+        let mut attrs = self.dims(&extents);
+        attrs.set("ng.name", name);
+        self.define(name, Known::Value(value))?;
+        self.record(value, extents);
+        Ok(attrs)
+    }
+
+    /// What is said of the open extents of an argument.
+    pub(super) fn dims(&self, extents: &[Extent]) -> AttrDict {
+        let mut attrs = AttrDict::EMPTY;
         if extents.iter().any(|e| e.known().is_none()) {
             let name =
                 |e: &Extent| Attr::from(&*if e.known().is_none() { e.to_string() } else { String::new() });
@@ -239,9 +252,22 @@ impl<'a> Program<'a> {
                 attrs.set("ng.dim_range", Attr::Array(ranges.into()));
             }
         }
-        self.define(name, Known::Value(value))?;
-        self.record(value, extents);
-        Ok(attrs)
+        attrs
+    }
+
+    /// Adds an argument that the program does not have.
+    pub(super) fn fresh(
+        &mut self,
+        name: &str,
+        ty: Type,
+        extents: &[Extent],
+        mut attrs: AttrDict,
+    ) -> Result<Value> {
+        let value = self.function.argument(ty, Loc::name(name));
+        attrs.set("ng.name", name);
+        self.record(value, extents.to_vec());
+        self.fresh.push(attrs);
+        Ok(value)
     }
 
     /// Remembers the extents of a value.
@@ -278,9 +304,16 @@ impl<'a> Program<'a> {
         };
         let Some((&operator, import)) = OPERATORS.get_key_value(operator) else {
             let in_place = operator.ends_with('_') && OPERATORS.contains_key(operator.trim_end_matches('_'));
+            let from = location::source(proto);
+            let from = from.map_or_else(String::new, |(file, line)| format!(", from {file}:{line}"));
             return unsupported(match in_place {
-                true => "an operator that works in place; export with .run_decompositions({})",
-                false => "this operator",
+                true => {
+                    format!("an operator that works in place{from}; export with .run_decompositions({{}})")
+                }
+                false => format!(
+                    "this operator is not read{from}; export with .run_decompositions(), which writes many by others, or \
+                     compute its result outside of the model"
+                ),
             });
         };
         let loc = location::of(proto, name);

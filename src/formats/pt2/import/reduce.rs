@@ -24,6 +24,7 @@ pub(super) const OPS: Table = &[
     ("cumsum", |n| scan(n, "ng.cumsum")),
     ("diff", diff),
     ("linalg_matrix_norm", matrix_norm),
+    ("logcumsumexp", logcumsumexp),
     ("linalg_vector_norm", |n| norm(n, "ord")),
     ("logsumexp", logsumexp),
     ("max", |n| greatest(n, "ng.reduce_max", "ng.argmax", "ng.max")),
@@ -112,6 +113,30 @@ fn logsumexp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let total = n.emit_sum("ng.reduce_sum", &[powers], attrs, x)?;
     let log = n.op("ng.log", &[total])?;
     Ok(vec![n.op("ng.add", &[log, most])?])
+}
+
+/// Of each element and those before it: as many sums as there are elements, each with a maximum of its own.
+fn logcumsumexp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = floats(n, "self")?;
+    let rank = n.rank(x);
+    if rank == 0 {
+        n.ignore(&["dim"]);
+        return Ok(vec![x]);
+    }
+    let (axis, dtype) = (n.dim("dim", 0, rank)?, n.elem(x)?);
+    let wide = n.convert(x, opmath(dtype))?;
+    let extent = n.extents(x).swap_remove(axis);
+    let along = n.count(&extent, DType::Int(64))?;
+    // Place i lies along the dimension, and place j along a new one behind it; other dimensions follow.
+    let behind = |first: usize| (first as i64..(rank + 1 - axis) as i64).collect::<Vec<i64>>();
+    let i = n.unsqueeze(along, behind(1))?;
+    let j = n.unsqueeze(along, std::iter::once(0).chain(behind(2)))?;
+    let counts = n.emit("ng.compare", &[j, i], [("direction", Attr::from("LE"))])?;
+    let each = n.unsqueeze(wide, [axis as i64])?;
+    let none = n.scalar(Number::Float(f64::NEG_INFINITY), opmath(dtype))?;
+    let chosen = n.op("ng.where", &[counts, each, none])?;
+    let sums = n.emit("ng.logsumexp", &[chosen], [("axes", Attr::ints([axis as i64 + 1]))])?;
+    Ok(vec![n.convert(sums, dtype)?])
 }
 
 fn extremes(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
