@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::facts::{self, Fact, Pointwise, Store};
 use crate::memo::{Answer, Memo, Question};
 use crate::ng::convert::is_exact;
+use crate::normalised::normalised;
 use crate::relative::{self, Term};
 use crate::transfer::{followed, has_elements, transfer_known};
 
@@ -171,6 +172,12 @@ impl Flow {
                 figures.range.exact = intersect(&figures.range.exact, &fact);
                 figures.range.computed = intersect(&figures.range.computed, &fact);
             }
+            if let Some(fact) =
+                normalised(self, body, op).filter(|_| has_elements(ty) && ty.format().is_some())
+            {
+                // As computed it is what the bound of its error says.
+                figures.range.exact = intersect(&figures.range.exact, &fact);
+            }
             let mut error = figures.error(&errors);
             let mut mixed = body
                 .with_signature(op, |s| relative::through(s, figures, &terms, &alias, ty))
@@ -216,7 +223,7 @@ pub fn settle(range: &mut Range, error: f64) -> f64 {
 }
 
 /// The value of which this is the same number in a wider format, or itself.
-fn unwidened(body: &Body, value: Value) -> Value {
+pub(crate) fn unwidened(body: &Body, value: Value) -> Value {
     let Some(op) = body.defining_op(value) else { return value };
     let &[from] = body.operands(op) else { return value };
     let widens = body.ty(from).elem().zip(body.ty(value).elem()).is_some_and(|(from, to)| is_exact(from, to));

@@ -16,6 +16,7 @@ mod kept;
 mod lemmas;
 mod memo;
 pub mod ng;
+mod normalised;
 mod pointwise;
 mod relative;
 mod simplify;

@@ -17,8 +17,11 @@ use crate::{DType, Data, Extent, Format, Tensor};
 #[derive(Clone, Default)]
 pub struct Payload {
     bytes: Bytes,
-    found: Arc<Mutex<Vec<(Key, Arc<Found>)>>>,
+    found: Arc<Mutex<ByView>>,
 }
+
+/// What has been found, by view.
+type ByView = Vec<(Key, Arc<Found>)>;
 
 /// How bytes are read: the type in which they are stored, and the view.
 type Key = (DType, View);
@@ -28,8 +31,14 @@ type Key = (DType, View);
 struct Found {
     facts: OnceLock<Facts>,
     norm2: OnceLock<Option<f64>>,
-    weights: Mutex<Vec<(Range<usize>, Option<Arc<[Weights]>>)>>,
+    weights: Mutex<Vec<(Range<usize>, Channels)>>,
 }
+
+/// The weights of each channel, if there are any.
+type Channels = Option<Arc<[Weights]>>;
+
+/// Takes a run of elements, with the number of the first of them and their distance in numbers.
+pub(crate) type Taker<'a> = &'a mut dyn FnMut(&[f64], (usize, usize));
 
 impl<T: Into<Bytes>> From<T> for Payload {
     fn from(bytes: T) -> Payload {
@@ -323,7 +332,7 @@ impl StoredTensor {
     /// Calls `f` with runs of elements as `f64`, all of them in the end, in the order of the store, and with the number of
     /// the first of them and their distance in numbers: those of row-major order, or those that come from `numbers`, one
     /// stride a dimension.
-    pub(crate) fn each_run(&self, f: &mut dyn FnMut(&[f64], (usize, usize)), numbers: Option<&[usize]>) {
+    pub(crate) fn each_run(&self, f: Taker<'_>, numbers: Option<&[usize]>) {
         /// Elements that are decoded at once.
         const RUN: usize = 4096;
         if self.is_empty() {

@@ -11,7 +11,7 @@ use super::ranges;
 pub fn text(before: State, module: &Module, rewrites: u64, sources: &Sources) -> String {
     let verdict = Verdict { before, after: State::of(module) };
     let mut text = format!("stabilize: {rewrites} rewrites; {verdict}\n");
-    if verdict.after.lost == 0 {
+    if verdict.after.any.lost == 0 {
         return text;
     }
     // Writing to a string does not fail.
@@ -21,8 +21,8 @@ pub fn text(before: State, module: &Module, rewrites: u64, sources: &Sources) ->
         let others = if rest.is_empty() { String::new() } else { format!(" and {} others", rest.len()) };
         let _ = writeln!(
             text,
-            "  every finite input counts, as nothing is stated of argument '{name}'{others}: add --range '{name}=[LO,HI]', or \
-             --calibrate INPUTS.npz --assume-calibrated"
+            "  nothing is stated of argument '{name}'{others}: add --range '{name}=[LO,HI]', or --calibrate INPUTS.npz \
+             --assume-calibrated"
         );
     }
     text

@@ -19,7 +19,7 @@ use crate::digits::{down, trimmed, up};
 pub type Side = Option<(f64, f64)>;
 
 /// The nominal range.
-const LEAST: (f64, f64) = (-8.0, 8.0);
+pub(super) const LEAST: (f64, f64) = (-8.0, 8.0);
 
 /// A nominal range for values of a type that lie in `exact`.
 fn within((lo, hi): (f64, f64), ty: Type, exact: &Interval) -> Interval {
@@ -30,7 +30,7 @@ fn within((lo, hi): (f64, f64), ty: Type, exact: &Interval) -> Interval {
 }
 
 /// `|x| <= 8`.
-fn spelled((lo, hi): (f64, f64)) -> String {
+pub(super) fn spelled((lo, hi): (f64, f64)) -> String {
     if lo == -hi { format!("|x| <= {hi}") } else { format!("{lo} <= x <= {hi}") }
 }
 

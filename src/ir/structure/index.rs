@@ -50,6 +50,9 @@ pub struct Index {
     terms: Vec<Term>,
 }
 
+/// The factor of each dimension in a sum.
+pub type Factors = SmallVec<[(Axis, i64); 4]>;
+
 /// The extents of the dimensions that an index speaks of, by their numbers.
 pub trait Space {
     /// The extent of a dimension.
@@ -145,7 +148,7 @@ impl Index {
     }
 
     /// The number and the factor of each dimension of which this is the sum, if it is one.
-    pub fn as_affine(&self) -> Option<(i64, SmallVec<[(Axis, i64); 4]>)> {
+    pub fn as_affine(&self) -> Option<(i64, Factors)> {
         let (mut constant, mut factors) = (0, SmallVec::new());
         for term in &self.terms {
             if !term.unknown.is_empty() {

@@ -12,7 +12,7 @@ mod size;
 use ngc_numerics::evaluator::{Class, Logical};
 use ngc_numerics::{Cmp, DType, Reduce, ScalarFn};
 
-pub use index::{Axis, Digit, Index, Space, Whole};
+pub use index::{Axis, Digit, Factors, Index, Space, Whole};
 pub use size::{Size, Unknown};
 
 use crate::op_def::Signature;
