@@ -87,24 +87,19 @@ const STEPS: &[(&str, Emit)] = &[
     ("ng.selu", |b, s| elu(&mut Math { b }, s, s.signature().float("gamma").unwrap_or(1.0))),
     ("ng.sigmoid", |b, s| {
         let mut m = Math { b };
-        let above = one_and_power(&mut m, s.operands[0])?;
+        let negative = m.unary("ng.neg", s.operands[0])?;
+        let power = m.unary("ng.exp", negative)?;
+        let above = m.plus(1.0, power)?;
         Ok(vec![m.unary("ng.reciprocal", above)?])
     }),
     ("ng.silu", |b, s| {
         let mut m = Math { b };
-        let above = one_and_power(&mut m, s.operands[0])?;
-        Ok(vec![m.binary("ng.div", s.operands[0], above)?])
+        let gate = m.unary("ng.sigmoid", s.operands[0])?;
+        Ok(vec![m.binary("ng.mul", s.operands[0], gate)?])
     }),
     ("ng.square", |b, s| Ok(vec![b.emit("ng.mul", &[s.operands[0], s.operands[0]], AttrDict::EMPTY)?])),
     ("ng.topk", topk_in_place),
 ];
-
-/// 1 + e^(-x)
-fn one_and_power(m: &mut Math<'_, '_>, x: Value) -> Result<Value> {
-    let negative = m.unary("ng.neg", x)?;
-    let power = m.unary("ng.exp", negative)?;
-    m.plus(1.0, power)
-}
 
 /// gamma times x, or times alpha (e^x - 1) below zero.
 fn elu(m: &mut Math<'_, '_>, s: &Step, gamma: f64) -> Result<Vec<Value>> {
