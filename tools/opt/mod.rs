@@ -237,7 +237,7 @@ impl Driver<'_> {
         let exchange = analysis::exchange(&self.flags, &module, sources, &mut found.0)?;
         let rewriting = analysis::rewriting(&self.flags);
         let stabilizes = self.pipeline.steps.iter().any(|s| s.pass.name() == "stabilize");
-        let before = if stabilizes { State::of(&module) } else { State::default() };
+        let before = (stabilizes && !self.flags.verify_diagnostics).then(|| State::of(&module));
         let mut manager = PassManager::new(&self.context);
         manager.verify_each = self.flags.verify_each;
         manager.supplies.push(&exchange);
@@ -285,7 +285,7 @@ impl Driver<'_> {
         }
 
         drop(original);
-        if stabilizes && !self.flags.verify_diagnostics {
+        if let Some(before) = before {
             let own = |s: &StepReport| s.statistics.get("rewrites").copied().unwrap_or(0);
             let rewrites = run.report.steps.iter().filter(|s| s.pass == "stabilize").map(own).sum();
             eprint!("{}", verdict::text(before, &module, rewrites, sources));
