@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::calibrate::{Calibration, Sampled};
 use super::chains;
 use super::error::Errors;
-use super::report::{Exchange, Report, Row, down, nearest, up};
+use super::report::{Exchange, Given, Report, Row, down, nearest, up};
 
 /// The pass.
 pub struct Analyze;
@@ -86,16 +86,19 @@ impl Pass for Analyze {
         let calibration = exchange.and_then(|e| calibrate(module, cx, e).transpose()).transpose()?;
         let samples = exchange.and_then(|e| e.samples.as_ref());
         let wanted = exchange.is_some_and(|e| e.reports.is_some());
+        let given = exchange.filter(|e| e.assume_calibrated).zip(samples).map(|(exchange, samples)| Given {
+            followed: samples.follow(cx.context, module, exchange.following.as_deref().unwrap_or(&|_, _| {})),
+        });
         let report = |op: &Op| {
             let attrs = &module.body.op(*op).attrs;
             let name = attrs.get("sym_name").and_then(Attr::as_str).unwrap_or("");
             let body = module.body.body(*op)?;
             let loc = module.body.op(*op).loc.clone();
             let seen = calibration.as_ref().filter(|_| samples.is_some_and(|s| s.function() == name));
-            let assumed = seen.filter(|_| exchange.is_some_and(|e| e.assume_calibrated));
+            let given = given.as_ref().filter(|_| seen.is_some());
+            let assumed = seen.filter(|_| given.is_some());
             let errors = Errors::given(body, attrs.get("arg_attrs"), &module.resources, effort, assumed);
-            let report = Report::new(attrs, loc, body, &errors, seen, floor);
-            let report = if assumed.is_some() { report.given_samples() } else { report };
+            let report = Report::new(attrs, loc, body, &errors, seen, given, floor);
             Some((*op, if wanted { report.with_norms(body, &errors) } else { report }))
         };
         let reports: Vec<(Op, Report)> = module.functions().par_iter().filter_map(report).collect();
@@ -206,12 +209,14 @@ fn remarks(report: &Report, cx: &mut PassContext<'_>) {
     for (n, output) in report.outputs.iter().enumerate() {
         let from = output.unbounded.as_ref().map(|(op, _, why)| format!(", from '{op}' on: {why}"));
         totals.push(format!("result {n}: {}{}", output.error.text(), from.unwrap_or_default()));
+        totals.extend(output.followed.as_ref().map(|followed| followed.text()));
     }
     if let Some((samples, reference)) = report.calibration {
         totals.push(format!("sampled: estimates from {samples} samples against {reference}"));
     }
     if report.assumed {
         totals.push("conditional: given that every value lies where the samples showed it to".into());
+        totals.extend(report.not_followed.clone());
     }
     cx.remark(RemarkKind::Analysis, "totals", report.loc.clone(), totals.join("; "))
         .arg("largest-path", report.largest_path)

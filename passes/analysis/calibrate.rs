@@ -3,6 +3,7 @@
 //! What samples show is an estimate and never takes the place of a bound. Results do not depend on the number of threads:
 //! samples are cut into the same pieces always, and the pieces are joined in order.
 
+mod adjoint;
 mod samples;
 mod seen;
 mod tally;
@@ -14,6 +15,7 @@ use ngc_ir::{Body, Context, Diagnostic, Loc, Module, Value};
 use ngc_numerics::{Evaluator, Format, Mode};
 use rayon::prelude::*;
 
+pub use adjoint::Followed;
 pub use samples::{Parameter, Samples};
 pub use seen::Seen;
 #[doc(hidden)] // Open to the tests.

@@ -163,17 +163,18 @@ impl Errors {
         self.flow.error(value)
     }
 
-    /// Bound of the relative error of a value, relative to its magnitude or to `floor`, whichever is greater.
-    pub fn relative(&self, value: Value, floor: f64) -> f64 {
+    /// A bound of the absolute error of a value relative to its magnitude or to `floor`, whichever is greater, or what else is
+    /// known of its relative error.
+    pub fn relative(&self, value: Value, absolute: f64, floor: f64) -> f64 {
         let least = mignitude(&self.range(value).exact).max(floor);
         let mixed = self.flow.relative(value).from(least);
-        div(self.absolute(value), least).min(mixed)
+        div(absolute, least).min(mixed)
     }
 
-    /// The absolute bound in units in the last place of the greatest value.
-    pub fn ulps(&self, value: Value, format: Format) -> f64 {
+    /// A bound of the absolute error in units in the last place of the greatest value.
+    pub fn ulps(&self, value: Value, absolute: f64, format: Format) -> f64 {
         let greatest = reach(&self.range(value).exact).min(format.max_finite());
-        div(self.absolute(value), format.ulp(greatest))
+        div(absolute, format.ulp(greatest))
     }
 
     /// What an error of the value becomes in each result, every path summed.

@@ -11,7 +11,7 @@ use ngc_numerics::Figures;
 use ngc_numerics::figures::{add, magnitude};
 use smallvec::SmallVec;
 
-use super::calibrate::{Calibration, Sampled, Samples};
+use super::calibrate::{Calibration, Followed, Sampled, Samples};
 use super::error::Errors;
 use super::explain_nonfinite::Found;
 use super::unbounded::{self, Unbounded};
@@ -27,6 +27,8 @@ pub struct Exchange {
     pub assume_calibrated: bool,
     /// Told how many steps of the evaluation are done, of how many.
     pub progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
+    /// Told how many groups of elements of results were followed back, of how many.
+    pub following: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
     /// The reports of each run of the pass, by function; `None` where nobody wants them.
     pub reports: Option<Mutex<Vec<Vec<Report>>>>,
     /// Witnesses that `explain-nonfinite` found, in order; `None` where nobody wants them.
@@ -52,6 +54,8 @@ pub struct Report {
     pub calibration: Option<(usize, &'static str)>,
     /// Whether bounds are those for inputs of which every value lies where the samples showed it to.
     pub assumed: bool,
+    /// Why it is not known what roundings became in the results at the samples, where bounds are given these.
+    pub not_followed: Option<String>,
 }
 
 /// The figures of one value.
@@ -126,8 +130,16 @@ pub struct Output {
     pub error: Bound,
     /// The place and the reason where it has no finite one: the first value on the way that has none.
     pub unbounded: Option<(&'static str, Loc, String)>,
+    /// What roundings became in the result at samples, where the bound rests on that.
+    pub followed: Option<Followed>,
     /// What samples showed.
     pub sampled: Option<Sampled>,
+}
+
+/// What bounds are given beside what holds for all inputs.
+pub struct Given {
+    /// What roundings became in the results at samples, or why that is not known.
+    pub followed: Result<Vec<Followed>, String>,
 }
 
 impl Row {
@@ -162,33 +174,31 @@ impl Row {
 }
 
 impl Report {
-    /// The report of a function with the given attributes and body. Relative errors are related to at least `floor`.
+    /// The report of a function with the given attributes and body. Relative errors are related to at least `floor`. With `given`, the
+    /// figures are those for inputs of which every value lies where the samples of the calibration showed it to.
     pub fn new(
         attrs: &AttrDict,
         loc: Loc,
         body: &Body,
         errors: &Errors,
         calibration: Option<&Calibration>,
+        given: Option<&Given>,
         floor: f64,
     ) -> Report {
-        let build = Builder { attrs, body, errors, calibration, floor };
+        let build = Builder { attrs, body, errors, calibration, given, floor };
         let mut report = Report {
             function: attrs.get("sym_name").and_then(Attr::as_str).unwrap_or("").into(),
             loc,
             rows: build.rows(),
-            outputs: errors.results().iter().map(|&v| build.output(v)).collect(),
+            outputs: errors.results().iter().enumerate().map(|(n, &v)| build.output(n, v)).collect(),
             largest_path: errors.largest_path(),
             total_curvature: errors.total_curvature(),
             calibration: calibration.map(|c| (c.samples, c.reference)),
-            assumed: false,
+            assumed: given.is_some(),
+            not_followed: given.and_then(|given| given.followed.as_ref().err().cloned()),
         };
         report.set_shares(&build.contributions());
         report
-    }
-
-    /// The same, as what holds for inputs of which every value lies where the samples showed it to.
-    pub fn given_samples(self) -> Report {
-        Report { assumed: true, ..self }
     }
 
     /// What the figures are: `bound`, or `conditional` where they rest on samples.
@@ -233,6 +243,7 @@ struct Builder<'a> {
     body: &'a Body,
     errors: &'a Errors,
     calibration: Option<&'a Calibration>,
+    given: Option<&'a Given>,
     floor: f64,
 }
 
@@ -280,7 +291,7 @@ impl Builder<'_> {
             headroom: ty.format().map(|f| f.max_finite() / magnitude(&range)),
             own: None,
             amplification: SmallVec::new(),
-            error: self.bound(value),
+            error: self.bound(value, f64::INFINITY),
             sampled: None,
             norm2: None,
         }
@@ -292,23 +303,28 @@ impl Builder<'_> {
         Row { amplification, sampled: self.sampled(value), ..row }
     }
 
-    fn output(&self, value: Value) -> Output {
-        let first = unbounded::first(self.body, self.errors, value);
+    fn output(&self, n: usize, value: Value) -> Output {
+        let followed = self.given.and_then(|given| given.followed.as_ref().ok()?.get(n));
+        let followed = followed.filter(|f| f.error < self.errors.absolute(value));
+        let first = unbounded::first(self.body, self.errors, value).filter(|_| followed.is_none());
         let place = |u: Unbounded| (self.body.name(u.op), self.body.op(u.op).loc.clone(), u.why);
         Output {
             ty: self.body.ty(value),
-            error: self.bound(value),
+            error: self.bound(value, followed.map_or(f64::INFINITY, |f| f.error)),
             unbounded: first.map(place),
+            followed: followed.cloned(),
             sampled: self.sampled(value),
         }
     }
 
-    fn bound(&self, value: Value) -> Bound {
+    /// Of an error that is known to be below a limit.
+    fn bound(&self, value: Value, limit: f64) -> Bound {
+        let absolute = self.errors.absolute(value).min(limit);
         let format = self.body.ty(value).format();
         Bound {
-            absolute: self.errors.absolute(value),
-            ulps: format.map(|f| self.errors.ulps(value, f)),
-            relative: self.errors.relative(value, self.floor),
+            absolute,
+            ulps: format.map(|f| self.errors.ulps(value, absolute, f)),
+            relative: self.errors.relative(value, absolute, self.floor),
         }
     }
 
@@ -320,7 +336,21 @@ impl Builder<'_> {
     fn contributions(&self) -> Vec<SmallVec<[f64; 1]>> {
         let values =
             self.errors.ops().iter().flat_map(|(op, figures)| figures.iter().zip(self.body.results(*op)));
-        values.map(|(own, v)| self.errors.contribution(v, own).collect()).collect()
+        let results = self.errors.results();
+        let of = |(own, v): (&Figures, Value)| {
+            let carried = self.errors.contribution(v, own).zip(results).enumerate();
+            let part = |(n, (carried, &end)): (usize, (f64, &Value))| self.part(n, end, v).unwrap_or(carried);
+            carried.map(part).collect()
+        };
+        values.map(of).collect()
+    }
+
+    /// What the op's roundings became in a result at the samples, where the bound rests on that.
+    fn part(&self, n: usize, result: Value, value: Value) -> Option<f64> {
+        let followed = self.given?.followed.as_ref().ok()?.get(n)?;
+        let op = self.body.defining_op(value)?;
+        let known = followed.parts.iter().find(|(of, _)| *of == op);
+        (followed.error < self.errors.absolute(result)).then(|| known.map_or(0.0, |(_, part)| *part))
     }
 }
 

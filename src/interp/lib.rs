@@ -5,11 +5,13 @@
 //! evaluation, or its decomposition); nothing here knows an op by name except calls, constants and, in [`real`], the choices; results do not
 //! depend on the number of threads.
 
+pub mod adjoints;
 pub mod compare;
 pub mod elements;
 pub mod interpreter;
 pub mod real;
 
+pub use adjoints::Tape;
 pub use compare::{Comparison, compare};
 pub use elements::Elements;
 pub use interpreter::{Constants, Execution, Interpreter, Step, evaluate_op};

@@ -185,7 +185,7 @@ impl Summation {
 }
 
 /// Whether every product of two numbers of `from` is a number of `to`, where it does not overflow.
-fn products_fit(from: Format, to: Format) -> bool {
+pub fn products_fit(from: Format, to: Format) -> bool {
     let least = from.min_subnormal();
     2 * from.precision() <= to.precision() && least * least >= to.min_subnormal()
 }

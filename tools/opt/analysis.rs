@@ -89,6 +89,8 @@ pub fn exchange(
     }
     let progress = Progress::new("calibrating");
     exchange.progress = Some(Box::new(move |done, total| progress.update(done, total)));
+    let following = Progress::new("following roundings");
+    exchange.following = Some(Box::new(move |done, total| following.update(done, total)));
     exchange.samples = Some(samples);
     exchange.assume_calibrated = flags.assume_calibrated;
     Ok(exchange)

@@ -107,11 +107,17 @@ impl Report {
                     write!(out, "; sampled error {}, relative {}", nearest(s.absolute), nearest(s.relative));
             }
             out.push('\n');
+            if let Some(followed) = &output.followed {
+                let _ = writeln!(out, "    {}", followed.text());
+            }
             if let Some((op, loc, why)) = &output.unbounded {
                 let place = place(loc, sources, file);
                 let at = if place == "-" { String::new() } else { format!(" at {place}") };
                 let _ = writeln!(out, "    no finite bound from '{op}'{at} on: {why}");
             }
+        }
+        if let Some(why) = &self.not_followed {
+            let _ = writeln!(out, "  roundings are not followed to the results: {why}");
         }
         let _ = writeln!(
             out,

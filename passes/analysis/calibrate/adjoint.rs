@@ -1,0 +1,123 @@
+//! Bounds of the errors of results by what the roundings of runs on samples become in them.
+//!
+//! The sum over the ops of the largest part that the op's roundings have in an element at one of the samples: a bound for all
+//! inputs at which no op's roundings have a larger part. It is to a product of Lipschitz constants what a measured derivative is to the
+//! largest one: rounding errors cancel and grow through the network as they do in the runs.
+
+use ngc_interp::Tape;
+use ngc_ir::{Context, Module, Op};
+
+use super::Samples;
+
+/// Samples that are followed, at most.
+const MOST: usize = 16;
+/// Multiplications that all derivatives together may take.
+const WORK: usize = 1 << 35;
+/// Elements that are followed at least, where the result has more of them than work allows.
+const LEAST: usize = 32;
+
+/// A bound of the error of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Followed {
+    /// In units of the result, over all elements that were followed.
+    pub error: f64,
+    /// Elements that were followed.
+    pub elements: usize,
+    /// Elements that the result has.
+    pub of: usize,
+    /// Samples that were followed.
+    pub samples: usize,
+    /// By op: its part in the element of the greatest error.
+    pub parts: Vec<(Op, f64)>,
+}
+
+impl Followed {
+    /// What the bound rests on.
+    pub fn text(&self) -> String {
+        let elements = if self.elements == self.of {
+            "all elements".to_string()
+        } else {
+            format!("{} of {} elements", self.elements, self.of)
+        };
+        let samples = if self.samples == 1 { "sample" } else { "samples" };
+        format!(
+            "given that roundings have no larger part in it than at {} {samples}, followed from {elements}",
+            self.samples
+        )
+    }
+}
+
+impl Samples {
+    /// By result of the function: a bound of its error.
+    ///
+    /// # Errors
+    /// A sentence that says why there is none.
+    pub fn follow(
+        &self,
+        context: &Context,
+        module: &Module,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Vec<Followed>, String> {
+        let record = |n: usize| Tape::record(context, module, self.function(), &self.inputs(n));
+        let mut tape = record(0)?;
+        let all: usize = (0..tape.results()).map(|n| tape.elements(n)).sum();
+        let affordable = WORK / tape.work().max(1);
+        if affordable < LEAST {
+            return Err(format!(
+                "{} terms are too many for derivatives by element; the bounds are those by value",
+                tape.work()
+            ));
+        }
+        let samples = (affordable / all.max(1)).clamp(1, MOST).min(self.count());
+        let each = affordable / samples;
+        let elements: Vec<Vec<usize>> = (0..tape.results())
+            .map(|n| {
+                let own = tape.elements(n);
+                // Each result has the part of the work that it has of the elements.
+                let share = (each as f64 * (own as f64 / all.max(1) as f64)) as usize;
+                let followed = own.min(share.max(LEAST));
+                (0..followed).map(|k| k * own / followed).collect()
+            })
+            .collect();
+        let total = samples * elements.iter().map(Vec::len).sum::<usize>().div_ceil(LEAST).max(1);
+        let done = std::sync::atomic::AtomicUsize::new(0);
+        let step = || {
+            let now = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+            progress(now.min(total), total);
+        };
+        let mut largest: Vec<Vec<Vec<f64>>> = Vec::new();
+        for n in 0..samples {
+            if n > 0 {
+                tape = record(n * self.count() / samples)?;
+            }
+            for (result, elements) in elements.iter().enumerate() {
+                let found = tape.shares(result, elements, &step);
+                match largest.get_mut(result) {
+                    None => largest.push(found),
+                    Some(known) => known.iter_mut().flatten().zip(found.into_iter().flatten()).for_each(
+                        |(known, found)| {
+                            // What is no number is unbounded.
+                            *known = if found <= *known { *known } else { found };
+                        },
+                    ),
+                }
+            }
+        }
+        let ops = tape.ops();
+        Ok(largest
+            .into_iter()
+            .zip(elements)
+            .enumerate()
+            .map(|(result, (parts, elements))| {
+                let sum = |parts: &Vec<f64>| parts.iter().sum::<f64>();
+                let bound = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
+                let worst = parts.iter().max_by(|a, b| bound(sum(a)).total_cmp(&bound(sum(b))));
+                let parts = worst.map_or_else(Vec::new, |parts| {
+                    ops.iter().copied().zip(parts.iter().copied().map(bound)).collect::<Vec<_>>()
+                });
+                let error = bound(parts.iter().map(|(_, part)| part).sum::<f64>());
+                Followed { error, elements: elements.len(), of: tape.elements(result), samples, parts }
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,514 @@
+//! What an element of a primitive op is made of, ready to be evaluated at a point: its value, what roundings on the way add to it,
+//! and its derivatives.
+
+use ngc_ir::structure::{self, Function, Index, Test};
+use ngc_numerics::binary64::Binary64;
+use ngc_numerics::dual::differentiate;
+use ngc_numerics::evaluator::{Class, Logical};
+use ngc_numerics::figures::half_ulp;
+use ngc_numerics::program::Step;
+use ngc_numerics::summation::{Summation, narrowing, products_fit};
+use ngc_numerics::{Enclosure, Format, Interval, Prim, Reduce, ScalarFn, SumMethod};
+use smallvec::SmallVec;
+
+/// An expression of elements of operands.
+pub enum Code {
+    Number(f64),
+    Place(Index),
+    Read {
+        operand: usize,
+        at: At,
+    },
+    Real(Scalar, Vec<Code>),
+    /// A truth value, which has no derivative.
+    Truth(Function, Vec<Code>),
+    /// The second where the first holds, else the third.
+    Choose(Box<[Code; 3]>),
+    /// A change of format.
+    Convert(Option<Format>, Box<Code>),
+    /// An integer of a number, which has no derivative.
+    Whole(Box<Code>),
+    Reduce {
+        kind: Reduce,
+        over: Vec<usize>,
+        body: Box<Code>,
+    },
+    Where(Vec<Test>, Box<[Code; 2]>),
+}
+
+/// A real function with its parameters.
+pub struct Scalar {
+    function: &'static ScalarFn,
+    params: Vec<f64>,
+    primitive: Option<Prim>,
+}
+
+/// The number of an element in row-major order.
+pub enum At {
+    /// A number, and a factor of each dimension.
+    Affine(i64, SmallVec<[(usize, i64); 4]>),
+    /// Places along the dimensions, with their strides.
+    Any(Vec<(Index, i64)>),
+}
+
+/// In which formats an op computes.
+pub struct Rounding {
+    /// That of its sums and products.
+    pub of: Format,
+    /// That of its result.
+    pub to: Format,
+    /// How it adds.
+    pub method: SumMethod,
+    /// Those of its operands.
+    pub operands: Vec<Option<Format>>,
+    /// Whether operands are rounded to `of` first.
+    pub rounds: bool,
+    /// Whether it rounds once, correctly.
+    pub correct: bool,
+}
+
+impl Rounding {
+    /// Whether the result, or what is read, is held in a narrower format than before.
+    pub fn narrows(&self) -> bool {
+        narrowing(self.of, self.to, 1.0) > 0.0
+            || self.rounds && self.operands.iter().flatten().any(|from| narrowing(*from, self.of, 1.0) > 0.0)
+    }
+}
+
+impl Code {
+    /// Of an expression over operands of these extents; nothing where an extent is not known.
+    pub fn new(element: &structure::Element, shapes: &[&[usize]]) -> Option<Code> {
+        let all = |parts: &[structure::Element]| -> Option<Vec<Code>> {
+            parts.iter().map(|part| Code::new(part, shapes)).collect()
+        };
+        Some(match element {
+            structure::Element::Number(x) => Code::Number(*x),
+            structure::Element::Place(index) => Code::Place(index.clone()),
+            structure::Element::Read { operand, at } => {
+                Code::Read { operand: *operand, at: At::new(at, shapes.get(*operand)?)? }
+            }
+            structure::Element::Where { tests, yes, no } => {
+                Code::Where(tests.clone(), Box::new([Code::new(yes, shapes)?, Code::new(no, shapes)?]))
+            }
+            structure::Element::Reduce { kind, over, body } => Code::Reduce {
+                kind: *kind,
+                over: over.iter().map(|n| usize::try_from(n.number()?).ok()).collect::<Option<_>>()?,
+                body: Box::new(Code::new(body, shapes)?),
+            },
+            structure::Element::Apply(function, parts) => match (function, all(parts)?) {
+                (Function::Real(function, params), parts) => {
+                    let primitive = function.as_primitive();
+                    Code::Real(Scalar { function, params: params.clone(), primitive }, parts)
+                }
+                (Function::Choose, parts) => Code::Choose(Box::new(<[Code; 3]>::try_from(parts).ok()?)),
+                (Function::Convert(_, to), mut parts) => {
+                    let part = Box::new(parts.pop()?);
+                    if to.is_float() { Code::Convert(to.format(), part) } else { Code::Whole(part) }
+                }
+                (function, parts) => Code::Truth(function.clone(), parts),
+            },
+        })
+    }
+
+    /// Elements that are read for one element.
+    pub fn terms(&self) -> usize {
+        let all = |parts: &[Code]| parts.iter().map(Code::terms).fold(0, usize::saturating_add);
+        match self {
+            Code::Number(_) | Code::Place(_) => 0,
+            Code::Read { .. } => 1,
+            Code::Real(_, parts) | Code::Truth(_, parts) => all(parts),
+            Code::Choose(parts) => all(&parts[..]),
+            Code::Convert(_, part) | Code::Whole(part) => part.terms(),
+            Code::Where(_, parts) => parts.iter().map(Code::terms).max().unwrap_or(0),
+            Code::Reduce { over, body, .. } => {
+                over.iter().fold(body.terms().max(1), |n, extent| n.saturating_mul(*extent))
+            }
+        }
+    }
+
+    /// Whether each element is an element of an operand, or a number that the place says.
+    pub fn only_moves(&self) -> bool {
+        match self {
+            Code::Number(_) | Code::Read { .. } => true,
+            Code::Where(_, parts) => parts.iter().all(Code::only_moves),
+            Code::Choose(parts) => parts[1..].iter().all(Code::only_moves),
+            _ => false,
+        }
+    }
+
+    fn format(&self, rounding: &Rounding) -> Option<Format> {
+        match self {
+            Code::Read { operand, .. } => rounding.operands.get(*operand).copied().flatten(),
+            Code::Where(_, parts) => parts.iter().find_map(|part| part.format(rounding)),
+            _ => None,
+        }
+    }
+}
+
+impl At {
+    fn new(at: &[Index], shape: &[usize]) -> Option<At> {
+        let strides = ngc_numerics::tensor::strides(shape);
+        if at.len() != strides.len() {
+            return None;
+        }
+        let (mut base, mut factors) = (0, SmallVec::<[(usize, i64); 4]>::new());
+        for (index, &stride) in at.iter().zip(&strides) {
+            let stride = stride as i64;
+            let Some((number, of)) = index.as_affine() else {
+                return Some(At::Any(at.iter().cloned().zip(strides.iter().map(|&s| s as i64)).collect()));
+            };
+            base += number * stride;
+            for (axis, factor) in of {
+                let axis = axis.0 as usize;
+                match factors.iter_mut().find(|(known, _)| *known == axis) {
+                    Some((_, sum)) => *sum += factor * stride,
+                    None => factors.push((axis, factor * stride)),
+                }
+            }
+        }
+        Some(At::Affine(base, factors))
+    }
+
+    fn flat(&self, at: &[i64]) -> usize {
+        let flat = match self {
+            At::Affine(base, factors) => factors.iter().fold(*base, |n, &(axis, by)| n + at[axis] * by),
+            At::Any(places) => places.iter().map(|(index, stride)| place(index, at) * stride).sum(),
+        };
+        flat as usize
+    }
+}
+
+fn place(index: &Index, at: &[i64]) -> i64 {
+    index.value(at, &|_| None).expect("all extents are known")
+}
+
+impl Scalar {
+    fn value(&self, x: &[f64]) -> f64 {
+        match (self.primitive, x) {
+            (Some(Prim::Add), [x, y]) => x + y,
+            (Some(Prim::Sub), [x, y]) => x - y,
+            (Some(Prim::Mul), [x, y]) => x * y,
+            (Some(Prim::Div), [x, y]) => x / y,
+            (Some(Prim::Neg), [x]) => -x,
+            _ => {
+                let point = |x: &f64| Enclosure::point(*x);
+                let params: SmallVec<[Interval; 2]> = self.params.iter().map(point).collect();
+                let args: SmallVec<[Interval; 3]> = x.iter().map(point).collect();
+                let found = self.function.enclose(&Binary64, &params, &args);
+                if found.lo == found.hi { found.lo } else { found.lo + (found.hi - found.lo) / 2.0 }
+            }
+        }
+    }
+
+    /// The derivatives by its arguments; at a kink the steeper one.
+    fn slopes(&self, x: &[f64]) -> SmallVec<[f64; 3]> {
+        match (self.primitive, x) {
+            (Some(Prim::Add), _) => [1.0, 1.0].into_iter().collect(),
+            (Some(Prim::Sub), _) => [1.0, -1.0].into_iter().collect(),
+            (Some(Prim::Mul), [x, y]) => [*y, *x].into_iter().collect(),
+            _ => {
+                let point = |x: &f64| Enclosure::point(*x);
+                let params: SmallVec<[Interval; 2]> = self.params.iter().map(point).collect();
+                let args: SmallVec<[Interval; 3]> = x.iter().map(point).collect();
+                let steeper = |slope: &Interval| match slope {
+                    slope if slope.may_be_nan => f64::INFINITY,
+                    slope if slope.lo.abs() > slope.hi.abs() => slope.lo,
+                    slope => slope.hi,
+                };
+                differentiate(self.function, &params, &args, &[]).slope.iter().map(steeper).collect()
+            }
+        }
+    }
+
+    /// Whether its value is one of its arguments, or has no more digits than these.
+    fn is_exact(&self, format: Format) -> bool {
+        use Prim::{Abs, Ceil, Floor, Max, Min, Neg, RoundEven, Sign, Trunc};
+        let program = self.function.program();
+        let constants = program.enclose_constants(&Binary64);
+        let held = |x: f64| format.contains(x);
+        program.steps().iter().all(|step| match step {
+            Step::Var(_) | Step::Select(..) => true,
+            Step::Param(n) => self.params.get(*n).is_some_and(|x| held(*x)),
+            Step::Const(n) => constants[*n].lo == constants[*n].hi && held(constants[*n].lo),
+            Step::Apply(prim, _) => {
+                matches!(prim, Abs | Ceil | Floor | Max | Min | Neg | RoundEven | Sign | Trunc)
+            }
+        })
+    }
+}
+
+type Place = SmallVec<[i64; 8]>;
+
+/// An element of a result, at a point.
+pub struct Element<'a> {
+    data: &'a [&'a [f64]],
+    at: Place,
+}
+
+impl<'a> Element<'a> {
+    /// The element of a number in row-major order of a result of these extents, of elements of the operands.
+    pub fn new(data: &'a [&'a [f64]], shape: &[usize], mut flat: usize) -> Element<'a> {
+        let mut at: Place = shape.iter().rev().map(|&n| (flat % n, flat /= n).0 as i64).collect();
+        at.reverse();
+        Element { data, at }
+    }
+
+    fn read(&self, operand: usize, at: &At) -> (usize, f64) {
+        let flat = at.flat(&self.at);
+        (flat, self.data[operand][flat])
+    }
+
+    fn holds(&self, tests: &[Test]) -> bool {
+        tests.iter().all(|test| match test {
+            Test::AtLeastZero(index) => place(index, &self.at) >= 0,
+            Test::Zero(index) => place(index, &self.at) == 0,
+        })
+    }
+
+    fn branch<'c>(&self, tests: &[Test], parts: &'c [Code; 2]) -> &'c Code {
+        if self.holds(tests) { &parts[0] } else { &parts[1] }
+    }
+
+    fn choice<'c>(&mut self, parts: &'c [Code; 3]) -> &'c Code {
+        if self.value(&parts[0]) != 0.0 { &parts[1] } else { &parts[2] }
+    }
+
+    /// Calls `f` at all places of further dimensions.
+    fn over(&mut self, extents: &[usize], f: &mut dyn FnMut(&mut Element<'a>)) {
+        let depth = self.at.len();
+        self.at.extend(extents.iter().map(|_| 0));
+        let count: usize = extents.iter().product();
+        for _ in 0..count {
+            f(self);
+            for (n, extent) in extents.iter().enumerate().rev() {
+                let place = &mut self.at[depth + n];
+                *place += 1;
+                if *place < *extent as i64 {
+                    break;
+                }
+                *place = 0;
+            }
+        }
+        self.at.truncate(depth);
+    }
+
+    fn values(&mut self, parts: &[Code]) -> SmallVec<[f64; 3]> {
+        parts.iter().map(|part| self.value(part)).collect()
+    }
+
+    fn value(&mut self, code: &Code) -> f64 {
+        match code {
+            Code::Number(x) => *x,
+            Code::Place(index) => place(index, &self.at) as f64,
+            Code::Read { operand, at } => self.read(*operand, at).1,
+            Code::Real(scalar, parts) => scalar.value(&self.values(parts)),
+            Code::Truth(function, parts) => f64::from(u8::from(truth(function, &self.values(parts)))),
+            Code::Choose(parts) => {
+                let part = self.choice(parts);
+                self.value(part)
+            }
+            Code::Convert(_, part) => self.value(part),
+            Code::Whole(part) => self.value(part).trunc(),
+            Code::Where(tests, parts) => {
+                let part = self.branch(tests, parts);
+                self.value(part)
+            }
+            Code::Reduce { kind, over, body } => {
+                let mut all: Option<f64> = None;
+                self.over(over, &mut |element| {
+                    let x = element.value(body);
+                    all = Some(all.map_or(x, |all| joined(*kind, all, x)));
+                });
+                all.unwrap_or_else(|| of_nothing(*kind))
+            }
+        }
+    }
+
+    /// A bound of what the op's own roundings add to the element, whose value is given.
+    pub fn rounded(&mut self, code: &Code, rounding: &Rounding, value: f64) -> f64 {
+        match code {
+            Code::Real(scalar, _) if rounding.correct => match scalar.is_exact(rounding.to) {
+                true => 0.0,
+                false => half_ulp(rounding.to, value.abs()),
+            },
+            _ => self.error(code, rounding).1 + narrowing(rounding.of, rounding.to, value.abs()),
+        }
+    }
+
+    /// The value, and what roundings add to it.
+    fn error(&mut self, code: &Code, rounding: &Rounding) -> (f64, f64) {
+        match code {
+            Code::Read { operand, at } => {
+                let x = self.read(*operand, at).1;
+                let from = rounding.operands[*operand].filter(|_| rounding.rounds);
+                (x, from.map_or(0.0, |from| narrowing(from, rounding.of, x.abs())))
+            }
+            Code::Where(tests, parts) => {
+                let part = self.branch(tests, parts);
+                self.error(part, rounding)
+            }
+            Code::Choose(parts) => {
+                let part = self.choice(parts);
+                self.error(part, rounding)
+            }
+            Code::Convert(to, part) => {
+                let (x, error) = self.error(part, rounding);
+                let from = part.format(rounding).unwrap_or(Format::F64);
+                let held = to.is_some_and(|to| to.contains(x) && part.format(rounding).is_none());
+                let own = to.filter(|_| !held).map_or(0.0, |to| narrowing(from, to, x.abs()));
+                (x, error + own)
+            }
+            Code::Real(scalar, parts) => {
+                let (mut values, mut errors) = (SmallVec::<[f64; 3]>::new(), SmallVec::<[f64; 3]>::new());
+                for part in parts {
+                    let (value, error) = self.error(part, rounding);
+                    values.push(value);
+                    errors.push(error);
+                }
+                let value = scalar.value(&values);
+                let mut error = 0.0;
+                if errors.iter().any(|error| *error != 0.0) {
+                    let slopes = scalar.slopes(&values);
+                    error += slopes.iter().zip(&errors).map(|(slope, e)| super::product(*e, slope.abs())).sum::<f64>();
+                }
+                let fits = |part: &Code| part.format(rounding).is_some_and(|from| products_fit(from, rounding.of));
+                let exact = match scalar.primitive {
+                    Some(Prim::Mul) => value == 0.0 || parts.iter().all(fits),
+                    _ => scalar.is_exact(rounding.of),
+                };
+                (value, if exact { error } else { error + half_ulp(rounding.of, value.abs()) })
+            }
+            Code::Reduce { kind, over, body } => self.reduced(*kind, over, body, rounding),
+            _ => (self.value(code), 0.0),
+        }
+    }
+
+    fn reduced(&mut self, kind: Reduce, over: &[usize], body: &Code, rounding: &Rounding) -> (f64, f64) {
+        let (mut all, mut total, mut errors, mut terms) = (None::<f64>, 0.0, 0.0f64, 0usize);
+        self.over(over, &mut |element| {
+            let (x, error) = element.error(body, rounding);
+            // What is nothing adds no rounding.
+            terms += usize::from(x != 0.0);
+            total += x.abs();
+            let next = all.map_or(x, |all| joined(kind, all, x));
+            match kind {
+                Reduce::Sum => {
+                    errors += error;
+                    if rounding.method == SumMethod::Naive && all.is_some_and(|all| all != 0.0) && x != 0.0 {
+                        errors += half_ulp(rounding.of, next.abs());
+                    }
+                }
+                Reduce::Prod => {
+                    let before = all.unwrap_or(1.0);
+                    errors = errors * x.abs() + before.abs() * error;
+                    if all.is_some() {
+                        errors += half_ulp(rounding.of, next.abs());
+                    }
+                }
+                Reduce::Max | Reduce::Min => errors = errors.max(error),
+            }
+            all = Some(next);
+        });
+        if kind == Reduce::Sum && rounding.method != SumMethod::Naive {
+            let sum = Summation { format: rounding.of, method: rounding.method, terms: terms as f64 };
+            errors += sum.relative() * total;
+        }
+        (all.unwrap_or_else(|| of_nothing(kind)), errors)
+    }
+
+    /// Tells of each element of the operands (operand, number, derivative times `weight`) of which the value is made.
+    pub fn slopes(&mut self, code: &Code, weight: f64, tell: &mut dyn FnMut(usize, usize, f64)) {
+        match code {
+            Code::Number(_) | Code::Place(_) | Code::Truth(..) | Code::Whole(_) => {}
+            Code::Read { operand, at } => tell(*operand, at.flat(&self.at), weight),
+            Code::Convert(_, part) => self.slopes(part, weight, tell),
+            Code::Choose(parts) => {
+                let part = self.choice(parts);
+                self.slopes(part, weight, tell);
+            }
+            Code::Where(tests, parts) => {
+                let part = self.branch(tests, parts);
+                self.slopes(part, weight, tell);
+            }
+            Code::Real(scalar, parts) => {
+                let values = self.values(parts);
+                for (part, slope) in parts.iter().zip(scalar.slopes(&values)) {
+                    if slope != 0.0 {
+                        self.slopes(part, weight * slope, tell);
+                    }
+                }
+            }
+            Code::Reduce { kind: Reduce::Sum, over, body } => {
+                self.over(over, &mut |element| element.slopes(body, weight, tell));
+            }
+            Code::Reduce { kind, over, body } => {
+                let mut values = Vec::new();
+                self.over(over, &mut |element| values.push(element.value(body)));
+                let slopes = match kind {
+                    Reduce::Prod => of_product(&values),
+                    _ => of_extreme(*kind, &values),
+                };
+                let mut slopes = slopes.into_iter();
+                self.over(over, &mut |element| {
+                    if let Some(slope) = slopes.next().filter(|slope| *slope != 0.0) {
+                        element.slopes(body, weight * slope, tell);
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// The product of all others.
+fn of_product(x: &[f64]) -> Vec<f64> {
+    let mut out = vec![1.0; x.len()];
+    let (mut before, mut after) = (1.0, 1.0);
+    for i in 0..x.len() {
+        let j = x.len() - 1 - i;
+        out[i] *= before;
+        out[j] *= after;
+        before *= x[i];
+        after *= x[j];
+    }
+    out
+}
+
+/// 1 at the first of the extremes.
+fn of_extreme(kind: Reduce, x: &[f64]) -> Vec<f64> {
+    let best = x.iter().copied().reduce(|a, b| joined(kind, a, b));
+    let first = x.iter().position(|x| Some(*x) == best);
+    (0..x.len()).map(|i| if Some(i) == first { 1.0 } else { 0.0 }).collect()
+}
+
+fn joined(kind: Reduce, x: f64, y: f64) -> f64 {
+    match kind {
+        Reduce::Sum => x + y,
+        Reduce::Prod => x * y,
+        Reduce::Max if x >= y => x,
+        Reduce::Min if x <= y => x,
+        Reduce::Max | Reduce::Min => y,
+    }
+}
+
+fn of_nothing(kind: Reduce) -> f64 {
+    match kind {
+        Reduce::Sum => 0.0,
+        Reduce::Prod => 1.0,
+        Reduce::Max => f64::NEG_INFINITY,
+        Reduce::Min => f64::INFINITY,
+    }
+}
+
+fn truth(function: &Function, x: &[f64]) -> bool {
+    match (function, x) {
+        (Function::Compare(cmp), [x, y]) => cmp.holds(x.partial_cmp(y)),
+        (Function::Logical(Logical::And), [x, y]) => *x != 0.0 && *y != 0.0,
+        (Function::Logical(Logical::Or), [x, y]) => *x != 0.0 || *y != 0.0,
+        (Function::Logical(Logical::Xor), [x, y]) => (*x != 0.0) != (*y != 0.0),
+        (Function::Not, [x]) => *x == 0.0,
+        (Function::Classify(Class::Nan), [x]) => x.is_nan(),
+        (Function::Classify(Class::Finite), [x]) => x.is_finite(),
+        (Function::Classify(Class::Infinite), [x]) => x.is_infinite(),
+        _ => false,
+    }
+}
