@@ -76,16 +76,7 @@ impl Samples {
         module: &Module,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Calibration, Diagnostic> {
-        let wide = module
-            .functions()
-            .into_iter()
-            .filter_map(|f| module.body.body(f))
-            .any(|body| values(body).any(|v| body.ty(v).format() == Some(Format::F64)));
-        let (mode, reference) = if wide {
-            (Mode::Real { bits: BITS }, "evaluation in 200 bits")
-        } else {
-            (Mode::Uniform(Format::F64), "evaluation with every op rounded to f64")
-        };
+        let (mode, reference) = reference(module);
         let own = Interpreter::new(context, module, Evaluator::new(Mode::Rounded));
         let exact = Interpreter::new(context, module, Evaluator::new(mode));
         let name = self.function();
@@ -116,6 +107,17 @@ impl Samples {
         }
         let values = all.iter().map(Tally::sampled).collect();
         Ok(Calibration { samples: total, reference, values })
+    }
+}
+
+/// How a module is evaluated at higher precision, and the name of that.
+fn reference(module: &Module) -> (Mode, &'static str) {
+    let bodies = module.functions().into_iter().filter_map(|f| module.body.body(f));
+    let wide = bodies.into_iter().any(|body| values(body).any(|v| body.ty(v).format() == Some(Format::F64)));
+    if wide {
+        (Mode::Real { bits: BITS }, "evaluation in 200 bits")
+    } else {
+        (Mode::Uniform(Format::F64), "evaluation with every op rounded to f64")
     }
 }
 

@@ -163,16 +163,25 @@ impl Errors {
         self.flow.error(value)
     }
 
-    /// A bound of the absolute error of a value relative to its magnitude or to `floor`, whichever is greater, or what else is
-    /// known of its relative error.
-    pub fn relative(&self, value: Value, absolute: f64, floor: f64) -> f64 {
+    /// Bound of the relative error of a value, relative to its magnitude or to `floor`, whichever is greater.
+    pub fn relative(&self, value: Value, floor: f64) -> f64 {
+        self.relative_of(value, self.absolute(value), floor)
+    }
+
+    /// The same, from a bound of the absolute error.
+    pub fn relative_of(&self, value: Value, absolute: f64, floor: f64) -> f64 {
         let least = mignitude(&self.range(value).exact).max(floor);
         let mixed = self.flow.relative(value).from(least);
         div(absolute, least).min(mixed)
     }
 
-    /// A bound of the absolute error in units in the last place of the greatest value.
-    pub fn ulps(&self, value: Value, absolute: f64, format: Format) -> f64 {
+    /// The absolute bound in units in the last place of the greatest value.
+    pub fn ulps(&self, value: Value, format: Format) -> f64 {
+        self.ulps_of(value, self.absolute(value), format)
+    }
+
+    /// A bound of the absolute error, in units in the last place of the greatest value.
+    pub fn ulps_of(&self, value: Value, absolute: f64, format: Format) -> f64 {
         let greatest = reach(&self.range(value).exact).min(format.max_finite());
         div(absolute, format.ulp(greatest))
     }

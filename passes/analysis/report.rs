@@ -323,8 +323,8 @@ impl Builder<'_> {
         let format = self.body.ty(value).format();
         Bound {
             absolute,
-            ulps: format.map(|f| self.errors.ulps(value, absolute, f)),
-            relative: self.errors.relative(value, absolute, self.floor),
+            ulps: format.map(|f| self.errors.ulps_of(value, absolute, f)),
+            relative: self.errors.relative_of(value, absolute, self.floor),
         }
     }
 

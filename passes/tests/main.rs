@@ -1,5 +1,6 @@
 //! The tests of ngc-passes: one program, because linking one for each file takes longer than most of the tests.
 
+mod adjoints;
 mod attacks;
 mod boundaries;
 mod calibrate;

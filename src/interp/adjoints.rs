@@ -7,7 +7,9 @@
 //! the products by op of the function. What cancels between two paths to a result cancels here too, which no product of Lipschitz
 //! constants sees.
 //!
-//! Choices (comparisons, maxima, branches, conversions to integers) count as they fell in the run.
+//! Derivatives are those between the values of the run and the exact ones, which a second run gives: by the mean value theorem, op by
+//! op, the sums bound the errors of the run itself. Where a derivative hardly varies between the two its middle stands for it; elsewhere
+//! (kinks, jumps, poles) it is enclosed. The two runs must choose alike.
 
 mod expand;
 mod local;
@@ -20,15 +22,17 @@ use ngc_ir::structure::Size;
 use ngc_ir::{Body, Context, Module, Op, Semantics};
 use ngc_numerics::{Data, Evaluator, Mode, Tensor};
 use rayon::prelude::*;
+use rug::Float;
+use rug::float::Round;
 
 use crate::Interpreter;
 use expand::Expanded;
-use local::{Code, Element, Rounding};
+use local::{Code, Element, Rounding, Slope};
 
 /// Elements of results that are followed together.
 const LANES: usize = 32;
-/// Sums of this many terms in `f64` are below their exact values by less than this part.
-const SLACK: f64 = 1.0 + 1e-6;
+/// Derivatives and sums may be too small by this part.
+const SLACK: f64 = 1.0 + 1.0 / 128.0;
 
 /// A run of a function, op by op.
 pub struct Tape {
@@ -63,47 +67,94 @@ struct Known {
     value: usize,
     /// As floating-point data, whatever the type is.
     tensor: Arc<Tensor>,
-    exact: bool,
+    /// What it would be without rounding; nothing where it is that.
+    reference: Option<Arc<Tensor>>,
 }
 
 impl Known {
-    fn new(value: usize, tensor: &Arc<Tensor>, exact: bool) -> Known {
-        let tensor = match &tensor.data {
+    fn new(value: usize, tensor: &Arc<Tensor>, reference: Option<&Arc<Tensor>>) -> Known {
+        let floats = |tensor: &Arc<Tensor>| match &tensor.data {
             Data::Float(_) => tensor.clone(),
             _ => Arc::new(Tensor { data: Data::Float(tensor.to_f64s()), ..(**tensor).clone() }),
         };
-        Known { value, tensor, exact }
+        let tensor = floats(tensor);
+        let reference = reference.map(|exact| match &exact.data {
+            Data::Real(exact) => {
+                let run = tensor.as_floats().unwrap_or(&[]).iter();
+                let away = |(x, exact): (&f64, &Float)| {
+                    exact.to_f64_round(if *exact < *x { Round::Down } else { Round::Up })
+                };
+                let data = Data::Float(run.zip(exact).map(away).collect());
+                Arc::new(Tensor { data, ..(*tensor).clone() })
+            }
+            _ => floats(exact),
+        });
+        Known { value, tensor, reference }
     }
 
-    fn data(&self) -> &[f64] {
-        self.tensor.as_floats().unwrap_or(&[])
+    fn is_exact(&self) -> bool {
+        self.reference.is_none()
+    }
+
+    fn data(&self) -> local::Data<'_> {
+        let run = self.tensor.as_floats().unwrap_or(&[]);
+        (run, self.reference.as_ref().map_or(run, |exact| exact.as_floats().unwrap_or(&[])))
     }
 }
 
 impl Tape {
-    /// Of the function `name` of a module on inputs, which are exact.
+    /// Of the function `name` of a module on inputs, which are exact. What the run computes is held against a run in the mode
+    /// `reference`, so far as it is a choice.
     ///
     /// # Errors
-    /// A sentence that says what the run cannot be taken through.
-    pub fn record(context: &Context, module: &Module, name: &str, inputs: &[Tensor]) -> Result<Tape, String> {
+    /// A sentence that says what the run cannot be taken through: an op without derivatives, an overflow, or a choice that falls
+    /// otherwise in the other run, which no derivative sees.
+    pub fn record(
+        context: &Context,
+        module: &Module,
+        name: &str,
+        inputs: &[Tensor],
+        reference: Mode,
+    ) -> Result<Tape, String> {
         let Expanded { module, origins, of } = expand::expand(context, module, name, inputs)?;
         let body = module.symbol(name).and_then(|f| module.body.body(f)).ok_or("it has no body")?;
         let interpreter = Interpreter::new(context, &module, Evaluator::new(Mode::Rounded));
         let mut run = interpreter.start(name, inputs).map_err(|d| d.message)?;
+        let exact = Interpreter::new(context, &module, Evaluator::new(reference));
+        let mut exact = exact.start(name, inputs).map_err(|d| d.message)?;
         let mut known: Vec<Option<Known>> = vec![None; body.num_values()];
         let entry = body.entry().ok_or("it is a declaration")?;
         for (&v, input) in body.arguments(entry).iter().zip(inputs) {
-            known[v.index()] = Some(Known::new(v.index(), &Arc::new(input.clone()), true));
+            known[v.index()] = Some(Known::new(v.index(), &Arc::new(input.clone()), None));
         }
         let (mut steps, mut work) = (Vec::new(), 0usize);
         while let Some(step) = run.step().map_err(|d| d.message)? {
             let operands: Option<Vec<Known>> =
                 body.operands(step.op).iter().map(|v| known[v.index()].clone()).collect();
             let operands = operands.ok_or("a value is read before it is there")?;
+            let beside = exact.step().map_err(|d| d.message)?.map_or_else(Vec::new, |step| step.results);
+            let differs = |(own, exact): (&Arc<Tensor>, &Arc<Tensor>)| own.as_ints() != exact.as_ints();
+            if step.results.iter().zip(&beside).any(differs) {
+                return Err(format!("at a sample '{}' falls otherwise over the reals", body.name(step.op)));
+            }
+            let overflows = |(own, exact): (&Arc<Tensor>, &Arc<Tensor>)| {
+                let finite = |n: usize| match &exact.data {
+                    Data::Float(exact) => exact[n].is_finite(),
+                    Data::Real(exact) => exact[n].is_finite(),
+                    Data::Int(_) => true,
+                };
+                let own = own.as_floats().unwrap_or(&[]).iter().enumerate();
+                own.into_iter().any(|(n, x)| !x.is_finite() && finite(n))
+            };
+            if step.results.iter().zip(&beside).any(overflows) {
+                let name = body.name(step.op);
+                return Err(format!("at a sample '{name}' is infinite or NaN where the exact value is a number"));
+            }
             for (n, (v, tensor)) in body.results(step.op).zip(&step.results).enumerate() {
                 let found = (context, body).step(step.op, n, tensor, &operands);
                 let found = found.map_err(|why| format!("'{}' {why}", body.name(step.op)))?;
-                known[v.index()] = Some(Known::new(v.index(), tensor, found.is_none()));
+                let reference = beside.get(n).filter(|_| found.is_some());
+                known[v.index()] = Some(Known::new(v.index(), tensor, reference));
                 let Some((errors, source)) = found else { continue };
                 work = work.saturating_add(source.as_ref().map_or(0, |s| s.terms(tensor.len())));
                 let operands = if source.is_some() { operands.clone() } else { Vec::new() };
@@ -151,11 +202,11 @@ impl Tape {
     /// By op and lane.
     fn follow(&self, result: usize, lanes: &[usize]) -> Vec<f64> {
         let mut sums = vec![0.0; self.origins.len() * LANES];
-        let mut adjoints: Vec<Vec<[f64; LANES]>> = vec![Vec::new(); self.values];
+        let mut adjoints: Vec<Vec<Lanes>> = vec![Vec::new(); self.values];
         let (end, size) = self.results[result];
-        adjoints[end] = vec![[0.0; LANES]; size];
+        adjoints[end] = vec![Lanes::default(); size];
         for (lane, &element) in lanes.iter().enumerate() {
-            adjoints[end][element][lane] = 1.0;
+            adjoints[end][element].mid[lane] = 1.0;
         }
         for step in self.steps.iter().rev() {
             let own = std::mem::take(&mut adjoints[step.value]);
@@ -164,22 +215,21 @@ impl Tape {
             }
             let sum = &mut sums[step.origin * LANES..][..LANES];
             for (adjoint, &error) in own.iter().zip(&step.errors).filter(|(_, error)| **error != 0.0) {
-                sum.iter_mut().zip(adjoint).for_each(|(sum, x)| *sum += product(x.abs(), error));
+                adjoint.add_parts(error, sum);
             }
             let Some(source) = &step.source else { continue };
-            for known in step.operands.iter().filter(|known| !known.exact) {
+            for known in step.operands.iter().filter(|known| !known.is_exact()) {
                 let to = &mut adjoints[known.value];
                 if to.is_empty() {
-                    *to = vec![[0.0; LANES]; known.tensor.len()];
+                    *to = vec![Lanes::default(); known.tensor.len()];
                 }
             }
-            let data: Vec<&[f64]> = step.operands.iter().map(Known::data).collect();
-            for (n, adjoint) in own.iter().enumerate().filter(|(_, x)| x.iter().any(|x| *x != 0.0)) {
+            let data: Vec<local::Data<'_>> = step.operands.iter().map(Known::data).collect();
+            for (n, adjoint) in own.iter().enumerate().filter(|(_, x)| !x.is_nothing()) {
                 source.onward(&data, n, &mut |operand, element, slope| {
                     let known = &step.operands[operand];
-                    if !known.exact && slope != 0.0 {
-                        let to = &mut adjoints[known.value][element];
-                        to.iter_mut().zip(adjoint).for_each(|(to, x)| *to += product(*x, slope));
+                    if !known.is_exact() && slope != Slope::NONE {
+                        adjoints[known.value][element].add(adjoint, slope);
                     }
                 });
             }
@@ -188,20 +238,64 @@ impl Tape {
     }
 }
 
-/// What is exactly 0 has no part in what is unbounded.
-fn product(x: f64, y: f64) -> f64 {
-    if x == 0.0 { 0.0 } else { x * y }
+/// Derivatives of elements of a result by one number.
+#[derive(Clone)]
+struct Lanes {
+    mid: [f64; LANES],
+    /// How far they may be from that.
+    rad: Option<Box<[f64; LANES]>>,
+}
+
+impl Default for Lanes {
+    fn default() -> Lanes {
+        Lanes { mid: [0.0; LANES], rad: None }
+    }
+}
+
+impl Lanes {
+    fn is_nothing(&self) -> bool {
+        self.rad.is_none() && self.mid.iter().all(|x| *x == 0.0)
+    }
+
+    /// Adds what an error of the number becomes.
+    fn add_parts(&self, error: f64, sums: &mut [f64]) {
+        sums.iter_mut().zip(&self.mid).for_each(|(sum, x)| *sum += local::product(x.abs(), error));
+        for (sum, rad) in sums.iter_mut().zip(self.rad.iter().flat_map(|rad| rad.iter())) {
+            *sum += local::product(*rad, error);
+        }
+    }
+
+    /// Adds the derivatives through a number of which these are the derivatives.
+    fn add(&mut self, of: &Lanes, slope: Slope) {
+        self.mid.iter_mut().zip(&of.mid).for_each(|(to, x)| *to += x * slope.mid);
+        if slope.rad == 0.0 && of.rad.is_none() {
+            return;
+        }
+        let to = self.rad.get_or_insert_with(|| Box::new([0.0; LANES]));
+        let steep = slope.mid.abs() + slope.rad;
+        for (to, x) in to.iter_mut().zip(&of.mid) {
+            *to += local::product(x.abs(), slope.rad);
+        }
+        for (to, rad) in to.iter_mut().zip(of.rad.iter().flat_map(|rad| rad.iter())) {
+            *to += local::product(*rad, steep);
+        }
+    }
 }
 
 impl Source {
     /// Tells of each element of the operands of which an element is made, and of the derivative by it.
-    fn onward(&self, operands: &[&[f64]], element: usize, tell: &mut dyn FnMut(usize, usize, f64)) {
+    fn onward(
+        &self,
+        operands: &[local::Data<'_>],
+        element: usize,
+        tell: &mut dyn FnMut(usize, usize, Slope),
+    ) {
         match self {
             Source::Moved(from) => {
                 let (operand, element) = from[element];
-                tell(operand, element, 1.0);
+                tell(operand, element, Slope::ONE);
             }
-            Source::Made(code, shape) => Element::new(operands, shape, element).slopes(code, 1.0, tell),
+            Source::Made(code, shape) => Element::new(operands, shape, element).slopes(code, Slope::ONE, tell),
         }
     }
 
@@ -228,7 +322,7 @@ impl Steps for (&Context, &Body) {
         let def = data.def.ok_or("is not registered")?;
         // Integers are as they fell.
         let Some(format) = tensor.dtype.format().filter(|_| !def.traits.constant) else { return Ok(None) };
-        let inexact = operands.iter().any(|known| !known.exact);
+        let inexact = operands.iter().any(|known| !known.is_exact());
         let extents: Vec<Vec<Size>> =
             operands.iter().map(|x| x.tensor.shape.iter().map(|&n| Size::from(n)).collect()).collect();
         let found = body.with_signature(op, |s| {
@@ -238,7 +332,7 @@ impl Steps for (&Context, &Body) {
                 to: format,
                 method: s.sum_method(),
                 operands: operands.iter().map(|x| x.tensor.dtype.format()).collect(),
-                rounds: s.attr("accumulate").is_some(),
+                backwards: s.flag("reverse"),
                 correct: matches!(def.semantics, Semantics::Elementwise(_)),
             };
             let shapes: Vec<&[usize]> = operands.iter().map(|x| &x.tensor.shape[..]).collect();
@@ -248,7 +342,7 @@ impl Steps for (&Context, &Body) {
             let from = moved::sources(context, def, &data.attrs, n, tensor, operands)?;
             return Ok(inexact.then_some((Vec::new(), Some(Source::Moved(from)))));
         };
-        let numbers: Vec<&[f64]> = operands.iter().map(Known::data).collect();
+        let numbers: Vec<local::Data<'_>> = operands.iter().map(Known::data).collect();
         let mut errors = Vec::new();
         if !code.only_moves() || rounding.narrows() {
             let values = tensor.as_floats().ok_or("has no numbers")?;

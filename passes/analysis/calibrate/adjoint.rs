@@ -4,6 +4,8 @@
 //! inputs at which no op's roundings have a larger part. It is to a product of Lipschitz constants what a measured derivative is to the
 //! largest one: rounding errors cancel and grow through the network as they do in the runs.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use ngc_interp::Tape;
 use ngc_ir::{Context, Module, Op};
 
@@ -58,7 +60,8 @@ impl Samples {
         module: &Module,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Followed>, String> {
-        let record = |n: usize| Tape::record(context, module, self.function(), &self.inputs(n));
+        let (mode, _) = super::reference(module);
+        let record = |n: usize| Tape::record(context, module, self.function(), &self.inputs(n), mode);
         let mut tape = record(0)?;
         let all: usize = (0..tape.results()).map(|n| tape.elements(n)).sum();
         let affordable = WORK / tape.work().max(1);
@@ -80,9 +83,9 @@ impl Samples {
             })
             .collect();
         let total = samples * elements.iter().map(Vec::len).sum::<usize>().div_ceil(LEAST).max(1);
-        let done = std::sync::atomic::AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
         let step = || {
-            let now = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+            let now = done.fetch_add(1, Ordering::Relaxed) + 1;
             progress(now.min(total), total);
         };
         let mut largest: Vec<Vec<Vec<f64>>> = Vec::new();

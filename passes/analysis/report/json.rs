@@ -21,6 +21,9 @@ impl Report {
                 "error": bound(&output.error),
                 "unbounded": output.unbounded.as_ref().map(|(op, loc, why)| unbounded(op, loc, why, sources)),
                 "sampled": output.sampled.as_ref().map(sampled),
+                "followed": output.followed.as_ref().map(|f| {
+                    json!({"elements": f.elements, "of": f.of, "samples": f.samples})
+                }),
                 "label": self.label(),
             }));
         }

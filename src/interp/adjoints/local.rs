@@ -1,11 +1,10 @@
-//! What an element of a primitive op is made of, ready to be evaluated at a point: its value, what roundings on the way add to it,
-//! and its derivatives.
+//! What an element of a primitive op is made of, ready to be evaluated in a run: its value, what roundings on the way add to it, and
+//! enclosures of its derivatives between the values of the run and the exact ones.
 
 use ngc_ir::structure::{self, Function, Index, Test};
 use ngc_numerics::binary64::Binary64;
 use ngc_numerics::dual::differentiate;
 use ngc_numerics::evaluator::{Class, Logical};
-use ngc_numerics::figures::half_ulp;
 use ngc_numerics::program::Step;
 use ngc_numerics::summation::{Summation, narrowing, products_fit};
 use ngc_numerics::{Enclosure, Format, Interval, Prim, Reduce, ScalarFn, SumMethod};
@@ -59,19 +58,19 @@ pub struct Rounding {
     pub to: Format,
     /// How it adds.
     pub method: SumMethod,
-    /// Those of its operands.
+    /// Those of its operands, which are rounded to `of` first.
     pub operands: Vec<Option<Format>>,
-    /// Whether operands are rounded to `of` first.
-    pub rounds: bool,
+    /// Whether it adds from the last place to the first.
+    pub backwards: bool,
     /// Whether it rounds once, correctly.
     pub correct: bool,
 }
 
 impl Rounding {
-    /// Whether the result, or what is read, is held in a narrower format than before.
+    /// Whether the result, or what is read, may be held in a narrower format than before.
     pub fn narrows(&self) -> bool {
         narrowing(self.of, self.to, 1.0) > 0.0
-            || self.rounds && self.operands.iter().flatten().any(|from| narrowing(*from, self.of, 1.0) > 0.0)
+            || self.operands.iter().any(|from| from.is_none_or(|from| narrowing(from, self.of, 1.0) > 0.0))
     }
 }
 
@@ -200,22 +199,17 @@ impl Scalar {
         }
     }
 
-    /// The derivatives by its arguments; at a kink the steeper one.
-    fn slopes(&self, x: &[f64]) -> SmallVec<[f64; 3]> {
+    /// The derivatives by its arguments, between two points.
+    fn slopes(&self, x: &[Span]) -> SmallVec<[Slope; 3]> {
         match (self.primitive, x) {
-            (Some(Prim::Add), _) => [1.0, 1.0].into_iter().collect(),
-            (Some(Prim::Sub), _) => [1.0, -1.0].into_iter().collect(),
-            (Some(Prim::Mul), [x, y]) => [*y, *x].into_iter().collect(),
+            (Some(Prim::Add), _) => [Slope::ONE, Slope::ONE].into_iter().collect(),
+            (Some(Prim::Sub), _) => [Slope::ONE, Slope { mid: -1.0, rad: 0.0 }].into_iter().collect(),
+            (Some(Prim::Mul), [x, y]) => [Slope::between(*y), Slope::between(*x)].into_iter().collect(),
             _ => {
-                let point = |x: &f64| Enclosure::point(*x);
-                let params: SmallVec<[Interval; 2]> = self.params.iter().map(point).collect();
-                let args: SmallVec<[Interval; 3]> = x.iter().map(point).collect();
-                let steeper = |slope: &Interval| match slope {
-                    slope if slope.may_be_nan => f64::INFINITY,
-                    slope if slope.lo.abs() > slope.hi.abs() => slope.lo,
-                    slope => slope.hi,
-                };
-                differentiate(self.function, &params, &args, &[]).slope.iter().map(steeper).collect()
+                let params: SmallVec<[Interval; 2]> = self.params.iter().map(|x| Enclosure::point(*x)).collect();
+                let args: SmallVec<[Interval; 3]> =
+                    x.iter().map(|(x, y)| Enclosure::new(x.min(*y), x.max(*y))).collect();
+                differentiate(self.function, &params, &args, &[]).slope.iter().map(Slope::of).collect()
             }
         }
     }
@@ -237,25 +231,81 @@ impl Scalar {
     }
 }
 
+/// A number in the run, and the exact one.
+type Span = (f64, f64);
+
+/// An enclosure of a derivative: a number, and how far the derivative is from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slope {
+    pub mid: f64,
+    pub rad: f64,
+}
+
+/// Where a derivative varies by less than this part between the values of the run and the exact ones, it counts as its middle.
+const SMOOTH: f64 = 1.0 / 1024.0;
+
+impl Slope {
+    /// The derivative of what is moved or added.
+    pub const ONE: Slope = Slope { mid: 1.0, rad: 0.0 };
+    /// That of what does not depend on it.
+    pub const NONE: Slope = Slope { mid: 0.0, rad: 0.0 };
+    /// Of which nothing is known.
+    const ANY: Slope = Slope { mid: 0.0, rad: f64::INFINITY };
+
+    /// Of a product by one factor, between two values of the other: half-way, which is the mean value.
+    fn between((x, y): Span) -> Slope {
+        let mid = x / 2.0 + y / 2.0;
+        if mid.is_finite() { Slope { mid, rad: 0.0 } } else { Slope::ANY }
+    }
+
+    fn of(x: &Interval) -> Slope {
+        let mid = x.lo / 2.0 + x.hi / 2.0;
+        let rad = (x.hi - mid).max(mid - x.lo);
+        match () {
+            () if x.may_be_nan || !rad.is_finite() => Slope::ANY,
+            () if rad <= mid.abs() * SMOOTH => Slope { mid, rad: 0.0 },
+            () => Slope { mid, rad },
+        }
+    }
+
+    fn times(self, other: Slope) -> Slope {
+        if self == Slope::NONE || other == Slope::NONE {
+            return Slope::NONE;
+        }
+        let reach = other.mid.abs() + other.rad;
+        let mid = self.mid * other.mid;
+        let rad = product(self.mid.abs(), other.rad) + product(self.rad, reach);
+        if mid.is_finite() && !rad.is_nan() { Slope { mid, rad } } else { Slope::ANY }
+    }
+}
+
+/// What is exactly 0 has no part in what is unbounded.
+pub fn product(x: f64, y: f64) -> f64 {
+    if x == 0.0 || y == 0.0 { 0.0 } else { x * y }
+}
+
+/// The elements of an operand in the run, and the exact ones, rounded to `f64` away from those of the run.
+pub type Data<'a> = (&'a [f64], &'a [f64]);
+
 type Place = SmallVec<[i64; 8]>;
 
-/// An element of a result, at a point.
+/// An element of a result in a run.
 pub struct Element<'a> {
-    data: &'a [&'a [f64]],
+    data: &'a [Data<'a>],
     at: Place,
 }
 
 impl<'a> Element<'a> {
     /// The element of a number in row-major order of a result of these extents, of elements of the operands.
-    pub fn new(data: &'a [&'a [f64]], shape: &[usize], mut flat: usize) -> Element<'a> {
+    pub fn new(data: &'a [Data<'a>], shape: &[usize], mut flat: usize) -> Element<'a> {
         let mut at: Place = shape.iter().rev().map(|&n| (flat % n, flat /= n).0 as i64).collect();
         at.reverse();
         Element { data, at }
     }
 
-    fn read(&self, operand: usize, at: &At) -> (usize, f64) {
-        let flat = at.flat(&self.at);
-        (flat, self.data[operand][flat])
+    fn read(&self, operand: usize, at: &At) -> Span {
+        let (flat, (run, exact)) = (at.flat(&self.at), self.data[operand]);
+        (run[flat], exact[flat])
     }
 
     fn holds(&self, tests: &[Test]) -> bool {
@@ -270,7 +320,7 @@ impl<'a> Element<'a> {
     }
 
     fn choice<'c>(&mut self, parts: &'c [Code; 3]) -> &'c Code {
-        if self.value(&parts[0]) != 0.0 { &parts[1] } else { &parts[2] }
+        if self.value(&parts[0]).0 != 0.0 { &parts[1] } else { &parts[2] }
     }
 
     /// Calls `f` at all places of further dimensions.
@@ -292,34 +342,37 @@ impl<'a> Element<'a> {
         self.at.truncate(depth);
     }
 
-    fn values(&mut self, parts: &[Code]) -> SmallVec<[f64; 3]> {
+    fn values(&mut self, parts: &[Code]) -> SmallVec<[Span; 3]> {
         parts.iter().map(|part| self.value(part)).collect()
     }
 
-    fn value(&mut self, code: &Code) -> f64 {
+    fn value(&mut self, code: &Code) -> Span {
+        let both = |x: f64| (x, x);
         match code {
-            Code::Number(x) => *x,
-            Code::Place(index) => place(index, &self.at) as f64,
-            Code::Read { operand, at } => self.read(*operand, at).1,
-            Code::Real(scalar, parts) => scalar.value(&self.values(parts)),
-            Code::Truth(function, parts) => f64::from(u8::from(truth(function, &self.values(parts)))),
+            Code::Number(x) => both(*x),
+            Code::Place(index) => both(place(index, &self.at) as f64),
+            Code::Read { operand, at } => self.read(*operand, at),
+            Code::Real(scalar, parts) => each(&self.values(parts), |x| scalar.value(x)),
+            Code::Truth(function, parts) => {
+                each(&self.values(parts), |x| f64::from(u8::from(truth(function, x))))
+            }
             Code::Choose(parts) => {
                 let part = self.choice(parts);
                 self.value(part)
             }
             Code::Convert(_, part) => self.value(part),
-            Code::Whole(part) => self.value(part).trunc(),
+            Code::Whole(part) => each(&[self.value(part)], |x| x[0].trunc()),
             Code::Where(tests, parts) => {
                 let part = self.branch(tests, parts);
                 self.value(part)
             }
             Code::Reduce { kind, over, body } => {
-                let mut all: Option<f64> = None;
+                let mut all: Option<Span> = None;
                 self.over(over, &mut |element| {
                     let x = element.value(body);
-                    all = Some(all.map_or(x, |all| joined(*kind, all, x)));
+                    all = Some(all.map_or(x, |all| (joined(*kind, all.0, x.0), joined(*kind, all.1, x.1))));
                 });
-                all.unwrap_or_else(|| of_nothing(*kind))
+                all.unwrap_or_else(|| both(of_nothing(*kind)))
             }
         }
     }
@@ -329,9 +382,12 @@ impl<'a> Element<'a> {
         match code {
             Code::Real(scalar, _) if rounding.correct => match scalar.is_exact(rounding.to) {
                 true => 0.0,
-                false => half_ulp(rounding.to, value.abs()),
+                false => unit(rounding.to, value),
             },
-            _ => self.error(code, rounding).1 + narrowing(rounding.of, rounding.to, value.abs()),
+            _ if narrowing(rounding.of, rounding.to, 1.0) > 0.0 => {
+                self.error(code, rounding).1 + unit(rounding.to, value)
+            }
+            _ => self.error(code, rounding).1,
         }
     }
 
@@ -339,9 +395,13 @@ impl<'a> Element<'a> {
     fn error(&mut self, code: &Code, rounding: &Rounding) -> (f64, f64) {
         match code {
             Code::Read { operand, at } => {
-                let x = self.read(*operand, at).1;
-                let from = rounding.operands[*operand].filter(|_| rounding.rounds);
-                (x, from.map_or(0.0, |from| narrowing(from, rounding.of, x.abs())))
+                let x = self.read(*operand, at).0;
+                let narrows = match rounding.operands[*operand] {
+                    Some(from) => narrowing(from, rounding.of, 1.0) > 0.0,
+                    // Beyond that integers are rounded here already.
+                    None => !rounding.of.contains(x) || x.abs() >= (1u64 << 53) as f64,
+                };
+                (x, if narrows { unit(rounding.of, x) } else { 0.0 })
             }
             Code::Where(tests, parts) => {
                 let part = self.branch(tests, parts);
@@ -351,11 +411,10 @@ impl<'a> Element<'a> {
                 let part = self.choice(parts);
                 self.error(part, rounding)
             }
+            // Only of integers: of numbers it is no function.
             Code::Convert(to, part) => {
                 let (x, error) = self.error(part, rounding);
-                let from = part.format(rounding).unwrap_or(Format::F64);
-                let held = to.is_some_and(|to| to.contains(x) && part.format(rounding).is_none());
-                let own = to.filter(|_| !held).map_or(0.0, |to| narrowing(from, to, x.abs()));
+                let own = to.filter(|to| !to.contains(x)).map_or(0.0, |to| unit(to, x));
                 (x, error + own)
             }
             Code::Real(scalar, parts) => {
@@ -368,25 +427,32 @@ impl<'a> Element<'a> {
                 let value = scalar.value(&values);
                 let mut error = 0.0;
                 if errors.iter().any(|error| *error != 0.0) {
-                    let slopes = scalar.slopes(&values);
-                    error += slopes.iter().zip(&errors).map(|(slope, e)| super::product(*e, slope.abs())).sum::<f64>();
+                    let around = |(x, e): (&f64, &f64)| (x - e, x + e);
+                    let spans: SmallVec<[Span; 3]> = values.iter().zip(&errors).map(around).collect();
+                    let steep = |slope: &Slope| slope.mid.abs() + slope.rad;
+                    let slopes = scalar.slopes(&spans);
+                    error += slopes.iter().zip(&errors).map(|(slope, e)| product(*e, steep(slope))).sum::<f64>();
                 }
                 let fits = |part: &Code| part.format(rounding).is_some_and(|from| products_fit(from, rounding.of));
                 let exact = match scalar.primitive {
-                    Some(Prim::Mul) => value == 0.0 || parts.iter().all(fits),
+                    Some(Prim::Mul) => values.contains(&0.0) || parts.iter().all(fits),
                     _ => scalar.is_exact(rounding.of),
                 };
-                (value, if exact { error } else { error + half_ulp(rounding.of, value.abs()) })
+                (value, if exact { error } else { error + unit(rounding.of, value.abs() + error) })
             }
             Code::Reduce { kind, over, body } => self.reduced(*kind, over, body, rounding),
-            _ => (self.value(code), 0.0),
+            _ => (self.value(code).0, 0.0),
         }
     }
 
     fn reduced(&mut self, kind: Reduce, over: &[usize], body: &Code, rounding: &Rounding) -> (f64, f64) {
+        let mut parts: Vec<(f64, f64)> = Vec::new();
+        self.over(over, &mut |element| parts.push(element.error(body, rounding)));
+        if rounding.backwards {
+            parts.reverse();
+        }
         let (mut all, mut total, mut errors, mut terms) = (None::<f64>, 0.0, 0.0f64, 0usize);
-        self.over(over, &mut |element| {
-            let (x, error) = element.error(body, rounding);
+        for (x, error) in parts {
             // What is nothing adds no rounding.
             terms += usize::from(x != 0.0);
             total += x.abs();
@@ -395,29 +461,29 @@ impl<'a> Element<'a> {
                 Reduce::Sum => {
                     errors += error;
                     if rounding.method == SumMethod::Naive && all.is_some_and(|all| all != 0.0) && x != 0.0 {
-                        errors += half_ulp(rounding.of, next.abs());
+                        errors += unit(rounding.of, next.abs() + errors);
                     }
                 }
                 Reduce::Prod => {
                     let before = all.unwrap_or(1.0);
-                    errors = errors * x.abs() + before.abs() * error;
+                    errors = errors * (x.abs() + error) + before.abs() * error;
                     if all.is_some() {
-                        errors += half_ulp(rounding.of, next.abs());
+                        errors += unit(rounding.of, next.abs() + errors);
                     }
                 }
                 Reduce::Max | Reduce::Min => errors = errors.max(error),
             }
             all = Some(next);
-        });
+        }
         if kind == Reduce::Sum && rounding.method != SumMethod::Naive {
             let sum = Summation { format: rounding.of, method: rounding.method, terms: terms as f64 };
-            errors += sum.relative() * total;
+            errors += sum.error(total + errors);
         }
         (all.unwrap_or_else(|| of_nothing(kind)), errors)
     }
 
     /// Tells of each element of the operands (operand, number, derivative times `weight`) of which the value is made.
-    pub fn slopes(&mut self, code: &Code, weight: f64, tell: &mut dyn FnMut(usize, usize, f64)) {
+    pub fn slopes(&mut self, code: &Code, weight: Slope, tell: &mut dyn FnMut(usize, usize, Slope)) {
         match code {
             Code::Number(_) | Code::Place(_) | Code::Truth(..) | Code::Whole(_) => {}
             Code::Read { operand, at } => tell(*operand, at.flat(&self.at), weight),
@@ -433,8 +499,8 @@ impl<'a> Element<'a> {
             Code::Real(scalar, parts) => {
                 let values = self.values(parts);
                 for (part, slope) in parts.iter().zip(scalar.slopes(&values)) {
-                    if slope != 0.0 {
-                        self.slopes(part, weight * slope, tell);
+                    if slope != Slope::NONE {
+                        self.slopes(part, weight.times(slope), tell);
                     }
                 }
             }
@@ -450,8 +516,8 @@ impl<'a> Element<'a> {
                 };
                 let mut slopes = slopes.into_iter();
                 self.over(over, &mut |element| {
-                    if let Some(slope) = slopes.next().filter(|slope| *slope != 0.0) {
-                        element.slopes(body, weight * slope, tell);
+                    if let Some(slope) = slopes.next().filter(|slope| *slope != Slope::NONE) {
+                        element.slopes(body, weight.times(slope), tell);
                     }
                 });
             }
@@ -459,25 +525,46 @@ impl<'a> Element<'a> {
     }
 }
 
+fn each(x: &[Span], f: impl Fn(&[f64]) -> f64) -> Span {
+    let (run, exact): (SmallVec<[f64; 3]>, SmallVec<[f64; 3]>) = x.iter().copied().unzip();
+    let value = f(&run);
+    (value, if run == exact { value } else { f(&exact) })
+}
+
+/// The most that rounding adds to a number that is known after it: the number may have come from beyond a power of two.
+fn unit(format: Format, rounded: f64) -> f64 {
+    let magnitude = rounded.abs().max(format.min_subnormal());
+    if magnitude <= format.max_finite() { (format.ulp(magnitude) * 0.5).max(f64::from_bits(1)) } else { f64::INFINITY }
+}
+
 /// The product of all others.
-fn of_product(x: &[f64]) -> Vec<f64> {
-    let mut out = vec![1.0; x.len()];
-    let (mut before, mut after) = (1.0, 1.0);
+fn of_product(x: &[Span]) -> Vec<Slope> {
+    let factor = |(x, y): Span| Slope::of(&Enclosure::new(x.min(y), x.max(y)));
+    let mut out = vec![Slope::ONE; x.len()];
+    let (mut before, mut after) = (Slope::ONE, Slope::ONE);
     for i in 0..x.len() {
         let j = x.len() - 1 - i;
-        out[i] *= before;
-        out[j] *= after;
-        before *= x[i];
-        after *= x[j];
+        out[i] = out[i].times(before);
+        out[j] = out[j].times(after);
+        before = before.times(factor(x[i]));
+        after = after.times(factor(x[j]));
     }
     out
 }
 
-/// 1 at the first of the extremes.
-fn of_extreme(kind: Reduce, x: &[f64]) -> Vec<f64> {
-    let best = x.iter().copied().reduce(|a, b| joined(kind, a, b));
-    let first = x.iter().position(|x| Some(*x) == best);
-    (0..x.len()).map(|i| if Some(i) == first { 1.0 } else { 0.0 }).collect()
+/// 1 at the extreme; shared between that of the run and the exact one where these are two.
+fn of_extreme(kind: Reduce, x: &[Span]) -> Vec<Slope> {
+    let first = |of: &dyn Fn(&Span) -> f64| {
+        let best = x.iter().map(of).reduce(|a, b| joined(kind, a, b));
+        x.iter().position(|x| Some(of(x)) == best)
+    };
+    let (run, exact) = (first(&|x| x.0), first(&|x| x.1));
+    let slope = |i: usize| match (run == Some(i), exact == Some(i)) {
+        (true, true) => Slope::ONE,
+        (false, false) => Slope::NONE,
+        _ => Slope { mid: 0.5, rad: 0.5 },
+    };
+    (0..x.len()).map(slope).collect()
 }
 
 fn joined(kind: Reduce, x: f64, y: f64) -> f64 {
