@@ -44,8 +44,13 @@ impl Pass for Analyze {
          precision (with every op rounded to f64; in 200 bits where the module has values of f64), and puts what it saw \
          beside the bounds: range, mean, standard deviation and errors of each value. These are estimates and change no \
          bound. With `--assume-calibrated` the bounds are those for inputs of which every value lies where the samples showed \
-         it to; they are labelled `conditional`, and no attributes are written. Where the error of a result has no finite \
-         bound, the report names the first value on the way that has none, and why."
+         it to; they are labelled `conditional`, and no attributes are written. The error of a result is then bounded by what the \
+         roundings of each op become in it at the samples, element by element (reverse-mode derivatives times running error \
+         bounds), where that is less than what the ranges give: it holds where the roundings of no op have a larger part in the \
+         result than at the samples, and is far nearer to the error of a deep network than products of Lipschitz constants are. \
+         The report says from how many elements of the result derivatives were taken, or why none were: an op without \
+         derivatives, a choice that falls otherwise over the reals, an overflow, too much work. Where the error of a result has \
+         no finite bound, the report names the first value on the way that has none, and why."
     }
 
     fn anchor(&self) -> Anchor {

@@ -267,19 +267,26 @@ impl Lanes {
 
     /// Adds the derivatives through a number of which these are the derivatives.
     fn add(&mut self, of: &Lanes, slope: Slope) {
-        self.mid.iter_mut().zip(&of.mid).for_each(|(to, x)| *to += x * slope.mid);
+        axpy(&mut self.mid, slope.mid, &of.mid);
         if slope.rad == 0.0 && of.rad.is_none() {
             return;
         }
         let to = self.rad.get_or_insert_with(|| Box::new([0.0; LANES]));
-        let steep = slope.mid.abs() + slope.rad;
-        for (to, x) in to.iter_mut().zip(&of.mid) {
-            *to += local::product(x.abs(), slope.rad);
+        if slope.rad.is_finite() {
+            axpy(&mut to[..], slope.rad, &of.mid.map(f64::abs));
+        } else {
+            to.iter_mut().zip(&of.mid).for_each(|(to, x)| *to += local::product(x.abs(), slope.rad));
         }
-        for (to, rad) in to.iter_mut().zip(of.rad.iter().flat_map(|rad| rad.iter())) {
-            *to += local::product(*rad, steep);
+        if let Some(rad) = &of.rad {
+            axpy(&mut to[..], slope.mid.abs() + slope.rad, &rad[..]);
         }
     }
+}
+
+/// Not inlined, so that it stays a loop, and becomes one of vectors: the work of all derivatives is done here.
+#[inline(never)]
+fn axpy(y: &mut [f64], a: f64, x: &[f64]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
 }
 
 impl Source {

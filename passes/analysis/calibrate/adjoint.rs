@@ -14,9 +14,11 @@ use super::Samples;
 /// Samples that are followed, at most.
 const MOST: usize = 16;
 /// Multiplications that all derivatives together may take.
-const WORK: usize = 1 << 35;
+const WORK: usize = 1 << 34;
 /// Elements that are followed at least, where the result has more of them than work allows.
 const LEAST: usize = 32;
+/// Terms of a function of which the least elements are followed still: about a minute.
+const TERMS: usize = 1 << 31;
 
 /// A bound of the error of a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,13 +66,10 @@ impl Samples {
         let record = |n: usize| Tape::record(context, module, self.function(), &self.inputs(n), mode);
         let mut tape = record(0)?;
         let all: usize = (0..tape.results()).map(|n| tape.elements(n)).sum();
-        let affordable = WORK / tape.work().max(1);
-        if affordable < LEAST {
-            return Err(format!(
-                "{} terms are too many for derivatives by element; the bounds are those by value",
-                tape.work()
-            ));
+        if tape.work() > TERMS {
+            return Err(format!("{} terms are more than the {TERMS} of which derivatives are taken", tape.work()));
         }
+        let affordable = (WORK / tape.work().max(1)).max(LEAST);
         let samples = (affordable / all.max(1)).clamp(1, MOST).min(self.count());
         let each = affordable / samples;
         let elements: Vec<Vec<usize>> = (0..tape.results())

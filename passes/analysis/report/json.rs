@@ -35,6 +35,7 @@ impl Report {
             "error": number(self.largest_error()),
             "samples": self.calibration.map(|(samples, _)| samples),
             "reference": self.calibration.map(|(_, reference)| reference),
+            "not_followed": self.not_followed,
             "label": self.label(),
         }));
         lines
