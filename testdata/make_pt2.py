@@ -642,6 +642,29 @@ def write(name, make, folder, levels):
     np.savez(folder / f"{name}.out.npz", **out, **{f"d{i:02}": y.numpy() for i, y in enumerate(exact)})
 
 
+class Factors(nn.Module):
+    """A Gaussian process's likelihood beside operators that ngc does not compute."""
+
+    def forward(self, k, y):
+        spread = torch.log(torch.exp(y).sum(-1, keepdim=True))
+        factor = torch.linalg.cholesky(k)
+        weights = torch.cholesky_solve(y[:, None], factor)
+        sign, size = torch.linalg.slogdet(k)
+        return (y[None] @ weights).sum() + size * sign + spread + torch.median(y) + torch.linalg.inv(k).sum()
+
+
+def write_calls(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    args = (torch.eye(4) + 1, floats(4))
+    np.savez(folder / "factors.in.npz", arg0=args[0].numpy(), arg1=args[1].numpy())
+    program = torch.export.export(Factors(), args)
+    for level, made in ("high", program), ("core", program.run_decompositions()):
+        path = folder / f"factors.{level}.pt2"
+        without_places(made)
+        torch.export.save(made, path)
+        deflate(path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", metavar="FOLDER", type=Path, help="writes all families there")
@@ -666,6 +689,8 @@ def main():
             print(name, flush=True)
     if not options.all and options.only in (None, "half"):
         write_half(folder / "half", 256, ["high"])
+    if not options.all and options.only in (None, "calls"):
+        write_calls(folder / "calls")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 //! `fold-constants`: computes beforehand what depends on no argument.
 
-use ngc_dialects::ng::constant::{attr_to_tensor, tensor_from_bytes, tensor_to_attr_of};
+use ngc_dialects::ng::constant::{all_elements, tensor_to_attr_of};
 use ngc_interp::evaluate_op;
 use ngc_ir::dominance::definition_order;
 use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, StatisticDef};
@@ -256,12 +256,8 @@ impl Values {
         let data = body.op(op);
         let def = data.def?;
         if def.traits.constant {
-            return match data.attrs.get("value")? {
-                Attr::Resource(key, ty) => {
-                    tensor_from_bytes(*ty, &self.resources.get(key.as_str())?.bytes).ok()
-                }
-                value => attr_to_tensor(value).ok(),
-            };
+            let payload = |key: &str| self.resources.get(key).map(|blob| &blob.bytes);
+            return all_elements(data.attrs.get("value")?, payload).ok();
         }
         let inputs = body.operands(op).iter().map(|v| self.known.get(v)?.as_ref());
         let inputs = inputs.collect::<Option<Vec<&Tensor>>>()?;

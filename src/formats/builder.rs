@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use ngc_dialects::ng::constant::{attr_to_tensor, tensor_from_bytes};
+use ngc_dialects::ng::constant::all_elements;
 use ngc_ir::{
     Attr, AttrDict, Blob, Block, Body, Builder, Context, Dense, Ident, Loc, Module, Op, OpState, Semantics,
     Signature, Type, Value,
@@ -15,6 +15,7 @@ use ngc_numerics::{DType, Evaluator, Tensor};
 use prost::bytes::Bytes;
 
 use crate::error::{FormatError, Result, invalid};
+use crate::opaque;
 
 /// Where the elements of a model's larger constants go; small ones always stand in the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +41,8 @@ pub(crate) struct FunctionBuilder<'a> {
     block: Block,
     weights: Weights,
     resources: BTreeMap<String, Blob>,
+    /// Functions that are only declared, by name.
+    declared: Vec<(String, AttrDict)>,
     /// Small values whose elements are known.
     folded: HashMap<Value, Folded>,
     /// The given arguments on whose elements something rests that [`constant_of`](Self::constant_of) has told.
@@ -60,6 +63,7 @@ impl<'a> FunctionBuilder<'a> {
             block,
             weights,
             resources: BTreeMap::new(),
+            declared: Vec::new(),
             folded: HashMap::new(),
             specialised: RefCell::default(),
         }
@@ -80,6 +84,45 @@ impl<'a> FunctionBuilder<'a> {
     /// The given arguments whose elements have become part of the function.
     pub fn specialised(&self) -> BTreeSet<usize> {
         self.specialised.borrow().clone()
+    }
+
+    /// Calls an operator that ngc does not compute (see [`opaque`]); its arguments are as Python spells them, with `%N` for operand N.
+    pub fn call(
+        &mut self,
+        operator: &str,
+        arguments: Vec<String>,
+        operands: &[Value],
+        results: &[Type],
+        loc: &Loc,
+    ) -> Result<Vec<Value>> {
+        let inputs: Vec<Type> = operands.iter().map(|&v| self.body.ty(v)).collect();
+        let mut attrs = AttrDict::EMPTY;
+        attrs.set("function_type", Type::function(&inputs, results));
+        attrs.set("sym_visibility", "private");
+        attrs.set(opaque::OPERATOR, operator);
+        attrs.set(opaque::ARGUMENTS, Attr::Array(arguments.iter().map(|a| Attr::from(a.as_str())).collect()));
+        let known = self.declared.iter().find(|(_, known)| *known == attrs).map(|(name, _)| name.clone());
+        let symbol = known.unwrap_or_else(|| {
+            let base = operator.split('.').nth(1).unwrap_or(operator);
+            let alike = |name: &str| name == base || name.strip_prefix(base).is_some_and(|s| s.starts_with('.'));
+            let before = self.declared.iter().filter(|(name, _)| alike(name)).count();
+            let symbol = if before == 0 { base.to_string() } else { format!("{base}.{before}") };
+            self.declared.push((symbol.clone(), attrs));
+            symbol
+        });
+        let Some(def) = self.context.op("func.call") else {
+            return invalid("the dialect 'func' is not registered");
+        };
+        let mut own = AttrDict::EMPTY;
+        own.set("callee", Attr::Symbol(symbol.as_str().into()));
+        let op = self.body.create(OpState {
+            attrs: own,
+            operands: operands.into(),
+            results: results.into(),
+            ..OpState::new(def, loc.clone())
+        });
+        self.body.append(self.block, op);
+        Ok(self.body.results(op).collect())
     }
 
     /// Emits an op; one whose operands are small constants is evaluated as well.
@@ -149,14 +192,7 @@ impl<'a> FunctionBuilder<'a> {
 
     /// The elements of a constant attribute.
     pub fn elements(&self, attr: &Attr) -> Result<Tensor> {
-        match attr {
-            Attr::Resource(key, ty) => match self.resources.get(key.as_str()) {
-                Some(blob) => tensor_from_bytes(*ty, &blob.bytes),
-                None => Err(format!("there is no resource '{key}'")),
-            },
-            attr => attr_to_tensor(attr),
-        }
-        .map_err(FormatError::Invalid)
+        all_elements(attr, |key| self.resources.get(key).map(|blob| &blob.bytes)).map_err(FormatError::Invalid)
     }
 
     /// The constant attribute of a tensor, whose elements lie little endian in `bytes`; those of a large one become a
@@ -222,6 +258,12 @@ impl<'a> FunctionBuilder<'a> {
         let function = module.body.create(OpState { attrs, ..OpState::new(def, loc) });
         module.body.append(top, function);
         module.body.set_body(function, self.body);
+        for (name, mut attrs) in self.declared {
+            attrs.set("sym_name", name.as_str());
+            let declared = module.body.create(OpState { attrs, ..OpState::new(def, Loc::Unknown) });
+            module.body.append(top, declared);
+            module.body.set_body(declared, Body::new());
+        }
         // Weights that only said a shape have become attributes.
         let used = crate::safetensors::resource_types(&module)?;
         self.resources.retain(|key, _| used.contains_key(key));

@@ -138,7 +138,11 @@ impl<'a> Interpreter<'a> {
             return Err(fail(format!("@{name} is called more than {MAX_CALL_DEPTH} levels deep")));
         }
         let Some(entry) = body.entry() else {
-            return Err(fail(format!("@{name} is a declaration and cannot be evaluated")));
+            let operator = self.module.body.attr(function, "ng.operator").and_then(Attr::as_str);
+            return Err(fail(match operator {
+                Some(operator) => format!("@{name} stands for {operator}, which ngc passes on and does not evaluate"),
+                None => format!("@{name} is a declaration and cannot be evaluated"),
+            }));
         };
         let mut ops: Vec<Op> = body.ops(entry).collect();
         let total = ops.len();
@@ -188,11 +192,9 @@ impl<'a> Interpreter<'a> {
             let inputs: Vec<Tensor> = inputs.into_iter().cloned().collect();
             return self.call_at(callee, &inputs, &data.loc, depth + 1).map_err(Failure::Located);
         }
-        if let (true, Some(Attr::Resource(key, ty))) = (def.traits.constant, data.attrs.get("value")) {
-            let blob = self.module.resources.get(key.as_str()).ok_or_else(|| {
-                Failure::Here(format!("resource '{key}' is neither in the file nor beside it"))
-            })?;
-            let tensor = constant::tensor_from_bytes(*ty, &blob.bytes).map_err(Failure::Here)?;
+        if let (true, Some(value @ Attr::Resource(..))) = (def.traits.constant, data.attrs.get("value")) {
+            let payload = |key: &str| self.module.resources.get(key).map(|blob| &blob.bytes);
+            let tensor = constant::all_elements(value, payload).map_err(Failure::Here)?;
             return Ok(vec![self.evaluator.lift(&tensor)]);
         }
         let types: Vec<Type> =

@@ -83,37 +83,32 @@ impl Channels {
 
     /// What another has seen of the channels from `at` on.
     fn join(&mut self, at: usize, other: &Channels) {
-        for (i, channel) in (at..).zip(0..other.len()) {
-            add_to(&mut self.positive[i], &mut self.positive_lost[i], other.positive[channel]);
-            add_to(&mut self.negative[i], &mut self.negative_lost[i], other.negative[channel]);
-            self.positive_lost[i] += other.positive_lost[channel];
-            self.negative_lost[i] += other.negative_lost[channel];
-            self.largest[i] = self.largest[i].max(other.largest[channel]);
-            self.terms[i] += other.terms[channel];
-            self.fractions[i] |= other.fractions[channel];
-        }
+        (0..other.len()).for_each(|n| self.join_one(at + n, other, n));
+    }
+
+    fn join_one(&mut self, i: usize, other: &Channels, n: usize) {
+        add_to(&mut self.positive[i], &mut self.positive_lost[i], other.positive[n]);
+        add_to(&mut self.negative[i], &mut self.negative_lost[i], other.negative[n]);
+        self.positive_lost[i] += other.positive_lost[n];
+        self.negative_lost[i] += other.negative_lost[n];
+        self.largest[i] = self.largest[i].max(other.largest[n]);
+        self.terms[i] += other.terms[n];
+        self.fractions[i] |= other.fractions[n];
     }
 
     /// All as one channel.
     fn folded(&self) -> Channels {
         let mut one = Channels::new(1);
-        for i in 0..self.len() {
-            add_to(&mut one.positive[0], &mut one.positive_lost[0], self.positive[i]);
-            add_to(&mut one.negative[0], &mut one.negative_lost[0], self.negative[i]);
-            one.positive_lost[0] += self.positive_lost[i];
-            one.negative_lost[0] += self.negative_lost[i];
-            one.largest[0] = one.largest[0].max(self.largest[i]);
-            one.terms[0] += self.terms[i];
-            one.fractions[0] |= self.fractions[i];
-        }
+        (0..self.len()).for_each(|n| one.join_one(0, self, n));
         one
     }
 
     fn weights(&self, i: usize) -> Weights {
         let terms = self.terms[i];
         let interval = |value: f64, lost: f64| {
-            // The losses were added up with roundings of their own.
-            let lost = mul(lost, add(1.0, mul(add(terms, 64.0), f64::EPSILON)));
+            // The losses were added up with roundings of their own: one for each term, and two for each run of terms and each
+            // lane that was joined, of which there are fewer than half as many, and some more.
+            let lost = mul(lost, add(1.0, mul(add(mul(2.0, terms), 256.0), f64::EPSILON)));
             Enclosure { lo: -add(-value, lost), hi: add(value, lost), may_be_nan: false }
         };
         let positive = interval(self.positive[i], self.positive_lost[i]);

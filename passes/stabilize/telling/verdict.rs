@@ -47,6 +47,10 @@ impl State {
             let is_unstated = |v: &Value| is_counted(body, *v) && ranges.is_unknown(body, *v);
             let unstated = arguments.iter().enumerate().filter(|(_, v)| is_unstated(v));
             state.unstated.extend(unstated.map(|(n, _)| (name.to_string(), n)));
+            if !arguments.iter().any(is_unstated) {
+                state.nominal.add(body, &ranges);
+                continue;
+            }
             // An empty range assumes nothing.
             let nominal = arguments
                 .iter()

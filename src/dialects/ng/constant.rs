@@ -123,6 +123,23 @@ pub fn constant_elements(value: &Attr) -> Result<Tensor, String> {
     }
 }
 
+/// All elements of a constant attribute, whose resources `payload` finds.
+///
+/// # Errors
+/// As [`attr_to_tensor`]; where there is no such resource, a sentence that names it.
+pub fn all_elements<'b>(
+    value: &Attr,
+    payload: impl Fn(&str) -> Option<&'b Payload>,
+) -> Result<Tensor, String> {
+    match value {
+        Attr::Resource(key, ty) => match payload(key.as_str()) {
+            Some(payload) => tensor_from_bytes(*ty, payload),
+            None => Err(format!("resource '{key}' is neither in the file nor beside it")),
+        },
+        value => attr_to_tensor(value),
+    }
+}
+
 /// The constant of an attribute, whose resources `payload` finds; its elements stay where they are. Of one whose elements are
 /// all alike it has only one, with 1 for each extent.
 ///

@@ -106,7 +106,7 @@ pub enum Argument {
     AsGraph(IgnoredAny),
     AsOptionalTensors(Vec<OptionalTensor>),
     AsCustomObj(Named),
-    AsOperator(IgnoredAny),
+    AsOperator(String),
     AsSymFloat(IgnoredAny),
     AsSymFloats(IgnoredAny),
     AsOptionalTensor(OptionalTensor),

@@ -13,7 +13,7 @@ use ngc_ir::{Attr, Block, Body, Builder, Context, Module, Op, Type, Value};
 use ngc_numerics::{DType, Format, Tensor};
 
 use crate::error::{FormatError, Result, invalid, unsupported};
-use crate::functions;
+use crate::{functions, opaque};
 use crate::step::{Step, Steps, definition, entry, is_narrow, sums};
 
 /// A source file, and what there is to say about it.
@@ -57,7 +57,8 @@ pub fn export(context: &Context, module: &Module, weights: &str) -> Result<Expor
     };
     let symbol = |op: Op| module.body.attr(op, "sym_name").and_then(Attr::as_str).unwrap_or_default();
     let mut taken: HashSet<String> = ["forward".to_string()].into();
-    for op in module.functions() {
+    let written = || module.functions().into_iter().filter(|&op| opaque::of(module, symbol(op)).is_none());
+    for op in written() {
         let name = match op == forward {
             true => "forward".to_string(),
             false => fresh(&mut taken, &format!("function_{}", identifier(symbol(op)))),
@@ -65,7 +66,7 @@ pub fn export(context: &Context, module: &Module, weights: &str) -> Result<Expor
         python.methods.insert(symbol(op).to_string(), name);
     }
     let mut methods = String::new();
-    for op in module.functions() {
+    for op in written() {
         methods.push_str(&python.function(op).map_err(|e| e.within(format_args!("@{}", symbol(op))))?);
     }
     let loads_weights = python.field_names.values().any(|field| field.starts_with("w_"));
@@ -168,10 +169,15 @@ impl Python<'_> {
             }
             "func.call" => {
                 let callee = step.attrs.get("callee").and_then(Attr::as_symbol).unwrap_or_default();
+                let values = self.operands(&step)?;
+                if let Some((operator, arguments)) = opaque::of(self.module, callee) {
+                    let arguments: Vec<String> = arguments.iter().map(|a| filled(a, &values)).collect();
+                    self.assign(&step, &format!("torch.ops.{operator}({})", arguments.join(", ")));
+                    return Ok(());
+                }
                 let Some(method) = self.methods.get(callee).cloned() else {
                     return invalid(format!("a call of @{callee}, which has no body"));
                 };
-                let values = self.operands(&step)?;
                 self.assign(&step, &format!("self.{method}({})", values.join(", ")));
                 Ok(())
             }
@@ -323,6 +329,19 @@ impl Python<'_> {
     }
 }
 
+/// An argument with the names of the values that its `%N` stand for.
+fn filled(argument: &str, values: &[String]) -> String {
+    let mut parts = argument.split('%');
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let value = part[..digits].parse().ok().and_then(|n: usize| values.get(n));
+        out.push_str(value.map_or("%", String::as_str));
+        out.push_str(if value.is_some() { &part[digits..] } else { part });
+    }
+    out
+}
+
 /// Words that no name may be.
 const RESERVED: &[&str] = &[
     "False",
@@ -376,7 +395,8 @@ const RESERVED: &[&str] = &[
 ];
 
 /// The element type in PyTorch.
-fn dtype(ty: Type) -> Result<&'static str> {
+/// The name of an element type.
+pub(crate) fn dtype(ty: Type) -> Result<&'static str> {
     Ok(match ty.elem() {
         Some(DType::Float(Format::F64)) => "torch.float64",
         Some(DType::Float(Format::F32)) => "torch.float32",

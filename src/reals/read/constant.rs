@@ -17,6 +17,9 @@ pub fn formula(store: &mut Store, tensor: &StoredTensor, extents: &[Size]) -> Op
     if tensor.len() < 2 || tensor.len() > LARGEST {
         return None;
     }
+    if is_irregular(tensor) {
+        return None;
+    }
     let values = Values::of(tensor)?;
     if let Some(index) = counted(&values, &tensor.shape()) {
         return (tensor.dtype != DType::BOOL).then(|| store.place(&index, extents));
@@ -30,6 +33,17 @@ pub fn formula(store: &mut Store, tensor: &StoredTensor, extents: &[Size]) -> Op
     };
     let (yes, no) = (value(yes), value(no));
     Some(store.choose_by_place(vec![test], yes, no, extents))
+}
+
+/// Whether already the first row is neither counted by equal steps nor made of two values, as weights are not.
+fn is_irregular(tensor: &StoredTensor) -> bool {
+    let row = tensor.shape().into_iter().rev().find(|extent| *extent > 1).unwrap_or(1);
+    let first: Option<Vec<f64>> = (0..row.min(64)).map(|n| tensor.number(n)).collect();
+    let Some(first) = first else { return false };
+    let steps = first.windows(3).all(|x| x[1] - x[0] == x[2] - x[1]);
+    let other = first.iter().find(|x| **x != first[0]);
+    let two = first.iter().all(|x| *x == first[0] || Some(x) == other);
+    !steps && !two
 }
 
 /// The elements of a tensor as numbers that f64 holds.

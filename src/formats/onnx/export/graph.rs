@@ -19,6 +19,7 @@ use super::node::tensor;
 use super::weights::{Elements, elements};
 use super::{OPS, steps};
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::opaque;
 use crate::step::{self, Step, Steps};
 
 /// Ops without operands are evaluated up to this many elements: counters and ranges.
@@ -235,7 +236,13 @@ impl<'a> Graph<'a> {
         let callee = step.attrs.get("callee").and_then(Attr::as_symbol).unwrap_or_default();
         let body = self.module.symbol(callee).and_then(|f| self.module.body.body(f));
         let Some((body, entry)) = body.and_then(|b| Some((b.clone(), b.entry()?))) else {
-            return invalid(format!("a call of @{callee}, which has no body"));
+            return match opaque::of(self.module, callee) {
+                Some((operator, _)) => unsupported(format!(
+                    "{operator} is a call that ngc passes on as it is, and ONNX has no such operator here; write a PyTorch \
+                     module (-o NAME.py)"
+                )),
+                None => invalid(format!("a call of @{callee}, which has no body")),
+            };
         };
         if self.depth > MAX_DEPTH {
             return unsupported(format!("calls of @{callee} that do not end"));

@@ -15,6 +15,7 @@ mod loss;
 mod node;
 mod norm;
 mod number;
+mod opaque;
 mod pool;
 mod program;
 mod random;
@@ -53,7 +54,7 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 15] = [
+    let groups: [Table; 16] = [
         activation::OPS,
         arithmetic::OPS,
         compare::OPS,
@@ -62,6 +63,7 @@ static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
         linear::OPS,
         loss::OPS,
         norm::OPS,
+        opaque::OPS,
         pool::OPS,
         recurrent::OPS,
         random::OPS,

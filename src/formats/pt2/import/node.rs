@@ -297,6 +297,44 @@ impl<'g, 'a> Node<'g, 'a> {
         self.program.layout(tensor)
     }
 
+    /// The node as it stands: its operator, the tensors that it takes, and its arguments as Python spells them, with `%N` for
+    /// tensor N.
+    pub(super) fn as_written(&mut self) -> Result<(String, Vec<Value>, Vec<String>)> {
+        let (mut operands, mut spelled) = (Vec::new(), Vec::new());
+        for at in 0..self.proto.inputs.len() {
+            let input = &self.proto.inputs[at];
+            let name = input.name.as_str();
+            let list = |all: Vec<String>| format!("[{}]", all.join(", "));
+            let mut numbered = |values: Vec<Value>| -> Vec<String> {
+                let first = operands.len();
+                operands.extend(values.iter().copied());
+                (first..operands.len()).map(|n| format!("%{n}")).collect()
+            };
+            let argument = match &input.arg {
+                Argument::AsNone(_) => "None".to_string(),
+                Argument::AsTensor(_) | Argument::AsOptionalTensor(_) => {
+                    let value = self.opt_tensor(name)?;
+                    numbered(value.into_iter().collect()).pop().unwrap_or_else(|| "None".into())
+                }
+                Argument::AsTensors(_) => list(numbered(self.tensors(name)?)),
+                Argument::AsInt(n) => n.to_string(),
+                Argument::AsInts(all) => list(all.iter().map(i64::to_string).collect()),
+                Argument::AsFloat(x) if x.0.is_finite() => format!("{:?}", x.0),
+                Argument::AsFloat(x) => format!("float('{}')", x.0),
+                Argument::AsBool(b) => if *b { "True" } else { "False" }.into(),
+                Argument::AsString(text) => format!("'{}'", text.escape_default()),
+                Argument::AsScalarType(code) => {
+                    crate::pytorch::dtype(Type::scalar(dtype(*code)?))?.to_string()
+                }
+                _ => return unsupported(format!("argument '{}'", name.escape_debug())),
+            };
+            self.read[at] = true;
+            spelled.push(format!("{name}={argument}"));
+        }
+        let target = self.proto.target.strip_prefix("torch.ops.").unwrap_or(&self.proto.target);
+        Ok((target.to_string(), operands, spelled))
+    }
+
     // Results.
 
     /// The names of the tensors that the node gives.

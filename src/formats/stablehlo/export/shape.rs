@@ -1,6 +1,6 @@
 //! Constants, shapes, slices, padding.
 
-use ngc_dialects::ng::constant::{attr_to_tensor, tensor_from_bytes};
+use ngc_dialects::ng::constant::all_elements;
 use ngc_ir::{Attr, Semantics, Value};
 use ngc_numerics::evaluator::Mode;
 use ngc_numerics::{DType, Evaluator};
@@ -80,11 +80,7 @@ pub(super) const OPS: Table = &[
 fn constant(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let value = match n.s.attr("value") {
         Some(Attr::Dense(dense)) => return Ok(vec![n.emitter.constant((**dense).clone())]),
-        Some(Attr::Resource(key, ty)) => match n.emitter.module.resources.get(key.as_str()) {
-            Some(blob) => tensor_from_bytes(*ty, &blob.bytes),
-            None => Err(format!("the elements of resource '{key}' have not been loaded")),
-        },
-        Some(other) => attr_to_tensor(other),
+        Some(other) => all_elements(other, |key| n.emitter.module.resources.get(key).map(|blob| &blob.bytes)),
         None => return invalid("attribute 'value' is missing"),
     };
     Ok(vec![n.emitter.tensor(&value.map_err(FormatError::Invalid)?)])
