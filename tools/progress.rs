@@ -1,5 +1,6 @@
 //! Progress of work that takes more than a second.
 
+use std::fmt::Display;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -30,8 +31,20 @@ impl Progress {
 
     /// Says that `done` of `total` steps are done.
     pub fn update(&self, done: usize, total: usize) {
+        self.show(done, total);
+    }
+
+    /// Says that `done` of `total` steps are done, and which one begins. The total may change.
+    pub fn tell(&self, what: impl Display, done: usize, total: usize) {
+        if let Some(bar) = self.show(done, total) {
+            bar.set_length(total as u64);
+            bar.set_message(what.to_string());
+        }
+    }
+
+    fn show(&self, done: usize, total: usize) -> Option<&ProgressBar> {
         if self.start.elapsed() < Duration::from_secs(1) {
-            return;
+            return None;
         }
         let bar = self.bar.get_or_init(|| {
             let bar = ProgressBar::new(total as u64);
@@ -43,6 +56,7 @@ impl Progress {
             bar.with_message(self.what)
         });
         bar.set_position(done as u64);
+        Some(bar)
     }
 }
 

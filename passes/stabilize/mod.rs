@@ -28,6 +28,7 @@ mod window;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ngc_ir::pass::Function;
 use ngc_ir::{Body, Builder, Context, Loc, Op, Rewriter, Value};
@@ -96,7 +97,12 @@ pub struct Wanted<'a> {
     pub figures: bool,
     /// A proof of each.
     pub proofs: bool,
+    /// Told of each search.
+    pub watch: Option<&'a Watch>,
 }
+
+/// Told where a search begins, how many of those that run beside it are done, and of how many.
+pub type Watch = dyn Fn(&str, usize, usize) + Send + Sync;
 
 impl Default for Wanted<'_> {
     fn default() -> Self {
@@ -107,6 +113,7 @@ impl Default for Wanted<'_> {
             assume_calibrated: false,
             figures: false,
             proofs: false,
+            watch: None,
         }
     }
 }
@@ -119,6 +126,7 @@ struct Goal<'a> {
     aim: Aim,
     /// Ops whose values are looked at.
     wants: &'a (dyn Fn(Op) -> bool + Sync),
+    watch: Option<&'a Watch>,
 }
 
 /// A better form of a value, with the group that it was found in.
@@ -154,7 +162,8 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     let (mut solved, mut covered, definitions) =
         (Solved::default(), Solved::default(), Definitions::new(context));
     let equalities = Equalities { definitions: &definitions, laws, allowed: wanted.allowed };
-    if take_functions_first((context, equalities), function, &mut solved) {
+    let all = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true, watch: wanted.watch };
+    if take_functions_first(all, function, &mut solved) {
         ranges.renew(function);
     }
     let rests = samples.is_some() && wanted.assume_calibrated;
@@ -169,7 +178,6 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
         let drawn = sampled.as_ref().unwrap_or(&ranges);
         let known = ValueRanges { proven: if rests { drawn } else { &ranges }, drawn };
         let first = report.applied.len();
-        let all = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true };
         // What is written now may be fewer ops; what was given is not touched unless that is asked for, and then first:
         // what cures it may be several ops that no single op covers.
         let made = Goal { aim: Aim::Cover, wants: &|op| wanted.fuse || !given.contains(&op), ..all };
@@ -196,7 +204,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
             break;
         }
         let taken =
-            !replaced.is_empty() && take_functions_first((context, equalities), function, &mut solved);
+            !replaced.is_empty() && take_functions_first(all, function, &mut solved);
         if simplify_body(context, &mut function.body) || taken || replaced.is_empty() {
             state = state.map(|_| Arc::new(Snapshot::of(function)));
         }
@@ -397,7 +405,7 @@ fn dying(rewriter: &Rewriter<'_>, ops: &[Op]) -> FxHashSet<Op> {
 
 /// Takes functions of picked elements before they are picked, where that has a better form; whether there are any.
 fn take_functions_first(
-    (context, equalities): (&Context, Equalities<'_>),
+    goal: Goal<'_>,
     function: &mut Function,
     solved: &mut Solved,
 ) -> bool {
@@ -405,13 +413,12 @@ fn take_functions_first(
     if all.is_empty() {
         return false;
     }
-    let mut trial = function.clone();
+    let (context, mut trial) = (goal.context, function.clone());
     let taken = |picked: &Picked| picked.swap(context, &mut trial, picked.len()).unwrap_or_default();
     let values: Vec<Vec<Value>> = all.iter().map(taken).collect();
     let mut ranges = Ranges::default();
     ranges.renew(&trial);
     let known = ValueRanges { proven: &ranges, drawn: &ranges };
-    let goal = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true };
     let looked = groups(goal, &trial, known, solved);
     let mut better = FxHashSet::default();
     for (group, looked) in &looked {
@@ -432,7 +439,7 @@ fn take_functions_first(
 /// nothing better, the windows of its values reach less far; where one that ends at a matrix product is too large still, the
 /// others go without its last.
 fn groups(
-    Goal { context, equalities, aim, wants }: Goal<'_>,
+    Goal { context, equalities, aim, wants, watch }: Goal<'_>,
     function: &Function,
     ranges: ValueRanges<'_>,
     solved: &mut Solved,
@@ -464,12 +471,18 @@ fn groups(
             new.entry(&group.likeness).or_insert(group);
         }
         let share = (new.len() / WINDOWS).clamp(1, SHARED);
+        let (total, done) = (new.len(), AtomicUsize::new(0));
         let found: Vec<(Likeness, Arc<Looked>)> = new
             .into_iter()
             .collect::<Vec<_>>()
             .into_par_iter()
             .map(|(likeness, group)| {
-                (likeness.clone(), Looked::at(context, resources, equalities, group, (aim, share)))
+                if let Some(watch) = watch {
+                    watch(&spelled(body, group.members[0].op), done.load(Ordering::Relaxed), total);
+                }
+                let looked = Looked::at(context, resources, equalities, group, (aim, share));
+                done.fetch_add(1, Ordering::Relaxed);
+                (likeness.clone(), looked)
             })
             .collect();
         solved.extend(found);
@@ -501,6 +514,12 @@ fn groups(
         }
     }
     looked
+}
+
+/// An op for a reader: its name, and that of the place in the model.
+fn spelled(body: &Body, op: Op) -> String {
+    let place = body.op(op).loc.name_in().map_or_else(String::new, |name| format!(" of {name}"));
+    format!("{}{place}", body.name(op))
 }
 
 /// Values and the sums that they are made of.

@@ -115,6 +115,7 @@ impl Pass for Stabilize {
             assume_calibrated: exchange.is_some_and(|e| e.assume_calibrated),
             figures: exchange.is_some_and(|e| e.figures),
             proofs: proofs.is_some(),
+            watch: exchange.and_then(|e| e.watch.as_deref()),
         };
         let report = stabilize(cx.context, function, laws, wanted);
         debug_assert_eq!(catalogue::without_entry(cx.context, laws, &report), None, "is in no catalogue");

@@ -119,7 +119,12 @@ pub fn write_witnesses(flags: &Flags, exchange: &Exchange) -> Result<(), String>
 pub fn rewriting(flags: &Flags) -> telling::Rewriting {
     let figures = flags.remarks.is_some() || flags.remarks_filter.is_some() || flags.remarks_output.is_some();
     let proofs = flags.emit_proof.as_ref().map(|_| Mutex::default());
-    telling::Rewriting { figures, assume_calibrated: flags.assume_calibrated, proofs }
+    let progress = Progress::new("searching");
+    let watch = move |what: &str, done: usize, total: usize| {
+        progress.tell(format_args!("searching a better form of {what}"), done, total);
+    };
+    let assume_calibrated = flags.assume_calibrated;
+    telling::Rewriting { figures, assume_calibrated, proofs, watch: Some(Box::new(watch)) }
 }
 
 /// The reports of one module, in the form that is wanted.

@@ -11,12 +11,13 @@ use ngc_ir::{Body, Loc, Op, Value};
 use ngc_numerics::Interval;
 
 use self::figures::{Change, Totals};
+use super::Watch;
 use super::proof::Proof;
 use crate::analysis::range::Ranges;
 use crate::digits::up;
 
 /// What a driver hands over to the pass.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Rewriting {
     /// Whether remarks are to have figures, before and after.
     pub figures: bool,
@@ -24,6 +25,8 @@ pub struct Rewriting {
     pub assume_calibrated: bool,
     /// Takes the proofs of each function, by the place of its op in the module, if they are wanted.
     pub proofs: Option<Mutex<BTreeMap<usize, Vec<Proof>>>>,
+    /// Told of each search.
+    pub watch: Option<Box<Watch>>,
 }
 
 /// What a run did.
