@@ -203,8 +203,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
         if replaced.is_empty() && !widened((context, equalities), function, &ranges, &mut report) {
             break;
         }
-        let taken =
-            !replaced.is_empty() && take_functions_first(all, function, &mut solved);
+        let taken = !replaced.is_empty() && take_functions_first(all, function, &mut solved);
         if simplify_body(context, &mut function.body) || taken || replaced.is_empty() {
             state = state.map(|_| Arc::new(Snapshot::of(function)));
         }
@@ -404,11 +403,7 @@ fn dying(rewriter: &Rewriter<'_>, ops: &[Op]) -> FxHashSet<Op> {
 }
 
 /// Takes functions of picked elements before they are picked, where that has a better form; whether there are any.
-fn take_functions_first(
-    goal: Goal<'_>,
-    function: &mut Function,
-    solved: &mut Solved,
-) -> bool {
+fn take_functions_first(goal: Goal<'_>, function: &mut Function, solved: &mut Solved) -> bool {
     let all = picked::all(&function.body);
     if all.is_empty() {
         return false;

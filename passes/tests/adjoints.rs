@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::parse;
 use crate::random_graphs::values::{BITS, reals};
 use crate::random_graphs::{Graph, ops};
+use crate::support::parse;
 use ngc_interp::{Interpreter, Tape};
 use ngc_ir::{Context, OpDef};
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
@@ -27,7 +27,9 @@ fn check(context: &Context, ops: &[&'static OpDef], number: u64) -> Tally {
     let inputs = graph.inputs(&mut r);
     let mut tally = Tally::default();
     let run = |mode| Interpreter::new(context, &graph.module, Evaluator::new(mode)).call("f", &inputs);
-    let (Ok(exact), Ok(computed)) = (run(Mode::Real { bits: BITS }), run(Mode::Rounded)) else { return tally };
+    let (Ok(exact), Ok(computed)) = (run(Mode::Real { bits: BITS }), run(Mode::Rounded)) else {
+        return tally;
+    };
     let tape = match Tape::record(context, &graph.module, "f", &inputs, Mode::Real { bits: BITS }) {
         Ok(tape) => tape,
         Err(why) => {
@@ -68,7 +70,8 @@ fn check(context: &Context, ops: &[&'static OpDef], number: u64) -> Tally {
 fn errors_stay_below_what_roundings_become() {
     let context = ngc_dialects::context();
     let ops = ops();
-    let tallies: Vec<Tally> = (0..GRAPHS).into_par_iter().map(|number| check(&context, &ops, number)).collect();
+    let tallies: Vec<Tally> =
+        (0..GRAPHS).into_par_iter().map(|number| check(&context, &ops, number)).collect();
     let checked: usize = tallies.iter().map(|t| t.checked).sum();
     let violations: Vec<&String> = tallies.iter().flat_map(|t| &t.violations).collect();
     let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
@@ -91,12 +94,19 @@ fn what_cancels_has_no_part() {
     }";
     let context = ngc_dialects::context();
     let module = parse(text);
-    let x = Tensor::floats(Format::F32, vec![4], vec![0.1f32, 3.7, -250.3, 1.9e4].into_iter().map(f64::from).collect());
+    let x = Tensor::floats(
+        Format::F32,
+        vec![4],
+        vec![0.1f32, 3.7, -250.3, 1.9e4].into_iter().map(f64::from).collect(),
+    );
     let inputs = [x.expect("four numbers")];
     let tape = Tape::record(&context, &module, "f", &inputs, Mode::Real { bits: BITS }).expect("a tape");
     let (sums, differences) = (tape.shares(0, &[0, 1, 2, 3], &|| {}), tape.shares(1, &[0, 1, 2, 3], &|| {}));
     for (sum, difference) in sums.iter().zip(&differences) {
         assert!(sum[0] > 0.0 && difference[0] < 1e-4 * sum[0], "{sum:?} {difference:?}");
-        assert!((difference[1] - sum[1]).abs() <= 1e-6 * sum[1] && difference[2] > 0.0, "{sum:?} {difference:?}");
+        assert!(
+            (difference[1] - sum[1]).abs() <= 1e-6 * sum[1] && difference[2] > 0.0,
+            "{sum:?} {difference:?}"
+        );
     }
 }

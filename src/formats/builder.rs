@@ -104,7 +104,8 @@ impl<'a> FunctionBuilder<'a> {
         let known = self.declared.iter().find(|(_, known)| *known == attrs).map(|(name, _)| name.clone());
         let symbol = known.unwrap_or_else(|| {
             let base = operator.split('.').nth(1).unwrap_or(operator);
-            let alike = |name: &str| name == base || name.strip_prefix(base).is_some_and(|s| s.starts_with('.'));
+            let alike =
+                |name: &str| name == base || name.strip_prefix(base).is_some_and(|s| s.starts_with('.'));
             let before = self.declared.iter().filter(|(name, _)| alike(name)).count();
             let symbol = if before == 0 { base.to_string() } else { format!("{base}.{before}") };
             self.declared.push((symbol.clone(), attrs));
@@ -192,7 +193,8 @@ impl<'a> FunctionBuilder<'a> {
 
     /// The elements of a constant attribute.
     pub fn elements(&self, attr: &Attr) -> Result<Tensor> {
-        all_elements(attr, |key| self.resources.get(key).map(|blob| &blob.bytes)).map_err(FormatError::Invalid)
+        all_elements(attr, |key| self.resources.get(key).map(|blob| &blob.bytes))
+            .map_err(FormatError::Invalid)
     }
 
     /// The constant attribute of a tensor, whose elements lie little endian in `bytes`; those of a large one become a

@@ -13,7 +13,8 @@ pub const ARGUMENTS: &str = "ng.arguments";
 
 /// The operator that a declared function stands for, and its arguments; nothing if it stands for none.
 pub fn of<'m>(module: &'m Module, symbol: &str) -> Option<(&'m str, Vec<&'m str>)> {
-    let function = module.symbol(symbol).filter(|&f| module.body.body(f).is_none_or(|b| b.entry().is_none()))?;
+    let function =
+        module.symbol(symbol).filter(|&f| module.body.body(f).is_none_or(|b| b.entry().is_none()))?;
     let attrs = &module.body.op(function).attrs;
     let arguments = attrs.get(ARGUMENTS)?.as_array()?.iter().map(Attr::as_str).collect::<Option<_>>()?;
     Some((attrs.get(OPERATOR)?.as_str()?, arguments))

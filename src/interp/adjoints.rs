@@ -148,7 +148,9 @@ impl Tape {
             };
             if step.results.iter().zip(&beside).any(overflows) {
                 let name = body.name(step.op);
-                return Err(format!("at a sample '{name}' is infinite or NaN where the exact value is a number"));
+                return Err(format!(
+                    "at a sample '{name}' is infinite or NaN where the exact value is a number"
+                ));
             }
             for (n, (v, tensor)) in body.results(step.op).zip(&step.results).enumerate() {
                 let found = (context, body).step(step.op, n, tensor, &operands);
@@ -302,7 +304,9 @@ impl Source {
                 let (operand, element) = from[element];
                 tell(operand, element, Slope::ONE);
             }
-            Source::Made(code, shape) => Element::new(operands, shape, element).slopes(code, Slope::ONE, tell),
+            Source::Made(code, shape) => {
+                Element::new(operands, shape, element).slopes(code, Slope::ONE, tell)
+            }
         }
     }
 

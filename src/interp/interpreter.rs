@@ -140,7 +140,9 @@ impl<'a> Interpreter<'a> {
         let Some(entry) = body.entry() else {
             let operator = self.module.body.attr(function, "ng.operator").and_then(Attr::as_str);
             return Err(fail(match operator {
-                Some(operator) => format!("@{name} stands for {operator}, which ngc passes on and does not evaluate"),
+                Some(operator) => {
+                    format!("@{name} stands for {operator}, which ngc passes on and does not evaluate")
+                }
                 None => format!("@{name} is a declaration and cannot be evaluated"),
             }));
         };

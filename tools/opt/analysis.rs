@@ -8,10 +8,11 @@ use ngc_ir::pass::Pipeline;
 use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
 use ngc_numerics::{DType, Format as Number, Tensor};
 use ngc_passes::analysis::calibrate::{Parameter, Samples};
-use ngc_passes::analysis::report::{Exchange, argument_label, argument_name};
+use ngc_passes::analysis::report::Exchange;
 use ngc_passes::stabilize::telling;
 
 use super::flags::{Flags, Format};
+use super::ranges::arguments;
 use crate::io::{check_folder, read_bytes, write_output};
 use crate::load::choose_function;
 use crate::progress::Progress;
@@ -155,13 +156,8 @@ pub fn render(form: Format, exchange: &Exchange, sources: &Sources) -> String {
 }
 
 fn parameters(module: &Module, function: &str, sources: &Sources) -> Vec<Parameter> {
-    let Some(function) = module.symbol(function) else { return Vec::new() };
-    let body = module.body.body(function);
-    let Some((body, entry)) = body.and_then(|b| Some((b, b.entry()?))) else { return Vec::new() };
-    let attrs = &module.body.op(function).attrs;
-    let name = |n| argument_label(attrs, n).or_else(|| argument_name(&body.argument_loc(entry, n), sources));
-    let arguments = body.arguments(entry).iter().enumerate();
-    arguments.map(|(n, &v)| Parameter { name: name(n), ty: body.ty(v) }).collect()
+    let found = module.symbol(function).map(|f| arguments(module, f, sources)).unwrap_or_default();
+    found.into_iter().map(|argument| Parameter { ty: argument.ty, name: argument.own_name() }).collect()
 }
 
 /// NumPy stores such elements as bytes without a meaning.

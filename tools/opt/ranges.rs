@@ -114,14 +114,20 @@ pub fn names(module: &Module, function: &str, sources: &Sources) -> Vec<String> 
 }
 
 /// What an argument is called, and its dimensions.
-struct Argument {
-    ty: Type,
+pub struct Argument {
+    /// Its type.
+    pub ty: Type,
     /// The best name first.
     names: Vec<String>,
     dims: Vec<String>,
 }
 
 impl Argument {
+    /// Its name, if it has another one than its number.
+    pub fn own_name(mut self) -> Option<String> {
+        (self.names.len() > 1).then(|| self.names.swap_remove(0))
+    }
+
     fn is(&self, name: &str) -> bool {
         self.names.iter().any(|own| own == name)
     }
@@ -159,7 +165,7 @@ impl Argument {
     }
 }
 
-fn arguments(module: &Module, function: Op, sources: &Sources) -> Vec<Argument> {
+pub fn arguments(module: &Module, function: Op, sources: &Sources) -> Vec<Argument> {
     let Some((body, entry)) = module.body.body(function).and_then(|b| Some((b, b.entry()?))) else {
         return Vec::new();
     };

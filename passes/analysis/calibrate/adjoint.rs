@@ -67,7 +67,10 @@ impl Samples {
         let mut tape = record(0)?;
         let all: usize = (0..tape.results()).map(|n| tape.elements(n)).sum();
         if tape.work() > TERMS {
-            return Err(format!("{} terms are more than the {TERMS} of which derivatives are taken", tape.work()));
+            return Err(format!(
+                "{} terms are more than the {TERMS} of which derivatives are taken",
+                tape.work()
+            ));
         }
         let affordable = (WORK / tape.work().max(1)).max(LEAST);
         let samples = (affordable / all.max(1)).clamp(1, MOST).min(self.count());

@@ -13,8 +13,8 @@ use ngc_ir::{Attr, Block, Body, Builder, Context, Module, Op, Type, Value};
 use ngc_numerics::{DType, Format, Tensor};
 
 use crate::error::{FormatError, Result, invalid, unsupported};
-use crate::{functions, opaque};
 use crate::step::{Step, Steps, definition, entry, is_narrow, sums};
+use crate::{functions, opaque};
 
 /// A source file, and what there is to say about it.
 #[derive(Debug)]

@@ -33,7 +33,8 @@ pub fn expand(context: &Context, module: &Module, name: &str, inputs: &[Tensor])
         .collect();
     let mut origins = Vec::new();
     let mut of = FxHashMap::default();
-    let mut expander = Expander { context, module, builder: Builder::at_end(context, &mut body, block, Loc::Unknown) };
+    let mut expander =
+        Expander { context, module, builder: Builder::at_end(context, &mut body, block, Loc::Unknown) };
     let mut before = None;
     let results = expander.body(from, &arguments, 0, &mut |builder, op| {
         let mut new = before.map_or_else(|| builder.body.first_op(block), |op| builder.body.next(op));
@@ -126,7 +127,8 @@ impl Expander<'_> {
         });
         let ends = ends.ok_or("it is not registered")??;
         builder.body.unlink(op);
-        let mut values: FxHashMap<Value, Value> = arguments.into_iter().zip(operands.iter().copied()).collect();
+        let mut values: FxHashMap<Value, Value> =
+            arguments.into_iter().zip(operands.iter().copied()).collect();
         for op in inner.ops(block) {
             let operands: Vec<Value> = inner.operands(op).iter().map(|v| values[v]).collect();
             let made = self.op(inner.name(op), inner.op(op).attrs.clone(), &operands)?;

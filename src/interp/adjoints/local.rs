@@ -206,7 +206,8 @@ impl Scalar {
             (Some(Prim::Sub), _) => [Slope::ONE, Slope { mid: -1.0, rad: 0.0 }].into_iter().collect(),
             (Some(Prim::Mul), [x, y]) => [Slope::between(*y), Slope::between(*x)].into_iter().collect(),
             _ => {
-                let params: SmallVec<[Interval; 2]> = self.params.iter().map(|x| Enclosure::point(*x)).collect();
+                let params: SmallVec<[Interval; 2]> =
+                    self.params.iter().map(|x| Enclosure::point(*x)).collect();
                 let args: SmallVec<[Interval; 3]> =
                     x.iter().map(|(x, y)| Enclosure::new(x.min(*y), x.max(*y))).collect();
                 differentiate(self.function, &params, &args, &[]).slope.iter().map(Slope::of).collect()
@@ -431,9 +432,11 @@ impl<'a> Element<'a> {
                     let spans: SmallVec<[Span; 3]> = values.iter().zip(&errors).map(around).collect();
                     let steep = |slope: &Slope| slope.mid.abs() + slope.rad;
                     let slopes = scalar.slopes(&spans);
-                    error += slopes.iter().zip(&errors).map(|(slope, e)| product(*e, steep(slope))).sum::<f64>();
+                    error +=
+                        slopes.iter().zip(&errors).map(|(slope, e)| product(*e, steep(slope))).sum::<f64>();
                 }
-                let fits = |part: &Code| part.format(rounding).is_some_and(|from| products_fit(from, rounding.of));
+                let fits =
+                    |part: &Code| part.format(rounding).is_some_and(|from| products_fit(from, rounding.of));
                 let exact = match scalar.primitive {
                     Some(Prim::Mul) => values.contains(&0.0) || parts.iter().all(fits),
                     _ => scalar.is_exact(rounding.of),
@@ -534,7 +537,11 @@ fn each(x: &[Span], f: impl Fn(&[f64]) -> f64) -> Span {
 /// The most that rounding adds to a number that is known after it: the number may have come from beyond a power of two.
 fn unit(format: Format, rounded: f64) -> f64 {
     let magnitude = rounded.abs().max(format.min_subnormal());
-    if magnitude <= format.max_finite() { (format.ulp(magnitude) * 0.5).max(f64::from_bits(1)) } else { f64::INFINITY }
+    if magnitude <= format.max_finite() {
+        (format.ulp(magnitude) * 0.5).max(f64::from_bits(1))
+    } else {
+        f64::INFINITY
+    }
 }
 
 /// The product of all others.

@@ -47,12 +47,17 @@ pub fn sources(
                 let next = first + tensor.len() as u32;
                 let numbers = (first..next).map(|k| f64::from(number(k))).collect();
                 first = next;
-                Tensor { dtype: DType::Float(Format::F64), shape: tensor.shape.clone(), data: Data::Float(numbers) }
+                Tensor {
+                    dtype: DType::Float(Format::F64),
+                    shape: tensor.shape.clone(),
+                    data: Data::Float(numbers),
+                }
             })
             .collect();
         let results = evaluate_op(context, &evaluator, def, attrs, &numbered)?;
         let places = results.get(n).and_then(Tensor::as_floats).ok_or_else(refused)?;
-        let back: FxHashMap<u64, u32> = (0..elements as u32).map(|k| (f64::from(number(k)).to_bits(), k)).collect();
+        let back: FxHashMap<u64, u32> =
+            (0..elements as u32).map(|k| (f64::from(number(k)).to_bits(), k)).collect();
         let places: Vec<Option<u32>> = places.iter().map(|x| back.get(&x.to_bits()).copied()).collect();
         match &found {
             Some(known) if *known != places => return Err(refused()),

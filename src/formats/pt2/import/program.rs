@@ -118,7 +118,10 @@ fn only_checks(nodes: &[Proto]) -> Result<()> {
         });
         let operator = operator.unwrap_or("an unknown operator");
         if operator != "torch.ops.aten._linalg_check_errors.default" {
-            return unsupported(format!("the program has effects beyond its outputs ({})", operator.escape_debug()));
+            return unsupported(format!(
+                "the program has effects beyond its outputs ({})",
+                operator.escape_debug()
+            ));
         }
     }
     Ok(())
