@@ -187,7 +187,13 @@ pub enum OutputSpec {
     GradientToParameter { parameter_name: String },
     GradientToUserInput { user_input_name: String },
     UserInputMutation { user_input_name: String },
-    Token(IgnoredAny),
+    Token(Token),
+}
+
+/// What stands for the effects so far.
+#[derive(Deserialize)]
+pub struct Token {
+    pub arg: Option<Named>,
 }
 
 /// Where weights or constants lie, by their name in the program.

@@ -68,7 +68,7 @@ pub(super) fn import<'a>(
         ones: HashMap::new(),
         fresh: Vec::new(),
     };
-    only_checks(&graph.nodes)?;
+    only_checks(&graph.nodes, &signature.output_specs)?;
     let mut needed = HashSet::new();
     for spec in &signature.output_specs {
         if let OutputSpec::UserOutput(output) = spec {
@@ -108,20 +108,27 @@ pub(super) fn import<'a>(
     this.function.finish(Loc::Unknown, arguments, &results, attrs)
 }
 
-/// Refuses effects but checks that the program makes of its own values, which are not kept. Effects are chained by tokens, on which
-/// no output depends.
-fn only_checks(nodes: &[Proto]) -> Result<()> {
-    for node in nodes.iter().filter(|node| node.target == "torch.ops.higher_order.with_effects") {
+/// Refuses effects but checks that the program makes of its own values, which are not kept. Effects are chained by tokens, the last of
+/// which is an output; no other output depends on them.
+fn only_checks(nodes: &[Proto], outputs: &[OutputSpec]) -> Result<()> {
+    let refused = |what: &str| unsupported(format!("the program has effects beyond its outputs ({what})"));
+    let chain = |node: &&Proto| node.target == "torch.ops.higher_order.with_effects";
+    for node in nodes.iter().filter(chain) {
         let operator = node.inputs.iter().find_map(|input| match &input.arg {
             Argument::AsOperator(name) => Some(name.as_str()),
             _ => None,
         });
         let operator = operator.unwrap_or("an unknown operator");
         if operator != "torch.ops.aten._linalg_check_errors.default" {
-            return unsupported(format!(
-                "the program has effects beyond its outputs ({})",
-                operator.escape_debug()
-            ));
+            return refused(&operator.escape_debug().to_string());
+        }
+    }
+    for output in outputs {
+        let OutputSpec::Token(token) = output else { continue };
+        let name = token.arg.as_ref().map(|arg| arg.name.as_str());
+        let ends = |node: &Proto| node.outputs.iter().flat_map(names).any(|output| Some(output) == name);
+        if !nodes.iter().filter(chain).any(ends) {
+            return refused("a token");
         }
     }
     Ok(())
