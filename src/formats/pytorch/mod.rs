@@ -395,7 +395,6 @@ const RESERVED: &[&str] = &[
 ];
 
 /// The element type in PyTorch.
-/// The name of an element type.
 pub(crate) fn dtype(ty: Type) -> Result<&'static str> {
     Ok(match ty.elem() {
         Some(DType::Float(Format::F64)) => "torch.float64",
@@ -423,12 +422,12 @@ fn number(tensor: &Tensor, i: usize) -> String {
 }
 
 /// A number as Python spells it, exactly.
-fn float(x: f64) -> String {
+pub(crate) fn float(x: f64) -> String {
     if x.is_finite() { format!("{x:?}") } else { format!("float(\"{x}\")").to_ascii_lowercase() }
 }
 
 /// A string as Python spells it; JSON's spelling is among Python's.
-fn string(text: &str) -> String {
+pub(crate) fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

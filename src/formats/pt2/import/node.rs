@@ -13,6 +13,7 @@ use super::program::Program;
 use crate::builder::{FunctionBuilder, dense};
 use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::pytorch;
 
 /// A node while it is imported. It remembers what has been read of it.
 pub(super) struct Node<'g, 'a> {
@@ -319,13 +320,11 @@ impl<'g, 'a> Node<'g, 'a> {
                 Argument::AsTensors(_) => list(numbered(self.tensors(name)?)),
                 Argument::AsInt(n) => n.to_string(),
                 Argument::AsInts(all) => list(all.iter().map(i64::to_string).collect()),
-                Argument::AsFloat(x) if x.0.is_finite() => format!("{:?}", x.0),
-                Argument::AsFloat(x) => format!("float('{}')", x.0),
+                Argument::AsFloat(x) => pytorch::float(x.0),
                 Argument::AsBool(b) => if *b { "True" } else { "False" }.into(),
-                Argument::AsString(text) => format!("'{}'", text.escape_default()),
-                Argument::AsScalarType(code) => {
-                    crate::pytorch::dtype(Type::scalar(dtype(*code)?))?.to_string()
-                }
+                // A `%` would stand for a tensor.
+                Argument::AsString(text) => pytorch::string(text).replace('%', "\\u0025"),
+                Argument::AsScalarType(code) => pytorch::dtype(Type::scalar(dtype(*code)?))?.to_string(),
                 _ => return unsupported(format!("argument '{}'", name.escape_debug())),
             };
             self.read[at] = true;

@@ -24,6 +24,7 @@ pub(super) const OPS: Table = &[
     ("grid_sampler_2d", call),
     ("grid_sampler_3d", call),
     ("histc", call),
+    ("i0", call),
     ("im2col", call),
     ("inverse", call),
     ("kthvalue", call),
@@ -57,7 +58,6 @@ pub(super) const OPS: Table = &[
     ("special_ndtri", call),
     ("triangular_solve", call),
     ("unfold", call),
-    ("i0", call),
 ];
 
 fn call(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
