@@ -344,10 +344,12 @@ fn operands(store: &mut Store, sum: &Use, space: &[Size]) -> Vec<Use> {
         if let Some((outside, rest)) = gauge::parted(store, &x, space.len(), &inner)
             && !outside.is_empty()
         {
-            found.push(plain(store, rest, &inner));
+            found.push(plain(store, rest.clone(), &inner));
+            found.push(rest);
         }
         found.push(x);
     }
+    found.dedup();
     found
 }
 
