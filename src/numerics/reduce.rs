@@ -23,6 +23,18 @@ pub enum Reduce {
     Min,
 }
 
+impl Reduce {
+    /// The number that it gives of no numbers.
+    pub fn of_nothing(self) -> f64 {
+        match self {
+            Reduce::Sum => 0.0,
+            Reduce::Prod => 1.0,
+            Reduce::Max => f64::NEG_INFINITY,
+            Reduce::Min => f64::INFINITY,
+        }
+    }
+}
+
 /// Lanes that one task reduces side by side.
 const BLOCK: usize = 256;
 
@@ -69,8 +81,8 @@ impl Evaluator {
                     let (acc, format) = (self.format(acc), self.format(format));
                     let v = floats(&reduced);
                     Data::Float(match op {
-                        Reduce::Max => extreme(&v, count, lanes, f64::NEG_INFINITY, format, maximum),
-                        Reduce::Min => extreme(&v, count, lanes, f64::INFINITY, format, minimum),
+                        Reduce::Max => extreme(&v, count, lanes, op.of_nothing(), format, maximum),
+                        Reduce::Min => extreme(&v, count, lanes, op.of_nothing(), format, minimum),
                         Reduce::Sum => with_accumulator!(acc, acc => blocks(lanes, |first, width| {
                             sum_lanes(acc, method, count, width, |k, row| {
                                 let terms = &v[k * lanes + first..][..width];
@@ -205,8 +217,8 @@ fn extreme(
 }
 
 fn reduce_reals<'a>(op: Reduce, bits: u32, mut terms: impl Iterator<Item = &'a Float> + Clone) -> Float {
-    let extreme = |start: f64, wanted: Ordering, terms: &mut dyn Iterator<Item = &'a Float>| {
-        let mut best = Float::with_val(bits, start);
+    let extreme = |wanted: Ordering, terms: &mut dyn Iterator<Item = &'a Float>| {
+        let mut best = Float::with_val(bits, op.of_nothing());
         for x in terms {
             if x.is_nan() {
                 return x.clone();
@@ -225,7 +237,7 @@ fn reduce_reals<'a>(op: Reduce, bits: u32, mut terms: impl Iterator<Item = &'a F
             let product = terms.fold(Float::with_val(wide, 1), |product, x| product * x);
             Float::with_val(bits, product)
         }
-        Reduce::Max => extreme(f64::NEG_INFINITY, Ordering::Greater, &mut terms),
-        Reduce::Min => extreme(f64::INFINITY, Ordering::Less, &mut terms),
+        Reduce::Max => extreme(Ordering::Greater, &mut terms),
+        Reduce::Min => extreme(Ordering::Less, &mut terms),
     }
 }

@@ -130,12 +130,7 @@ fn reduce(kind: Reduce, over: &[Size], term: Traced) -> Traced {
 
 /// What is known of as many values of which this is known, as one.
 pub fn together(kind: Reduce, count: Extent, term: Fact) -> Fact {
-    let of_none = Fact::of_number(match kind {
-        Reduce::Sum => 0.0,
-        Reduce::Prod => 1.0,
-        Reduce::Max => f64::NEG_INFINITY,
-        Reduce::Min => f64::INFINITY,
-    });
+    let of_none = Fact::of_number(kind.of_nothing());
     if count.most == 0.0 {
         return of_none;
     }

@@ -373,7 +373,7 @@ impl<'a> Element<'a> {
                     let x = element.value(body);
                     all = Some(all.map_or(x, |all| (joined(*kind, all.0, x.0), joined(*kind, all.1, x.1))));
                 });
-                all.unwrap_or_else(|| both(of_nothing(*kind)))
+                all.unwrap_or_else(|| both(kind.of_nothing()))
             }
         }
     }
@@ -482,7 +482,7 @@ impl<'a> Element<'a> {
             let sum = Summation { format: rounding.of, method: rounding.method, terms: terms as f64 };
             errors += sum.error(total + errors);
         }
-        (all.unwrap_or_else(|| of_nothing(kind)), errors)
+        (all.unwrap_or_else(|| kind.of_nothing()), errors)
     }
 
     /// Tells of each element of the operands (operand, number, derivative times `weight`) of which the value is made.
@@ -581,15 +581,6 @@ fn joined(kind: Reduce, x: f64, y: f64) -> f64 {
         Reduce::Max if x >= y => x,
         Reduce::Min if x <= y => x,
         Reduce::Max | Reduce::Min => y,
-    }
-}
-
-fn of_nothing(kind: Reduce) -> f64 {
-    match kind {
-        Reduce::Sum => 0.0,
-        Reduce::Prod => 1.0,
-        Reduce::Max => f64::NEG_INFINITY,
-        Reduce::Min => f64::INFINITY,
     }
 }
 

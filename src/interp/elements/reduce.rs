@@ -110,7 +110,7 @@ impl Arithmetic {
             (Reduce::Max, _) => step(&primitives::MAX),
             (Reduce::Min, _) => step(&primitives::MIN),
         };
-        Enclosure::point(found.unwrap_or_else(|| Float::with_val(bits, of_nothing(kind))))
+        Enclosure::point(found.unwrap_or_else(|| Float::with_val(bits, kind.of_nothing())))
     }
 
     fn enclosed(&self, kind: Reduce, x: &[&Enclosure<Float>]) -> Enclosure<Float> {
@@ -152,18 +152,9 @@ fn folded<D: Domain>(domain: &D, kind: Reduce, x: &[&Enclosure<D::Number>]) -> E
     };
     let mut all = x.iter();
     let Some(&first) = all.next() else {
-        return Enclosure::point(domain.embed(of_nothing(kind)));
+        return Enclosure::point(domain.embed(kind.of_nothing()));
     };
     all.fold(first.clone(), |a, b| enclosure::apply(domain, prim, &[&a, b]))
-}
-
-fn of_nothing(kind: Reduce) -> f64 {
-    match kind {
-        Reduce::Sum => 0.0,
-        Reduce::Prod => 1.0,
-        Reduce::Max => f64::NEG_INFINITY,
-        Reduce::Min => f64::INFINITY,
-    }
 }
 
 fn integers(kind: Reduce, terms: &[Rc<Column>], points: usize, elem: DType) -> Option<Column> {
