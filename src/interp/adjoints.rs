@@ -14,6 +14,7 @@
 mod expand;
 mod local;
 mod moved;
+mod slopes;
 
 use std::sync::Arc;
 
@@ -27,7 +28,8 @@ use rug::float::Round;
 
 use crate::Interpreter;
 use expand::Expanded;
-use local::{Code, Element, Rounding, Slope};
+use local::{Code, Element, Rounding};
+use slopes::{Slope, product};
 
 /// Elements of results that are followed together.
 const LANES: usize = 32;
@@ -261,9 +263,9 @@ impl Lanes {
 
     /// Adds what an error of the number becomes.
     fn add_parts(&self, error: f64, sums: &mut [f64]) {
-        sums.iter_mut().zip(&self.mid).for_each(|(sum, x)| *sum += local::product(x.abs(), error));
+        sums.iter_mut().zip(&self.mid).for_each(|(sum, x)| *sum += product(x.abs(), error));
         for (sum, rad) in sums.iter_mut().zip(self.rad.iter().flat_map(|rad| rad.iter())) {
-            *sum += local::product(*rad, error);
+            *sum += product(*rad, error);
         }
     }
 
@@ -277,7 +279,7 @@ impl Lanes {
         if slope.rad.is_finite() {
             axpy(&mut to[..], slope.rad, &of.mid.map(f64::abs));
         } else {
-            to.iter_mut().zip(&of.mid).for_each(|(to, x)| *to += local::product(x.abs(), slope.rad));
+            to.iter_mut().zip(&of.mid).for_each(|(to, x)| *to += product(x.abs(), slope.rad));
         }
         if let Some(rad) = &of.rad {
             axpy(&mut to[..], slope.mid.abs() + slope.rad, &rad[..]);
