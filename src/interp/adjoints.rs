@@ -135,28 +135,13 @@ impl Tape {
                 body.operands(step.op).iter().map(|v| known[v.index()].clone()).collect();
             let operands = operands.ok_or("a value is read before it is there")?;
             let beside = exact.step().map_err(|d| d.message)?.map_or_else(Vec::new, |step| step.results);
-            let differs = |(own, exact): (&Arc<Tensor>, &Arc<Tensor>)| own.as_ints() != exact.as_ints();
-            if step.results.iter().zip(&beside).any(differs) {
-                return Err(format!("at a sample '{}' falls otherwise over the reals", body.name(step.op)));
-            }
-            let overflows = |(own, exact): (&Arc<Tensor>, &Arc<Tensor>)| {
-                let finite = |n: usize| match &exact.data {
-                    Data::Float(exact) => exact[n].is_finite(),
-                    Data::Real(exact) => exact[n].is_finite(),
-                    Data::Int(_) => true,
-                };
-                let own = own.as_floats().unwrap_or(&[]).iter().enumerate();
-                own.into_iter().any(|(n, x)| !x.is_finite() && finite(n))
-            };
-            if step.results.iter().zip(&beside).any(overflows) {
-                let name = body.name(step.op);
-                return Err(format!(
-                    "at a sample '{name}' is infinite or NaN where the exact value is a number"
-                ));
+            let name = body.name(step.op);
+            if let Some(how) = parting(&step.results, &beside) {
+                return Err(format!("at a sample '{name}' {how}"));
             }
             for (n, (v, tensor)) in body.results(step.op).zip(&step.results).enumerate() {
-                let found = (context, body).step(step.op, n, tensor, &operands);
-                let found = found.map_err(|why| format!("'{}' {why}", body.name(step.op)))?;
+                let found = followed(context, body, step.op, n, tensor, &operands)
+                    .map_err(|why| format!("'{name}' {why}"))?;
                 let reference = beside.get(n).filter(|_| found.is_some());
                 known[v.index()] = Some(Known::new(v.index(), tensor, reference));
                 let Some((errors, source)) = found else { continue };
@@ -320,56 +305,77 @@ impl Source {
     }
 }
 
-trait Steps {
-    type Found;
-    fn step(&self, op: Op, n: usize, tensor: &Tensor, operands: &[Known]) -> Result<Self::Found, String>;
+/// How the results of an op part from the exact ones such that no derivative sees it; nothing where they do not.
+fn parting(results: &[Arc<Tensor>], exact: &[Arc<Tensor>]) -> Option<&'static str> {
+    let both = || results.iter().zip(exact);
+    let finite = |exact: &Tensor, n: usize| match &exact.data {
+        Data::Float(exact) => exact[n].is_finite(),
+        Data::Real(exact) => exact[n].is_finite(),
+        Data::Int(_) => true,
+    };
+    let overflows = |(own, exact): (&Arc<Tensor>, &Arc<Tensor>)| {
+        let mut own = own.as_floats().unwrap_or(&[]).iter().enumerate();
+        own.any(|(n, x)| !x.is_finite() && finite(exact, n))
+    };
+    match () {
+        () if both().any(|(own, exact)| own.as_ints() != exact.as_ints()) => {
+            Some("falls otherwise over the reals")
+        }
+        () if both().any(overflows) => Some("is infinite or NaN where the exact value is a number"),
+        () => None,
+    }
 }
 
-impl Steps for (&Context, &Body) {
-    type Found = Option<(Vec<f64>, Option<Source>)>;
+/// The errors of a result of an op, and where its elements come from.
+type Follow = (Vec<f64>, Option<Source>);
 
-    /// The errors of the n-th result of an op and where its elements come from; nothing where it is exact.
-    fn step(&self, op: Op, n: usize, tensor: &Tensor, operands: &[Known]) -> Result<Self::Found, String> {
-        let (context, body) = *self;
-        let data = body.op(op);
-        let def = data.def.ok_or("is not registered")?;
-        // Integers are as they fell.
-        let Some(format) = tensor.dtype.format().filter(|_| !def.traits.constant) else { return Ok(None) };
-        let inexact = operands.iter().any(|known| !known.is_exact());
-        let extents: Vec<Vec<Size>> =
-            operands.iter().map(|x| x.tensor.shape.iter().map(|&n| Size::from(n)).collect()).collect();
-        let found = body.with_signature(op, |s| {
-            let structure = structures(s, &extents)?.into_iter().nth(n)?;
-            let rounding = Rounding {
-                of: s.accumulate(format),
-                to: format,
-                method: s.sum_method(),
-                operands: operands.iter().map(|x| x.tensor.dtype.format()).collect(),
-                backwards: s.flag("reverse"),
-                correct: matches!(def.semantics, Semantics::Elementwise(_)),
-            };
-            let shapes: Vec<&[usize]> = operands.iter().map(|x| &x.tensor.shape[..]).collect();
-            Some((Code::new(&structure.element, &shapes)?, rounding))
-        });
-        let Some((code, rounding)) = found.flatten() else {
-            let from = moved::sources(context, def, &data.attrs, n, tensor, operands)?;
-            return Ok(inexact.then_some((Vec::new(), Some(Source::Moved(from)))));
+/// Of the n-th result of an op; nothing where it is exact.
+fn followed(
+    context: &Context,
+    body: &Body,
+    op: Op,
+    n: usize,
+    tensor: &Tensor,
+    operands: &[Known],
+) -> Result<Option<Follow>, String> {
+    let data = body.op(op);
+    let def = data.def.ok_or("is not registered")?;
+    // Integers are as they fell.
+    let Some(format) = tensor.dtype.format().filter(|_| !def.traits.constant) else { return Ok(None) };
+    let inexact = operands.iter().any(|known| !known.is_exact());
+    let extents: Vec<Vec<Size>> =
+        operands.iter().map(|x| x.tensor.shape.iter().map(|&n| Size::from(n)).collect()).collect();
+    let found = body.with_signature(op, |s| {
+        let structure = structures(s, &extents)?.into_iter().nth(n)?;
+        let rounding = Rounding {
+            of: s.accumulate(format),
+            to: format,
+            method: s.sum_method(),
+            operands: operands.iter().map(|x| x.tensor.dtype.format()).collect(),
+            backwards: s.flag("reverse"),
+            correct: matches!(def.semantics, Semantics::Elementwise(_)),
         };
-        let numbers: Vec<local::Data<'_>> = operands.iter().map(Known::data).collect();
-        let mut errors = Vec::new();
-        if !code.only_moves() || rounding.narrows() {
-            let values = tensor.as_floats().ok_or("has no numbers")?;
-            values
-                .par_iter()
-                .enumerate()
-                .map(|(n, &value)| Element::new(&numbers, &tensor.shape, n).rounded(&code, &rounding, value))
-                .collect_into_vec(&mut errors);
-        }
-        let rounds = errors.iter().any(|error| *error != 0.0);
-        if !rounds {
-            errors = Vec::new();
-        }
-        let source = inexact.then(|| Source::Made(code, tensor.shape.clone()));
-        Ok((rounds || inexact).then_some((errors, source)))
+        let shapes: Vec<&[usize]> = operands.iter().map(|x| &x.tensor.shape[..]).collect();
+        Some((Code::new(&structure.element, &shapes)?, rounding))
+    });
+    let Some((code, rounding)) = found.flatten() else {
+        let from = moved::sources(context, def, &data.attrs, n, tensor, operands)?;
+        return Ok(inexact.then_some((Vec::new(), Some(Source::Moved(from)))));
+    };
+    let numbers: Vec<local::Data<'_>> = operands.iter().map(Known::data).collect();
+    let mut errors = Vec::new();
+    if !code.only_moves() || rounding.narrows() {
+        let values = tensor.as_floats().ok_or("has no numbers")?;
+        values
+            .par_iter()
+            .enumerate()
+            .map(|(n, &value)| Element::new(&numbers, &tensor.shape, n).rounded(&code, &rounding, value))
+            .collect_into_vec(&mut errors);
     }
+    let rounds = errors.iter().any(|error| *error != 0.0);
+    if !rounds {
+        errors = Vec::new();
+    }
+    let source = inexact.then(|| Source::Made(code, tensor.shape.clone()));
+    Ok((rounds || inexact).then_some((errors, source)))
 }
