@@ -91,9 +91,11 @@ impl Pass for Analyze {
         let calibration = exchange.and_then(|e| calibrate(module, cx, e).transpose()).transpose()?;
         let samples = exchange.and_then(|e| e.samples.as_ref());
         let wanted = exchange.is_some_and(|e| e.reports.is_some());
-        let given = exchange.filter(|e| e.assume_calibrated).zip(samples).map(|(exchange, samples)| Given {
-            followed: samples.follow(cx.context, module, exchange.following.as_deref().unwrap_or(&|_, _| {})),
-        });
+        let given: Option<Given> =
+            exchange.filter(|e| e.assume_calibrated).zip(samples).map(|(exchange, samples)| {
+                let progress = exchange.following.as_deref().unwrap_or(&|_, _| {});
+                samples.follow(cx.context, module, progress)
+            });
         let report = |op: &Op| {
             let attrs = &module.body.op(*op).attrs;
             let name = attrs.get("sym_name").and_then(Attr::as_str).unwrap_or("");

@@ -136,11 +136,8 @@ pub struct Output {
     pub sampled: Option<Sampled>,
 }
 
-/// What bounds are given beside what holds for all inputs.
-pub struct Given {
-    /// What roundings became in the results at samples, or why that is not known.
-    pub followed: Result<Vec<Followed>, String>,
-}
+/// What bounds are given beside what holds for all inputs: what roundings became in the results at samples, or why that is not known.
+pub type Given = Result<Vec<Followed>, String>;
 
 impl Row {
     /// The name of an argument.
@@ -195,7 +192,7 @@ impl Report {
             total_curvature: errors.total_curvature(),
             calibration: calibration.map(|c| (c.samples, c.reference)),
             assumed: given.is_some(),
-            not_followed: given.and_then(|given| given.followed.as_ref().err().cloned()),
+            not_followed: given.and_then(|followed| followed.as_ref().err().cloned()),
         };
         report.set_shares(&build.contributions());
         report
@@ -304,7 +301,7 @@ impl Builder<'_> {
     }
 
     fn output(&self, n: usize, value: Value) -> Output {
-        let followed = self.given.and_then(|given| given.followed.as_ref().ok()?.get(n));
+        let followed = self.given.and_then(|followed| followed.as_ref().ok()?.get(n));
         let followed = followed.filter(|f| f.error < self.errors.absolute(value));
         let first = unbounded::first(self.body, self.errors, value).filter(|_| followed.is_none());
         let place = |u: Unbounded| (self.body.name(u.op), self.body.op(u.op).loc.clone(), u.why);
@@ -347,7 +344,7 @@ impl Builder<'_> {
 
     /// What the op's roundings became in a result at the samples, where the bound rests on that.
     fn part(&self, n: usize, result: Value, value: Value) -> Option<f64> {
-        let followed = self.given?.followed.as_ref().ok()?.get(n)?;
+        let followed = self.given?.as_ref().ok()?.get(n)?;
         let op = self.body.defining_op(value)?;
         let known = followed.parts.iter().find(|(of, _)| *of == op);
         (followed.error < self.errors.absolute(result)).then(|| known.map_or(0.0, |(_, part)| *part))
