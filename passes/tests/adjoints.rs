@@ -37,6 +37,8 @@ fn check(context: &Context, ops: &[&'static OpDef], number: u64) -> Tally {
             return tally;
         }
     };
+    let terms = Tape::terms(context, &graph.module, "f", &inputs).expect("what is recorded is counted");
+    assert!(tape.work() <= terms, "graph {number}: {} terms, of {terms} counted before", tape.work());
     for (i, &v) in graph.values.iter().enumerate() {
         let name = graph.body.defining_op(v).map_or("argument", |op| graph.body.name(op));
         if graph.body.ty(v).format().is_none() {

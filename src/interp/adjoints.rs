@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use ngc_dialects::structure::structures;
 use ngc_ir::structure::Size;
-use ngc_ir::{Body, Context, Module, Op, Semantics};
+use ngc_ir::{Body, Context, Module, Op, Semantics, Value};
 use ngc_numerics::{Data, Evaluator, Mode, Tensor};
 use rayon::prelude::*;
 use rug::Float;
@@ -154,6 +154,35 @@ impl Tape {
         let size = |v: usize| known[v].as_ref().map_or(0, |known| known.tensor.len());
         let results = body.operands(end).iter().map(|v| (v.index(), size(v.index()))).collect();
         Ok(Tape { values: body.num_values(), steps, results, origins, work })
+    }
+
+    /// At least as many terms as a run of the function `name` has ([`Tape::work`]), which extents alone say: of all elements that
+    /// roundings may reach.
+    ///
+    /// # Errors
+    /// A sentence that says which op cannot be taken apart.
+    pub fn terms(context: &Context, module: &Module, name: &str, inputs: &[Tensor]) -> Result<usize, String> {
+        let Expanded { module, .. } = expand::expand(context, module, name, inputs)?;
+        let body = module.symbol(name).and_then(|f| module.body.body(f)).ok_or("it has no body")?;
+        let entry = body.entry().ok_or("it is a declaration")?;
+        let (mut inexact, mut terms) = (vec![false; body.num_values()], 0usize);
+        for op in body.ops(entry) {
+            let operands = body.operands(op);
+            let reached = operands.iter().any(|v| inexact[v.index()]);
+            let shapes: Option<Vec<Vec<usize>>> =
+                operands.iter().map(|v| body.ty(*v).static_shape()).collect();
+            let shapes =
+                shapes.ok_or_else(|| format!("'{}' has operands of unknown extents", body.name(op)))?;
+            let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
+            for (n, v) in body.results(op).enumerate().filter(|(_, v)| follows(body, op, *v)) {
+                let made = made(body, op, n, &shapes);
+                let each = made.as_ref().map_or(1, |(code, _)| code.terms());
+                let elements = body.ty(v).static_shape().map_or(0, |shape| shape.iter().product());
+                terms = terms.saturating_add(if reached { each.saturating_mul(elements) } else { 0 });
+                inexact[v.index()] = reached || made.is_some_and(|(code, rounding)| code.rounds(&rounding));
+            }
+        }
+        Ok(terms)
     }
 
     /// Terms of all elements on the way, each of which costs a multiplication for each element of a result that is followed.
@@ -326,6 +355,31 @@ fn parting(results: &[Arc<Tensor>], exact: &[Arc<Tensor>]) -> Option<&'static st
     }
 }
 
+/// Whether a result of an op may have errors: constants have none, and integers are as they fell.
+fn follows(body: &Body, op: Op, result: Value) -> bool {
+    body.ty(result).format().is_some() && !body.op(op).def.is_some_and(|def| def.traits.constant)
+}
+
+/// What an element of the n-th result of an op on operands of these extents is made of, and how it is rounded; nothing where places
+/// depend on data.
+fn made(body: &Body, op: Op, n: usize, shapes: &[&[usize]]) -> Option<(Code, Rounding)> {
+    let to = body.ty(body.result(op, n)).format()?;
+    let extents: Vec<Vec<Size>> =
+        shapes.iter().map(|shape| shape.iter().map(|&n| Size::from(n)).collect()).collect();
+    body.with_signature(op, |s| {
+        let structure = structures(s, &extents)?.into_iter().nth(n)?;
+        let rounding = Rounding {
+            of: s.accumulate(to),
+            to,
+            method: s.sum_method(),
+            operands: s.operands.iter().map(|ty| ty.format()).collect(),
+            backwards: s.flag("reverse"),
+            correct: matches!(s.def.semantics, Semantics::Elementwise(_)),
+        };
+        Some((Code::new(&structure.element, shapes)?, rounding))
+    })?
+}
+
 /// The errors of a result of an op, and where its elements come from.
 type Follow = (Vec<f64>, Option<Source>);
 
@@ -340,31 +394,18 @@ fn followed(
 ) -> Result<Option<Follow>, String> {
     let data = body.op(op);
     let def = data.def.ok_or("is not registered")?;
-    // Integers are as they fell.
-    let Some(format) = tensor.dtype.format().filter(|_| !def.traits.constant) else { return Ok(None) };
+    if !follows(body, op, body.result(op, n)) {
+        return Ok(None);
+    }
     let inexact = operands.iter().any(|known| !known.is_exact());
-    let extents: Vec<Vec<Size>> =
-        operands.iter().map(|x| x.tensor.shape.iter().map(|&n| Size::from(n)).collect()).collect();
-    let found = body.with_signature(op, |s| {
-        let structure = structures(s, &extents)?.into_iter().nth(n)?;
-        let rounding = Rounding {
-            of: s.accumulate(format),
-            to: format,
-            method: s.sum_method(),
-            operands: operands.iter().map(|x| x.tensor.dtype.format()).collect(),
-            backwards: s.flag("reverse"),
-            correct: matches!(def.semantics, Semantics::Elementwise(_)),
-        };
-        let shapes: Vec<&[usize]> = operands.iter().map(|x| &x.tensor.shape[..]).collect();
-        Some((Code::new(&structure.element, &shapes)?, rounding))
-    });
-    let Some((code, rounding)) = found.flatten() else {
+    let shapes: Vec<&[usize]> = operands.iter().map(|x| &x.tensor.shape[..]).collect();
+    let Some((code, rounding)) = made(body, op, n, &shapes) else {
         let from = moved::sources(context, def, &data.attrs, n, tensor, operands)?;
         return Ok(inexact.then_some((Vec::new(), Some(Source::Moved(from)))));
     };
     let numbers: Vec<local::Data<'_>> = operands.iter().map(Known::data).collect();
     let mut errors = Vec::new();
-    if !code.only_moves() || rounding.narrows() {
+    if code.rounds(&rounding) {
         let values = tensor.as_floats().ok_or("has no numbers")?;
         values
             .par_iter()

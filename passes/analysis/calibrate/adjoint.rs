@@ -64,14 +64,12 @@ impl Samples {
     ) -> Result<Vec<Followed>, String> {
         let (mode, _) = super::reference(module);
         let record = |n: usize| Tape::record(context, module, self.function(), &self.inputs(n), mode);
+        let terms = Tape::terms(context, module, self.function(), &self.inputs(0))?;
+        if terms > TERMS {
+            return Err(format!("{terms} terms are more than the {TERMS} of which derivatives are taken"));
+        }
         let mut tape = record(0)?;
         let all: usize = (0..tape.results()).map(|n| tape.elements(n)).sum();
-        if tape.work() > TERMS {
-            return Err(format!(
-                "{} terms are more than the {TERMS} of which derivatives are taken",
-                tape.work()
-            ));
-        }
         let affordable = (WORK / tape.work().max(1)).max(LEAST);
         let samples = (affordable / all.max(1)).clamp(1, MOST).min(self.count());
         let each = affordable / samples;

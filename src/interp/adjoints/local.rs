@@ -60,7 +60,7 @@ pub struct Rounding {
 
 impl Rounding {
     /// Whether the result, or what is read, may be held in a narrower format than before.
-    pub fn narrows(&self) -> bool {
+    fn narrows(&self) -> bool {
         narrowing(self.of, self.to, 1.0) > 0.0
             || self.operands.iter().any(|from| from.is_none_or(|from| narrowing(from, self.of, 1.0) > 0.0))
     }
@@ -117,13 +117,18 @@ impl Code {
     }
 
     /// Whether each element is an element of an operand, or a number that the place says.
-    pub fn only_moves(&self) -> bool {
+    fn only_moves(&self) -> bool {
         match self {
             Code::Number(_) | Code::Read { .. } => true,
             Code::Where(_, parts) => parts.iter().all(Code::only_moves),
             Code::Choose(parts) => parts[1..].iter().all(Code::only_moves),
             _ => false,
         }
+    }
+
+    /// Whether an element may be none of those that it is made of, so that its op may add an error.
+    pub fn rounds(&self, rounding: &Rounding) -> bool {
+        !self.only_moves() || rounding.narrows()
     }
 
     fn format(&self, rounding: &Rounding) -> Option<Format> {
