@@ -7,6 +7,9 @@ use ngc_numerics::DType;
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&FUNC, &CALL, &RETURN];
 
+/// The attribute of a declared function that names the operator of a framework that it stands for.
+pub const OPERATOR: &str = "ng.operator";
+
 /// Who may refer to a symbol: everyone, only the module around it, or also modules around that one.
 pub(crate) const VISIBILITY: &[&str] = &["public", "private", "nested"];
 

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use ngc_dialects::func::OPERATOR;
 use ngc_dialects::ng::constant::all_elements;
 use ngc_ir::{
     Attr, AttrDict, Blob, Block, Body, Builder, Context, Dense, Ident, Loc, Module, Op, OpState, Semantics,
@@ -99,7 +100,7 @@ impl<'a> FunctionBuilder<'a> {
         let mut attrs = AttrDict::EMPTY;
         attrs.set("function_type", Type::function(&inputs, results));
         attrs.set("sym_visibility", "private");
-        attrs.set(opaque::OPERATOR, operator);
+        attrs.set(OPERATOR, operator);
         attrs.set(opaque::ARGUMENTS, Attr::Array(arguments.iter().map(|a| Attr::from(a.as_str())).collect()));
         let known = self.declared.iter().find(|(_, known)| *known == attrs).map(|(name, _)| name.clone());
         let symbol = known.unwrap_or_else(|| {

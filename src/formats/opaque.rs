@@ -4,10 +4,9 @@
 //! arguments as Python spells them, with `%N` for operand N of the call. As in MLIR's `func` dialect a declared function may
 //! give anything: nothing is known of the results. A format that has the operator writes it again.
 
+use ngc_dialects::func::OPERATOR;
 use ngc_ir::{Attr, Module};
 
-/// The attribute that names the operator.
-pub const OPERATOR: &str = "ng.operator";
 /// The attribute that spells its arguments.
 pub const ARGUMENTS: &str = "ng.arguments";
 

@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use ngc_dialects::func::OPERATOR;
 use ngc_dialects::ng::constant;
 use ngc_ir::{
     Attr, AttrDict, Body, Builder, Context, Diagnostic, Dim, Loc, Module, Op, OpDef, Semantics, Signature,
@@ -138,7 +139,7 @@ impl<'a> Interpreter<'a> {
             return Err(fail(format!("@{name} is called more than {MAX_CALL_DEPTH} levels deep")));
         }
         let Some(entry) = body.entry() else {
-            let operator = self.module.body.attr(function, "ng.operator").and_then(Attr::as_str);
+            let operator = self.module.body.attr(function, OPERATOR).and_then(Attr::as_str);
             return Err(fail(match operator {
                 Some(operator) => {
                     format!("@{name} stands for {operator}, which ngc passes on and does not evaluate")
