@@ -1,0 +1,8 @@
+//! Tests of the precision sheaf, against brute force and against answers that are known.
+
+mod blocks;
+mod cohomology;
+mod cut;
+mod draw;
+mod known;
+mod sections;
