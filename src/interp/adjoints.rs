@@ -140,7 +140,7 @@ impl Tape {
                 return Err(format!("at a sample '{name}' {how}"));
             }
             for (n, (v, tensor)) in body.results(step.op).zip(&step.results).enumerate() {
-                let found = followed(context, body, step.op, n, tensor, &operands)
+                let found = followed(context, body, step.op, n, &step.results, &operands)
                     .map_err(|why| format!("'{name}' {why}"))?;
                 let reference = beside.get(n).filter(|_| found.is_some());
                 known[v.index()] = Some(Known::new(v.index(), tensor, reference));
@@ -389,10 +389,10 @@ fn followed(
     body: &Body,
     op: Op,
     n: usize,
-    tensor: &Tensor,
+    results: &[Arc<Tensor>],
     operands: &[Known],
 ) -> Result<Option<Follow>, String> {
-    let data = body.op(op);
+    let (data, tensor) = (body.op(op), &*results[n]);
     let def = data.def.ok_or("is not registered")?;
     if !follows(body, op, body.result(op, n)) {
         return Ok(None);
@@ -400,7 +400,7 @@ fn followed(
     let inexact = operands.iter().any(|known| !known.is_exact());
     let shapes: Vec<&[usize]> = operands.iter().map(|x| &x.tensor.shape[..]).collect();
     let Some((code, rounding)) = made(body, op, n, &shapes) else {
-        let from = moved::sources(context, def, &data.attrs, n, tensor, operands)?;
+        let from = moved::sources(context, def, &data.attrs, n, results, operands)?;
         return Ok(inexact.then_some((Vec::new(), Some(Source::Moved(from)))));
     };
     let numbers: Vec<local::Data<'_>> = operands.iter().map(Known::data).collect();

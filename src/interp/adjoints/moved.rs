@@ -1,7 +1,10 @@
-//! Ops whose elements are elements of their operands at places that other operands say.
+//! Ops whose elements are elements of their operands at places that data say: other operands, or the order of the elements.
 //!
-//! Where they come from is seen, not known by name: the op is evaluated on the numbers of the elements in place of the elements,
-//! with several numberings. An op that computes, or that looks at what it moves, does not give the same places for all of them.
+//! Where they come from is seen, not known by name: the op is evaluated on numbers in place of the elements. An op that does not
+//! look at what it moves gives the same places for several numberings. One that looks at nothing but the order gives, for numbers in
+//! the order of the elements, the places of the run. An op that computes does neither.
+
+use std::sync::Arc;
 
 use ngc_ir::{AttrDict, Context, OpDef};
 use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Tensor};
@@ -18,69 +21,105 @@ fn scattered(k: u32) -> u32 {
     k.wrapping_mul(k.wrapping_mul(2).wrapping_add(1))
 }
 
-/// The operand and the element of it that each element of the n-th result is.
+/// The operand and the element of it that each element of the n-th result of an op is. The integers among the results are taken to
+/// be those of the exact run.
 pub fn sources(
     context: &Context,
     def: &'static OpDef,
     attrs: &AttrDict,
     n: usize,
-    result: &Tensor,
+    results: &[Arc<Tensor>],
     operands: &[Known],
 ) -> Result<Vec<(usize, usize)>, String> {
     let refused = || "has no derivative by element that is known".to_string();
-    let evaluator = Evaluator::new(Mode::Rounded);
-    let elements: usize = operands.iter().map(|known| known.tensor.len()).sum();
-    let mut found: Option<Vec<Option<u32>>> = None;
-    if u32::try_from(elements).is_err() {
-        return Err(refused());
+    let moved = Moved { context, def, attrs, n, results, operands };
+    let count = u32::try_from(moved.elements().count()).map_err(|_| refused())?;
+    let by_place = |number: fn(u32) -> u32| moved.places(&(0..count).map(number).collect::<Vec<u32>>());
+    let first = by_place(NUMBERINGS[0])?.map(|(places, _)| places);
+    let mut alike = first.is_some();
+    for number in &NUMBERINGS[1..] {
+        alike = alike && by_place(*number)?.map(|(places, _)| places) == first;
     }
-    for number in NUMBERINGS {
-        let mut first = 0u32;
-        let numbered: Vec<Tensor> = operands
-            .iter()
-            .map(|known| {
-                let tensor = &*known.tensor;
-                if tensor.dtype.format().is_none() {
-                    let ints = known.data().0.iter().map(|&x| x as i64).collect();
-                    return Tensor { data: Data::Int(ints), ..tensor.clone() };
-                }
-                let next = first + tensor.len() as u32;
-                let numbers = (first..next).map(|k| f64::from(number(k))).collect();
-                first = next;
-                Tensor {
-                    dtype: DType::Float(Format::F64),
-                    shape: tensor.shape.clone(),
-                    data: Data::Float(numbers),
-                }
-            })
-            .collect();
-        let results = evaluate_op(context, &evaluator, def, attrs, &numbered)?;
-        let places = results.get(n).and_then(Tensor::as_floats).ok_or_else(refused)?;
-        let back: FxHashMap<u64, u32> =
-            (0..elements as u32).map(|k| (f64::from(number(k)).to_bits(), k)).collect();
-        let places: Vec<Option<u32>> = places.iter().map(|x| back.get(&x.to_bits()).copied()).collect();
-        match &found {
-            Some(known) if *known != places => return Err(refused()),
-            _ => found = Some(places),
-        }
+    if alike {
+        return first.and_then(|places| moved.checked(places)).ok_or_else(refused);
     }
-    let data: Vec<(usize, &[f64])> = operands
-        .iter()
-        .enumerate()
-        .filter(|(_, known)| known.tensor.dtype.format().is_some())
-        .map(|(k, known)| (k, known.data().0))
-        .collect();
-    let source = |(place, value): (Option<u32>, f64)| {
-        let mut place = place? as usize;
-        for (operand, data) in &data {
-            match data.get(place) {
-                Some(x) => return (x.to_bits() == value.to_bits()).then_some((*operand, place)),
-                None => place -= data.len(),
+    // Of equal elements the op takes the first or the last. Which ones it took, and that it takes the same ones in the exact run, its
+    // integers alone tell.
+    if results.iter().any(|result| result.as_ints().is_some()) {
+        for last in [false, true] {
+            let Some((places, integers)) = moved.places(&moved.ranks(last))? else { continue };
+            if let Some(found) = moved.checked(places).filter(|_| integers) {
+                return Ok(found);
             }
         }
-        None
-    };
-    let values = result.as_floats().ok_or_else(refused)?;
-    let places = found.ok_or_else(refused)?;
-    places.into_iter().zip(values.iter().copied()).map(source).collect::<Option<_>>().ok_or_else(refused)
+    }
+    Err(refused())
+}
+
+struct Moved<'a> {
+    context: &'a Context,
+    def: &'static OpDef,
+    attrs: &'a AttrDict,
+    n: usize,
+    results: &'a [Arc<Tensor>],
+    operands: &'a [Known],
+}
+
+impl Moved<'_> {
+    /// The elements that may be moved, with their operands and their numbers in these.
+    fn elements(&self) -> impl Iterator<Item = (usize, usize, f64)> {
+        let floats = self.operands.iter().enumerate().filter(|(_, x)| x.tensor.dtype.format().is_some());
+        floats.flat_map(|(k, known)| known.data().0.iter().enumerate().map(move |(i, &x)| (k, i, x)))
+    }
+
+    /// Of each element of the result the place of that one which has its number, where there is one, and whether the integers that
+    /// the op gives for numbers in place of the elements are those of the run.
+    fn places(&self, numbers: &[u32]) -> Result<Option<(Vec<Option<u32>>, bool)>, String> {
+        let mut next = numbers.iter();
+        let numbered = |known: &Known| {
+            let tensor = &*known.tensor;
+            if tensor.dtype.format().is_none() {
+                let ints = known.data().0.iter().map(|&x| x as i64).collect();
+                return Tensor { data: Data::Int(ints), ..tensor.clone() };
+            }
+            let data = Data::Float(next.by_ref().take(tensor.len()).map(|&k| f64::from(k)).collect());
+            Tensor { dtype: DType::Float(Format::F64), shape: tensor.shape.clone(), data }
+        };
+        let numbered: Vec<Tensor> = self.operands.iter().map(numbered).collect();
+        let evaluator = Evaluator::new(Mode::Rounded);
+        let results = evaluate_op(self.context, &evaluator, self.def, self.attrs, &numbered)?;
+        let Some(found) = results.get(self.n).and_then(Tensor::as_floats) else { return Ok(None) };
+        let back: FxHashMap<u64, u32> =
+            numbers.iter().zip(0..).map(|(&k, place)| (f64::from(k).to_bits(), place)).collect();
+        let places = found.iter().map(|x| back.get(&x.to_bits()).copied()).collect();
+        let integers = results.iter().zip(self.results).all(|(x, run)| x.as_ints() == run.as_ints());
+        Ok(Some((places, integers)))
+    }
+
+    /// Numbers in the order of the elements, NaN above all; of equal ones the first has the least, or the last.
+    fn ranks(&self, last: bool) -> Vec<u32> {
+        let elements: Vec<f64> = self.elements().map(|(_, _, x)| x).collect();
+        let mut order: Vec<usize> = (0..elements.len()).collect();
+        if last {
+            order.reverse();
+        }
+        order.sort_by(|&i, &j| {
+            let (x, y) = (elements[i], elements[j]);
+            x.partial_cmp(&y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
+        });
+        let mut ranks = vec![0; elements.len()];
+        order.into_iter().zip(0..).for_each(|(place, rank)| ranks[place] = rank);
+        ranks
+    }
+
+    /// The operands and elements at these places, where they are what the run gives.
+    fn checked(&self, places: Vec<Option<u32>>) -> Option<Vec<(usize, usize)>> {
+        let elements: Vec<(usize, usize, f64)> = self.elements().collect();
+        let values = self.results.get(self.n)?.as_floats()?;
+        let source = |(place, value): (Option<u32>, &f64)| {
+            let (operand, element, x) = *elements.get(place? as usize)?;
+            (x.to_bits() == value.to_bits()).then_some((operand, element))
+        };
+        places.into_iter().zip(values).map(source).collect()
+    }
 }
