@@ -34,11 +34,14 @@ pub fn sources(
     let refused = || "has no derivative by element that is known".to_string();
     let moved = Moved { context, def, attrs, n, results, operands };
     let count = u32::try_from(moved.elements().count()).map_err(|_| refused())?;
-    let by_place = |number: fn(u32) -> u32| moved.places(&(0..count).map(number).collect::<Vec<u32>>());
-    let first = by_place(NUMBERINGS[0])?.map(|(places, _)| places);
+    let by_place = |number: fn(u32) -> u32| -> Result<Option<Places>, String> {
+        let numbers: Vec<u32> = (0..count).map(number).collect();
+        Ok(moved.places(&numbers, &moved.evaluated(&numbers)?))
+    };
+    let first = by_place(NUMBERINGS[0])?;
     let mut alike = first.is_some();
     for number in &NUMBERINGS[1..] {
-        alike = alike && by_place(*number)?.map(|(places, _)| places) == first;
+        alike = alike && by_place(*number)? == first;
     }
     if alike {
         return first.and_then(|places| moved.checked(places)).ok_or_else(refused);
@@ -47,14 +50,21 @@ pub fn sources(
     // integers alone tell.
     if results.iter().any(|result| result.as_ints().is_some()) {
         for last in [false, true] {
-            let Some((places, integers)) = moved.places(&moved.ranks(last))? else { continue };
-            if let Some(found) = moved.checked(places).filter(|_| integers) {
+            let numbers = moved.ranks(last);
+            let found = moved.evaluated(&numbers)?;
+            if found.iter().zip(results).any(|(x, run)| x.as_ints() != run.as_ints()) {
+                continue;
+            }
+            if let Some(found) = moved.places(&numbers, &found).and_then(|places| moved.checked(places)) {
                 return Ok(found);
             }
         }
     }
     Err(refused())
 }
+
+/// By element of a result: the place of the one that it is, where it is one.
+type Places = Vec<Option<u32>>;
 
 struct Moved<'a> {
     context: &'a Context,
@@ -72,9 +82,8 @@ impl Moved<'_> {
         floats.flat_map(|(k, known)| known.data().0.iter().enumerate().map(move |(i, &x)| (k, i, x)))
     }
 
-    /// Of each element of the result the place of that one which has its number, where there is one, and whether the integers that
-    /// the op gives for numbers in place of the elements are those of the run.
-    fn places(&self, numbers: &[u32]) -> Result<Option<(Vec<Option<u32>>, bool)>, String> {
+    /// The results of the op on numbers in place of the elements.
+    fn evaluated(&self, numbers: &[u32]) -> Result<Vec<Tensor>, String> {
         let mut next = numbers.iter();
         let numbered = |known: &Known| {
             let tensor = &*known.tensor;
@@ -87,13 +96,15 @@ impl Moved<'_> {
         };
         let numbered: Vec<Tensor> = self.operands.iter().map(numbered).collect();
         let evaluator = Evaluator::new(Mode::Rounded);
-        let results = evaluate_op(self.context, &evaluator, self.def, self.attrs, &numbered)?;
-        let Some(found) = results.get(self.n).and_then(Tensor::as_floats) else { return Ok(None) };
+        evaluate_op(self.context, &evaluator, self.def, self.attrs, &numbered)
+    }
+
+    /// Where the elements of what the op makes of these numbers were.
+    fn places(&self, numbers: &[u32], results: &[Tensor]) -> Option<Places> {
+        let found = results.get(self.n)?.as_floats()?;
         let back: FxHashMap<u64, u32> =
             numbers.iter().zip(0..).map(|(&k, place)| (f64::from(k).to_bits(), place)).collect();
-        let places = found.iter().map(|x| back.get(&x.to_bits()).copied()).collect();
-        let integers = results.iter().zip(self.results).all(|(x, run)| x.as_ints() == run.as_ints());
-        Ok(Some((places, integers)))
+        Some(found.iter().map(|x| back.get(&x.to_bits()).copied()).collect())
     }
 
     /// Numbers in the order of the elements, NaN above all; of equal ones the first has the least, or the last.
@@ -113,7 +124,7 @@ impl Moved<'_> {
     }
 
     /// The operands and elements at these places, where they are what the run gives.
-    fn checked(&self, places: Vec<Option<u32>>) -> Option<Vec<(usize, usize)>> {
+    fn checked(&self, places: Places) -> Option<Vec<(usize, usize)>> {
         let elements: Vec<(usize, usize, f64)> = self.elements().collect();
         let values = self.results.get(self.n)?.as_floats()?;
         let source = |(place, value): (Option<u32>, &f64)| {
