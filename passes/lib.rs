@@ -16,6 +16,7 @@ use ngc_ir::pass::{NamedPipeline, Registry};
 pub const REGISTRY: Registry = Registry {
     passes: &[
         &analysis::analyze::Analyze,
+        &precision::assign::AssignPrecision,
         &transform::canonicalize::Canonicalize,
         &transform::cse::Cse,
         &transform::dce::Dce,

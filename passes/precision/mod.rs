@@ -1,3 +1,4 @@
-//! Formats of interior values and of accumulators.
+//! Formats of values and of accumulators.
 
+pub mod assign;
 pub mod widen;

@@ -1,6 +1,7 @@
 //! The tests of ngc-passes: one program, because linking one for each file takes longer than most of the tests.
 
 mod adjoints;
+mod assign;
 mod attacks;
 mod boundaries;
 mod calibrate;

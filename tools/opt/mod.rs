@@ -19,6 +19,7 @@ use ngc_ir::pass::{PassManager, Pipeline, Registry, StepReport};
 use ngc_ir::text::PrintOptions;
 use ngc_ir::verifier::verify;
 use ngc_ir::{Context, Diagnostics, Sources};
+use ngc_passes::precision::assign::report::Assignments;
 use ngc_passes::stabilize::catalogue::library::Library;
 use ngc_passes::stabilize::telling::verdict::State;
 
@@ -227,7 +228,7 @@ impl Driver<'_> {
         self.reports.phase("verify", start.elapsed());
 
         // Passes for which a constant that is not at hand could be anything, NaN among it.
-        let values = ["analyze", "explain-nonfinite", "stabilize"];
+        let values = ["analyze", "assign-precision", "explain-nonfinite", "stabilize"];
         let reads = self.pipeline.steps.iter().any(|s| values.contains(&s.pass.name()));
         let attaches = reads || self.target.takes_weights();
         let weights = if attaches { input.attach_weights(&mut module)? } else { Vec::new() };
@@ -236,6 +237,7 @@ impl Driver<'_> {
         let original = (input.format != Format::Ngir).then(|| module.clone());
         let exchange = analysis::exchange(&self.flags, &module, sources, &mut found.0)?;
         let rewriting = analysis::rewriting(&self.flags);
+        let assignments = Assignments::default();
         let stabilizes = self.pipeline.steps.iter().any(|s| s.pass.name() == "stabilize");
         let before = (stabilizes && !self.flags.verify_diagnostics).then(|| State::of(&module));
         let mut manager = PassManager::new(&self.context);
@@ -243,6 +245,7 @@ impl Driver<'_> {
         manager.supplies.push(&exchange);
         manager.supplies.push(&self.library);
         manager.supplies.push(&rewriting);
+        manager.supplies.push(&assignments);
         let printed = PrintOptions {
             generic: self.flags.mlir_print_op_generic,
             debuginfo: self.flags.print_debuginfo,
@@ -261,6 +264,9 @@ impl Driver<'_> {
         self.reports.analysis(&exchange, sources);
         analysis::write_witnesses(&self.flags, &exchange)?;
         self.reports.proofs(&rewriting, sources);
+        if !self.flags.verify_diagnostics {
+            assignments.take().iter().for_each(|assigned| eprint!("{}", assigned.table(sources)));
+        }
         if let Some(failure) = run.failure {
             let summary = reproducer::describe(&failure, &self.pipeline);
             found.0.extend(failure.diagnostics.0);

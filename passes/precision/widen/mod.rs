@@ -33,7 +33,7 @@ use ngc_numerics::{DType, Format};
 use rustc_hash::FxHashSet;
 
 use self::need::Needs;
-pub use self::need::conversion;
+pub use self::need::{constant, conversion, stays};
 use crate::analysis::range::Ranges;
 use crate::transform::erase_dead;
 

@@ -1,0 +1,142 @@
+//! `assign-precision`: a format for each value, chosen by ranges, errors and costs.
+//!
+//! Formats are levels of a chain. An op takes a level if the numbers that it reads and makes fit the format ([`node`]). The
+//! errors that ops add to the results are to add up to no more than is allowed; the cheapest such choice is a minimum cut with a
+//! Lagrange multiplier ([`program`], `ngc_sheaf`). The choice is written ([`apply`]), and the error bound of what was written is
+//! computed anew: that figure is the bound, and decides whether a choice is taken.
+
+mod apply;
+pub mod chain;
+mod node;
+mod program;
+pub mod report;
+mod search;
+
+use ngc_ir::pass::{
+    Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, RemarkKind, StatisticDef,
+};
+use ngc_ir::{Diagnostic, Diagnostics, Severity};
+use ngc_sheaf::{Level, Levels};
+
+use self::chain::Chain;
+use self::report::Assignments;
+use self::search::{Found, Wanted, assign};
+
+/// The pass.
+pub struct AssignPrecision;
+
+impl Pass for AssignPrecision {
+    fn name(&self) -> &'static str {
+        "assign-precision"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Choose a format for each value, by ranges, errors and costs"
+    }
+
+    fn description(&self) -> &'static str {
+        "Each op that computes in a format takes one of `formats`, for its operands and its result; reductions and contractions \
+         accumulate in f32 at least. An op may take a format if all that it reads and makes over the reals fits; where no \
+         ranges are stated it takes none that ends before the one it was given in. With `target` the error bound of each \
+         result, in units of the result (or relative to its greatest magnitude, with `measure=relative`), is no more than \
+         that: the errors that ops add in their formats, times what becomes of them in the results, are held against it, and the \
+         bound of what was written is computed anew (`analyze` gives the same figure). Among the assignments within it the \
+         cheapest is searched by minimum cuts with a Lagrange multiplier: bytes of values, operations, and conversions, once \
+         for each value and direction. The gap says by how much any assignment with the same sum of errors may be cheaper. Without \
+         `target` no op takes a narrower format than it was given in. Arguments and results of the function keep their types. \
+         Of formats of which neither holds the other one, as f16 and bf16, each chain is tried, and the cheaper assignment taken. \
+         Where no assignment serves, the pass fails and says which ops are to blame.\n\n\
+         The table on the standard error stream gives for each op that may not take the cheapest format its range, headroom, \
+         demanded bits (those that its own rounding alone needs), format, and why it takes no lower one; then the bound, the \
+         bytes beside those of each format alone, and what the sheaf of formats says: whether one format serves all, how many \
+         assignments there are, and the edges whose ends have no format in common."
+    }
+
+    fn anchor(&self) -> Anchor {
+        Anchor::Function
+    }
+
+    fn options(&self) -> &'static [OptionDef] {
+        &[
+            OptionDef {
+                name: "formats",
+                kind: OptionKind::Str("f16|f32"),
+                doc: "formats to choose from, out of f16, bf16, f32 and f64, with bars between them",
+            },
+            OptionDef {
+                name: "target",
+                kind: OptionKind::Float { default: 0.0, min: 0.0 },
+                doc: "the error bound that each result may have; 0 asks for nothing but that values fit",
+            },
+            OptionDef {
+                name: "measure",
+                kind: OptionKind::Choice(&["absolute", "relative"]),
+                doc: "whether `target` is in units of the result, or relative to its greatest magnitude",
+            },
+            OptionDef {
+                name: "levels",
+                kind: OptionKind::Int { default: Levels::MOST as i64, min: 0 },
+                doc: "formats of the chain that one instruction converts across",
+            },
+        ]
+    }
+
+    fn statistics(&self) -> &'static [StatisticDef] {
+        &[
+            StatisticDef { name: "assigned", doc: "ops that were given a format" },
+            StatisticDef { name: "changed", doc: "ops whose format is another one than before" },
+        ]
+    }
+
+    fn run_on_function(
+        &self,
+        function: &mut Function,
+        cx: &mut PassContext<'_>,
+    ) -> Result<Changed, Diagnostics> {
+        let failed = |message: String| {
+            Diagnostics(vec![Diagnostic::new(Severity::Error, function.loc.clone(), message)])
+        };
+        let chains = Chain::parse(&cx.options.string("formats")).map_err(&failed)?;
+        let wanted = Wanted {
+            target: Some(cx.options.float("target")).filter(|target| *target > 0.0),
+            relative: cx.options.string("measure") == "relative",
+            levels: cx.options.int("levels").clamp(0, i64::from(Levels::MOST)) as Level,
+        };
+        if function.body.blocks(function.body.root()).len() != 1 {
+            return Err(failed(
+                "control flow must be inlined or unrolled before formats are assigned".into(),
+            ));
+        }
+        let mut best: Option<Found> = None;
+        let mut refused = Vec::new();
+        for chain in &chains {
+            match assign(cx.context, function, chain, &wanted) {
+                Ok(found) => {
+                    let rank = |found: &Found| (found.assigned.cost, found.assigned.error());
+                    if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
+                        best = Some(found);
+                    }
+                }
+                Err(why) => refused.push(format!("with formats {chain}: {why}")),
+            }
+        }
+        let Some(Found { body, assigned }) = best else { return Err(failed(refused.join("\n"))) };
+        let changed = assigned.rows.iter().filter(|row| row.format != row.given).count();
+        cx.count("assigned", assigned.rows.len());
+        cx.count("changed", changed);
+        for row in &assigned.rows {
+            let kind = if row.format == row.given { RemarkKind::Analysis } else { RemarkKind::Passed };
+            cx.remark(kind, "format", row.loc.clone(), row.text())
+                .arg("format", row.format.name())
+                .arg("given", row.given.name())
+                .arg("lo", row.range.lo)
+                .arg("hi", row.range.hi);
+        }
+        cx.remark(RemarkKind::Analysis, "totals", function.loc.clone(), assigned.totals().join("; "));
+        if let Some(sink) = cx.supply::<Assignments>() {
+            sink.push(assigned);
+        }
+        function.body = body;
+        Ok(Changed::from(changed > 0))
+    }
+}

@@ -1,0 +1,321 @@
+//! Which ops take a format, which formats each may take, and what error it adds in each.
+
+use ngc_dialects::transfer::transfer_aliased;
+use ngc_ir::op_def::ACCUMULATE;
+use ngc_ir::{Attr, AttrDict, Body, Op, Signature, Type, Value, ValueDef};
+use ngc_numerics::figures::{Interval, add, half_ulp};
+use ngc_numerics::{DType, Figures, Format, Range};
+use ngc_sheaf::{Level, Levels};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::chain::{Chain, holds};
+use crate::analysis::error::Errors;
+use crate::analysis::range::{Ranges, reach};
+use crate::analysis::report::{down, up};
+use crate::analysis::work::work;
+use crate::precision::widen::{constant, conversion, stays};
+
+/// An op that takes a format: for its operands, for what it computes, and for its result.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The op.
+    pub op: Op,
+    /// Its result.
+    pub value: Value,
+    /// The format that it is given in.
+    pub given: Format,
+    /// Where its result lies over the reals.
+    pub range: Interval,
+    /// The levels that it may take.
+    pub admissible: Levels,
+    /// The levels that it may not take, and why.
+    pub refused: Vec<(Level, String)>,
+    /// For each level that it may take: the error of the function's results that it adds, in units of what is allowed.
+    pub errors: Vec<(Level, f64)>,
+    /// Elements of the result.
+    pub elements: f64,
+    /// Operations on elements.
+    pub work: f64,
+}
+
+/// What is asked of the results of a function.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demand<'a> {
+    /// By result: the error that it may have, in units of the result; no one where nothing is asked.
+    pub allowed: Option<&'a [f64]>,
+}
+
+/// The nodes of a body, in the order of its ops.
+pub struct Nodes {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// By op: its node.
+    pub of: FxHashMap<Op, usize>,
+}
+
+/// What is known of the function that nodes are made of.
+pub struct Known<'a> {
+    /// Its body.
+    pub body: &'a Body,
+    /// The ranges of its values.
+    pub ranges: &'a Ranges,
+    /// The errors of its values as it is given, with what they become in its results.
+    pub errors: &'a Errors,
+    /// The formats that there are.
+    pub chain: &'a Chain,
+}
+
+impl Nodes {
+    /// The ops of a function that take a format of a chain.
+    pub fn of(known: &Known<'_>, demand: Demand<'_>) -> Nodes {
+        let body = known.body;
+        let fixed = stays(body, known.ranges);
+        let guessed = guessed(known);
+        let mut found = Nodes { nodes: Vec::new(), of: FxHashMap::default() };
+        for op in body.entry().map(|block| body.ops(block).collect::<Vec<Op>>()).unwrap_or_default() {
+            let Some(given) = own_format(body, op).filter(|_| is_open(body, op, &fixed)) else { continue };
+            let node = known.node(op, given, &guessed, demand, &found);
+            if let Some(node) = node {
+                found.of.insert(op, found.nodes.len());
+                found.nodes.push(node);
+            }
+        }
+        found
+    }
+}
+
+impl Known<'_> {
+    fn node(
+        &self,
+        op: Op,
+        given: Format,
+        guessed: &FxHashSet<Value>,
+        demand: Demand<'_>,
+        before: &Nodes,
+    ) -> Option<Node> {
+        let (body, value) = (self.body, self.body.result(op, 0));
+        let exact = self.ranges.of(value).exact;
+        let (mut refused, mut levels) = (Vec::new(), Vec::new());
+        for (level, format) in self.chain.iter() {
+            match self.refusal(op, format, guessed.contains(&value), given, demand) {
+                Some(why) => refused.push((level, why)),
+                None if takes(body, op, format) => levels.push(level),
+                None => {}
+            }
+        }
+        if levels.is_empty() {
+            // No format holds it: it is as it was given, where that is one of the chain, and else in the widest.
+            let own = self.chain.level(given).filter(|_| takes(body, op, given));
+            levels.extend(own.or_else(|| {
+                let last = self.chain.len().checked_sub(1)?;
+                takes(body, op, self.chain.format(last)).then_some(last)
+            }));
+        }
+        if levels.is_empty() {
+            return None;
+        }
+        let mut errors: Vec<(Level, f64)> = levels
+            .iter()
+            .map(|&level| (level, demand.allowed.map_or(0.0, |of| self.added(op, level, of, before))))
+            .collect();
+        // A wider format never adds more.
+        for n in (1..errors.len()).rev() {
+            errors[n - 1].1 = errors[n - 1].1.max(errors[n].1);
+        }
+        let def = body.op(op).def?;
+        let ty = body.ty(value);
+        Some(Node {
+            op,
+            value,
+            given,
+            range: exact,
+            admissible: levels.into_iter().collect(),
+            refused,
+            errors,
+            elements: elements(ty),
+            work: work(def, &body.operand_types(op), ty),
+        })
+    }
+
+    /// Why an op may not take a format.
+    fn refusal(
+        &self,
+        op: Op,
+        format: Format,
+        guessed: bool,
+        given: Format,
+        demand: Demand<'_>,
+    ) -> Option<String> {
+        let ends = |x: &Interval| {
+            let most = reach(x);
+            (!(most.is_finite() && format.round(most).is_finite()))
+                .then(|| format!("reaches {}, and {format} ends at {}", up(most), down(format.max_finite())))
+        };
+        // Nothing is claimed of what nobody states: no narrower than it was given.
+        if guessed && format.max_finite() < given.max_finite() {
+            return Some(format!(
+                "is made of arguments of which no range is stated, and was given in {given}"
+            ));
+        }
+        let unsaid = || {
+            let narrower = demand.allowed.is_none() && format != given && !holds(format, given);
+            narrower.then(|| format!("was given in {given}, and nothing says how accurate it must be"))
+        };
+        if guessed {
+            return unsaid();
+        }
+        let value = self.body.result(op, 0);
+        if let Some(why) = ends(&self.ranges.of(value).exact) {
+            return Some(format!("it {why}"));
+        }
+        let operands = self.body.operands(op).iter().filter(|v| self.body.ty(**v).format().is_some());
+        let mut whys = operands.filter_map(|v| {
+            let why = ends(&self.ranges.of(*v).exact)?;
+            let name = self.body.defining_op(*v).map_or("an argument", |op| self.body.name(op));
+            Some(format!("its operand {name} {why}"))
+        });
+        whys.next().or_else(unsaid)
+    }
+
+    /// The error of the results that an op adds in a format, in units of what is allowed: its own rounding, and that of the operands
+    /// that it rounds.
+    fn added(&self, op: Op, level: Level, allowed: &[f64], before: &Nodes) -> f64 {
+        let (body, format) = (self.body, self.chain.format(level));
+        let Some(figures) = self.figures(op, format) else { return f64::INFINITY };
+        let value = body.result(op, 0);
+        let rounded = |(n, v): (usize, &Value)| {
+            let own = body.ty(*v).format()?;
+            if self.is_held(*v, own, level, before) {
+                return None;
+            }
+            let error = half_ulp(format, reach(&self.ranges.of(*v).exact));
+            Some(figures.sensitivity.get(n)?.pass(error))
+        };
+        let operands = body.operands(op).iter().enumerate().filter_map(rounded).fold(0.0, add);
+        let mut own = add(figures.delta, operands);
+        // A result of the function is rounded to the type that it has there.
+        let given = body.ty(value).format().filter(|given| !holds(*given, format));
+        if let Some(given) = given.filter(|_| self.errors.results().contains(&value)) {
+            own = add(own, half_ulp(given, reach(&self.ranges.of(value).exact)));
+        }
+        let parts =
+            self.errors.amplification(value).zip(allowed).map(|(onward, allowed)| onward.pass(own) / allowed);
+        let worst =
+            parts.fold(0.0, |worst: f64, part| if part.is_nan() { f64::INFINITY } else { worst.max(part) });
+        if worst == 0.0 { 0.0 } else { worst }
+    }
+
+    /// Whether a format holds all that a value may be stored in.
+    fn is_held(&self, v: Value, own: Format, level: Level, before: &Nodes) -> bool {
+        let node = self.body.defining_op(v).and_then(|op| before.of.get(&op));
+        match node {
+            Some(&n) => before.nodes[n].admissible.greatest() <= Some(level),
+            None => holds(self.chain.format(level), own),
+        }
+    }
+
+    /// The figures of an op in a format.
+    fn figures(&self, op: Op, format: Format) -> Option<Figures> {
+        let body = self.body;
+        let operands = body.operands(op);
+        let ranges: SmallVec<[Range; 4]> =
+            operands.iter().map(|&v| Range::both(self.ranges.of(v).exact)).collect();
+        let alias: SmallVec<[usize; 4]> =
+            operands.iter().map(|v| operands.iter().position(|w| w == v).unwrap_or(0)).collect();
+        let types = types(body, op, format);
+        let attrs = attrs(body, op, format);
+        let result = with(body.ty(body.result(op, 0)), format);
+        let s = Signature { def: body.op(op).def?, operands: &types, attrs: &attrs };
+        transfer_aliased(&s, &ranges, &alias, &[result]).into_iter().next()
+    }
+}
+
+/// Values that are made of arguments of which no range is stated.
+fn guessed(known: &Known<'_>) -> FxHashSet<Value> {
+    let body = known.body;
+    let mut found = FxHashSet::default();
+    for n in 0..body.num_values() {
+        let v = Value::from_index(n);
+        if matches!(body.def(v), ValueDef::Argument(..)) && known.ranges.is_unknown(body, v) {
+            found.insert(v);
+        }
+    }
+    for op in body.walk() {
+        if body.operands(op).iter().any(|v| found.contains(v)) {
+            found.extend(body.results(op));
+        }
+    }
+    found
+}
+
+/// The format of an op's result, if it has one result of a format.
+fn own_format(body: &Body, op: Op) -> Option<Format> {
+    (body.num_results(op) == 1).then(|| body.ty(body.result(op, 0)).format()).flatten()
+}
+
+/// Whether an op may be computed in another format at all.
+fn is_open(body: &Body, op: Op, fixed: &FxHashSet<Op>) -> bool {
+    let pure = body.op(op).def.is_some_and(|def| def.traits.pure && !def.traits.constant);
+    let of = body.ty(body.result(op, 0)).format().is_some_and(|f| f.width() >= 16 && f != Format::Tf32);
+    // Quantisation is a function of its own.
+    let quantised = conversion(body, op)
+        .is_some_and(|(from, to)| [body.ty(from).format(), to].into_iter().flatten().any(|f| f.width() < 16));
+    pure && of && !quantised && body.regions(op).is_empty() && !fixed.contains(&op)
+}
+
+/// Whether an op makes a result of a format of operands of the format.
+pub fn takes(body: &Body, op: Op, format: Format) -> bool {
+    if conversion(body, op).is_some() {
+        return true;
+    }
+    let (operands, attrs) = (types(body, op, format), attrs(body, op, format));
+    let result = with(body.ty(body.result(op, 0)), format).elem();
+    body.op(op).def.is_some_and(|def| {
+        let s = Signature { def, operands: &operands, attrs: &attrs };
+        s.infer().is_ok_and(|found| found.len() == 1 && found[0].elem() == result)
+    })
+}
+
+/// A type with elements of a format, if its own are of one.
+fn with(ty: Type, format: Format) -> Type {
+    if ty.format().is_some() { ty.with_elem(DType::Float(format)) } else { ty }
+}
+
+/// The types of an op's operands in a format.
+fn types(body: &Body, op: Op, format: Format) -> SmallVec<[Type; 4]> {
+    body.operand_types(op).into_iter().map(|ty| with(ty, format)).collect()
+}
+
+/// The attributes of an op in a format: what accumulates holds at least f32, and no less than the format.
+pub fn attrs(body: &Body, op: Op, format: Format) -> AttrDict {
+    let mut attrs = body.op(op).attrs.clone();
+    if conversion(body, op).is_some() {
+        attrs.set("to", Attr::Type(Type::scalar(DType::Float(format))));
+    }
+    let accumulates = body.op(op).def.is_some_and(|def| def.attribute(ACCUMULATE.name).is_some());
+    if accumulates {
+        let own = attrs.get(ACCUMULATE.name).and_then(Attr::as_type).and_then(Type::format);
+        let least = if format.precision() < Format::F32.precision() { Some(Format::F32) } else { None };
+        match own
+            .filter(|own| own.precision() > format.precision())
+            .into_iter()
+            .chain(least)
+            .max_by_key(|f| f.precision())
+        {
+            Some(wide) => attrs.set(ACCUMULATE.name, Attr::Type(Type::scalar(DType::Float(wide)))),
+            None => drop(attrs.remove(ACCUMULATE.name)),
+        }
+    }
+    attrs
+}
+
+/// How many elements a value has; extents that are not known count as one.
+pub fn elements(ty: Type) -> f64 {
+    ty.shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1) as f64).product()
+}
+
+/// Whether a value is a constant.
+pub fn is_constant(body: &Body, v: Value) -> bool {
+    constant(body, v)
+}

@@ -1,0 +1,275 @@
+//! The search for the cheapest assignment whose bounds are within what is allowed.
+
+use ngc_ir::pass::Function;
+use ngc_ir::{Body, Context, Op, Value};
+use ngc_numerics::Format;
+use ngc_numerics::figures::half_ulp;
+use ngc_sheaf::budget::{Budgeted, Chosen, Refused};
+use ngc_sheaf::consistency::consistent;
+use ngc_sheaf::cut::Program;
+use ngc_sheaf::{Level, Network};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::chain::Chain;
+use super::node::{Demand, Known, Node, Nodes};
+use super::report::{self, Assigned};
+use super::{apply, program};
+use crate::analysis::chains::EFFORT;
+use crate::analysis::error::Errors;
+use crate::analysis::range::{Ranges, reach};
+use crate::analysis::report::{down, up};
+use crate::precision::widen::conversion;
+
+/// What is asked for.
+pub(super) struct Wanted {
+    /// The error that each result may have.
+    pub target: Option<f64>,
+    /// Whether it is relative to the result's greatest magnitude.
+    pub relative: bool,
+    /// Levels that one instruction converts across.
+    pub levels: Level,
+}
+
+/// A body in chosen formats, and what is told of it.
+pub(super) struct Found {
+    pub body: Body,
+    pub assigned: Assigned,
+}
+
+/// Times that a budget is tried: what errors add up to is more than the bound that is computed of what was written.
+const TRIES: usize = 8;
+/// By what a budget rises or falls while no other end of it is known.
+const STEP: f64 = 4.0;
+/// Where functions have more ops, fewer budgets are tried.
+const LARGE: usize = 2000;
+
+/// The cheapest assignment that serves, of formats of a chain.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn assign(
+    context: &Context,
+    function: &Function,
+    chain: &Chain,
+    wanted: &Wanted,
+) -> Result<Found, String> {
+    let ranges = Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources);
+    let errors = bounds(function, &function.body);
+    let allowed: Option<Vec<f64>> = wanted.target.map(|target| {
+        let most = |v| reach(&ranges.of(v).exact);
+        errors.results().iter().map(|&v| if wanted.relative { target * most(v) } else { target }).collect()
+    });
+    let known = Known { body: &function.body, ranges: &ranges, errors: &errors, chain };
+    let nodes = Nodes::of(&known, Demand { allowed: allowed.as_deref() });
+    let network = program::network(&function.body, &nodes, wanted.levels);
+    if let Err(emptied) = consistent(&network) {
+        let edges = emptied.edges.iter().flat_map(|&edge| network.edges[edge].ends);
+        let mut ops: Vec<usize> = [emptied.node].into_iter().chain(edges).collect();
+        let mut seen = FxHashSet::default();
+        ops.retain(|v| seen.insert(*v));
+        let ops: Vec<String> = ops.iter().map(|&v| name(&function.body, nodes.nodes[v].op)).collect();
+        let levels = wanted.levels;
+        let ops = ops.join(", ");
+        return Err(format!(
+            "no formats go together, where one instruction converts across {levels} levels: {ops}"
+        ));
+    }
+    let program = program::program(&function.body, &nodes, &network, chain);
+    let search =
+        Search { context, function, chain, nodes: &nodes, ranges: &ranges, allowed: allowed.as_deref() };
+    let within = search.within(program, &network).map_err(|refused| match refused {
+        Refusal::Bound(bound) => impossible(&search, &network, wanted, &bound),
+        Refusal::Other(why) => why,
+    })?;
+    let Within { chosen, body, bound, budget } = within;
+    let told = report::Told { function, nodes: &nodes, network: &network, chain, errors: &errors };
+    let unfit = results(&function.body, &ranges, &[]).into_iter().map(|(_, why)| why).collect();
+    let assigned = told.assigned(wanted, (&chosen, budget), bound, allowed.as_deref(), unfit);
+    Ok(Found { body, assigned })
+}
+
+/// What assignments are made of, and written to.
+struct Search<'a> {
+    context: &'a Context,
+    function: &'a Function,
+    chain: &'a Chain,
+    nodes: &'a Nodes,
+    ranges: &'a Ranges,
+    /// By result: the error that it may have.
+    allowed: Option<&'a [f64]>,
+}
+
+/// An assignment, the body with it, and by result the bound of its error.
+struct Within {
+    chosen: Chosen,
+    /// The budget that it was chosen within.
+    budget: f64,
+    body: Body,
+    bound: Vec<f64>,
+}
+
+/// Why there is no assignment.
+enum Refusal {
+    /// With every op in its widest format the results have these bounds.
+    Bound(Vec<f64>),
+    /// As it says.
+    Other(String),
+}
+
+impl Search<'_> {
+    /// An assignment written, with the bounds of its errors; and whether they are within what is allowed.
+    fn written(&self, chosen: Chosen, budget: f64) -> Result<(Within, bool), Refusal> {
+        let mut body = self.function.body.clone();
+        let levels = self.nodes.nodes.iter().zip(&chosen.levels);
+        let formats: FxHashMap<Op, Format> = levels
+            .map(|(node, &level)| (node, self.chain.format(level)))
+            // A conversion reads what is stored, in whatever format that is.
+            .filter(|(node, format)| {
+                node.given != *format || conversion(&self.function.body, node.op).is_some()
+            })
+            .map(|(node, format)| (node.op, format))
+            .collect();
+        apply::apply(self.context, &mut body, &formats).map_err(Refusal::Other)?;
+        let errors = bounds(self.function, &body);
+        let bound: Vec<f64> = errors.results().iter().map(|&v| errors.absolute(v)).collect();
+        let within = self.allowed.is_none_or(|allowed| bound.iter().zip(allowed).all(|(e, a)| e <= a));
+        Ok((Within { chosen, budget, body, bound }, within))
+    }
+
+    /// The cheapest assignment that is found whose bounds are within what is allowed. What errors add up to, op by op, is not
+    /// the bound of what is written, but falls and rises with it: the budget is searched for which the bound is just within.
+    fn within(&self, program: Program, network: &Network) -> Result<Within, Refusal> {
+        let nodes = self.nodes.nodes.len();
+        let by_level = |node: &Node| node.errors.iter().map(|(_, error)| *error).collect();
+        let mut errors: Vec<Vec<f64>> = self.nodes.nodes.iter().map(by_level).collect();
+        errors.extend(program.costs[nodes..].iter().map(|costs| vec![0.0; costs.len()]));
+        let mut budgeted = Budgeted { program, errors, budget: f64::INFINITY };
+        let none = || Refusal::Other("no assignment is admissible".into());
+        let cheapest = budgeted.choose().map_err(|_| none())?;
+        let least = cheapest.least;
+        if let (within, true) = self.written(cheapest, f64::INFINITY)? {
+            return Ok(within);
+        }
+        let finest = self.finest(&budgeted, network, least);
+        let (mut best, within) = self.written(finest, f64::INFINITY)?;
+        if !within {
+            return Err(Refusal::Bound(best.bound));
+        }
+        let tries = if self.function.body.num_ops() > LARGE { TRIES / 2 } else { TRIES };
+        let (mut low, mut high) = (0.0f64, f64::INFINITY);
+        budgeted.budget = 1.0;
+        for _ in 0..tries {
+            let budget = budgeted.budget;
+            match budgeted.choose() {
+                Ok(chosen) => match self.written(chosen, budget)? {
+                    (found, true) => {
+                        low = budget;
+                        if found.chosen.cost < best.chosen.cost {
+                            best = found;
+                        }
+                    }
+                    (_, false) => high = budget,
+                },
+                Err(Refused::TooCoarse(..)) => low = budget,
+                Err(Refused::Empty) => return Err(none()),
+            }
+            budgeted.budget = match (low > 0.0, high.is_finite()) {
+                (true, true) => (low * high).sqrt(),
+                (true, false) => STEP * low,
+                _ => high / STEP,
+            };
+        }
+        Ok(best)
+    }
+
+    /// Every op in its widest format.
+    fn finest(&self, budgeted: &Budgeted, network: &Network, least: f64) -> Chosen {
+        let mut levels = program::fixed(self.nodes, network, self.chain.len() - 1);
+        let further = &budgeted.program.costs[levels.len()..];
+        levels.extend(further.iter().map(|costs| costs.last().map_or(0, |(level, _)| *level)));
+        let cost = budgeted.program.cost(&levels).unwrap_or(u64::MAX);
+        Chosen { error: budgeted.error(&levels), levels, cost, least }
+    }
+}
+
+/// The bounds of the errors of a function with another body.
+fn bounds(function: &Function, body: &Body) -> Errors {
+    Errors::of_function(body, function.attrs.get("arg_attrs"), &function.resources, EFFORT)
+}
+
+/// Why no assignment serves: what the results have where all is in the widest format, and which ops add most to it.
+fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[f64]) -> String {
+    let Search { function, chain, nodes, allowed, .. } = search;
+    let top = program::fixed(nodes, network, chain.len() - 1);
+    let mut worst: Vec<(f64, usize)> = nodes
+        .nodes
+        .iter()
+        .enumerate()
+        .filter_map(|(v, node)| Some((node.errors.iter().find(|(level, _)| *level == top[v])?.1, v)))
+        .collect();
+    worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let ops = worst.iter().take(3).filter(|(error, _)| *error > 0.0).map(|(error, v)| {
+        let node = &nodes.nodes[*v];
+        format!("{} ({} of what is allowed)", name(&function.body, node.op), up(*error))
+    });
+    let ops: Vec<String> = ops.collect();
+    let allowed = allowed.unwrap_or_default();
+    let n = bound.iter().zip(allowed).position(|(e, a)| e > a || e.is_nan()).unwrap_or(0);
+    let of = if wanted.relative { " relative to its greatest magnitude" } else { "" };
+    let asked = format!("no assignment has an error of at most {:e}{of}", wanted.target.unwrap_or(0.0));
+    let own = results(&function.body, search.ranges, allowed).into_iter().find(|(result, _)| *result == n);
+    if let Some((_, why)) = own {
+        return format!("{asked}: {why}; give the result a wider type");
+    }
+    let worst = if ops.is_empty() { String::new() } else { format!(", most of it from {}", ops.join(", ")) };
+    let wider = if chain.level(Format::F64).is_some() {
+        String::new()
+    } else {
+        format!(", or allow a wider format (formats={chain}|f64)")
+    };
+    format!(
+        "{asked}: with every op in its widest format the error bound of result {n} is {}{worst}; state narrower ranges \
+         (--range), stabilize first{wider}",
+        up(bound.get(n).copied().unwrap_or(f64::INFINITY)),
+    )
+}
+
+/// Results whose types alone do not serve, whatever is computed inside, by number: where the value over the reals leaves the type, or
+/// rounding to the type is more than is allowed.
+pub(super) fn results(body: &Body, ranges: &Ranges, allowed: &[f64]) -> Vec<(usize, String)> {
+    let end = body.entry().and_then(|block| body.last_op(block));
+    let values = end.map(|op| body.operands(op)).unwrap_or_default();
+    let why = |(n, &v): (usize, &Value)| {
+        let (format, most) = (body.ty(v).format()?, reach(&ranges.of(v).exact));
+        if !format.round(most).is_finite() && most.is_finite() {
+            let end = format.max_finite();
+            return Some((
+                n,
+                format!(
+                    "result {n} may reach {} over the reals, and its type {format} ends at {}",
+                    up(most),
+                    down(end)
+                ),
+            ));
+        }
+        let rounding = half_ulp(format, most);
+        let most = allowed.get(n).filter(|allowed| rounding > **allowed)?;
+        Some((
+            n,
+            format!(
+                "rounding result {n} to its type {format} alone may add {}, and {} is allowed",
+                up(rounding),
+                up(*most)
+            ),
+        ))
+    };
+    values.iter().enumerate().filter_map(why).collect()
+}
+
+/// An op's name with the name of its location.
+pub(super) fn name(body: &Body, op: Op) -> String {
+    match body.op(op).loc.name_in() {
+        Some(own) => format!("{} '{own}'", body.name(op)),
+        None => body.name(op).to_string(),
+    }
+}
