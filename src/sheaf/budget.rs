@@ -1,12 +1,21 @@
 //! The cheapest choice whose errors add up to no more than a budget.
 //!
 //! The budget enters by a Lagrange multiplier: for each multiplier the cheapest choice, errors included, is a minimum cut, and
-//! a lower bound of what any choice within the budget costs. The multiplier with the highest bound is searched by halving; the
-//! choices on the way that are within the budget are lowered greedily where that is still allowed. What is left between the
-//! cheapest of them and the bound is the gap.
+//! a lower bound of what any choice within the budget costs. As a function of the multiplier a choice is a line, and the cheapest
+//! ones are the lower envelope: the highest bound is where two lines meet, one of a choice beyond the budget and one of a choice
+//! within it. It is searched from both sides, at the point where the two best lines that are known meet (Eisner, Severance,
+//! "Mathematical techniques for efficient record segmentation in large shared databases" (1976)).
+//!
+//! Levels rise with the multiplier (Topkis 1978: errors fall with the level, and costs of pairs are submodular). So only nodes that
+//! differ between the two choices have anything left to choose, and each try costs less than the one before.
+//!
+//! Choices on both sides are then changed greedily (`repair.rs`). What is left between the cheapest one within the budget and
+//! the bound is the gap.
 
-use crate::cut::{Optimum, Program};
-use crate::{Level, Levels};
+use crate::Level;
+use crate::cut::Program;
+use crate::flow::FOREVER;
+use crate::repair::Repair;
 
 /// What is to be chosen within a budget.
 #[derive(Clone, Debug)]
@@ -49,9 +58,21 @@ pub enum Refused {
 }
 
 /// Multipliers that are tried.
-const TRIES: usize = 40;
+const TRIES: usize = 60;
+/// A choice is near enough to the bound where it is dearer by no more than this part of its cost.
+const NEAR: f64 = 1e-4;
 /// Parts of a unit of cost that are told apart, so that costs with errors are integers.
-const PARTS: f64 = 1024.0;
+const PARTS: u64 = 1024;
+
+/// A choice that is the cheapest one for some multiplier.
+#[derive(Clone, Debug)]
+struct Point {
+    /// By node: the place of its level.
+    places: Vec<u8>,
+    multiplier: f64,
+    cost: u64,
+    error: f64,
+}
 
 impl Budgeted {
     /// What the errors of a choice add up to.
@@ -66,185 +87,114 @@ impl Budgeted {
         self.errors.iter().enumerate().map(own).sum()
     }
 
+    /// What errors add up to, where levels are given by their places.
+    pub(crate) fn error_at(&self, places: &[u8]) -> f64 {
+        self.errors.iter().zip(places).map(|(errors, place)| errors[usize::from(*place)]).sum()
+    }
+
     /// The cheapest choice that is found within the budget.
     ///
     /// # Errors
     /// Why there is none.
     pub fn choose(&self) -> Result<Chosen, Refused> {
-        let free = self.program.optimum().ok_or(Refused::Empty)?;
-        if self.error(&free.levels) <= self.budget {
-            let (error, least) = (self.error(&free.levels), free.cost as f64);
-            return Ok(Chosen { levels: free.levels, cost: free.cost, error, least });
-        }
-        let finest = self.finest().ok_or(Refused::Empty)?;
-        let error = self.error(&finest);
-        if error > self.budget || error.is_nan() {
-            return Err(Refused::TooCoarse(error, finest));
-        }
-        let mut best = self.lowered(finest);
-        let mut least = free.cost as f64;
-        // From a multiplier that counts errors as nothing to one at which the whole budget is worth more than anything costs.
-        let (mut low, mut high) = (0.0, 2.0 * (best.1 as f64 + 1.0) / self.budget.max(f64::MIN_POSITIVE));
-        for _ in 0..TRIES {
-            let multiplier = if low == 0.0 { high / 16.0 } else { f64::sqrt(low * high) };
-            let Some((optimum, bound)) = self.weighted(multiplier) else { break };
-            least = least.max(bound);
-            let error = self.error(&optimum.levels);
-            if error <= self.budget {
-                high = multiplier;
-                let lowered = self.lowered(optimum.levels);
-                if lowered.1 < best.1 {
-                    best = lowered;
-                }
-            } else {
-                low = multiplier;
-                if let Some(raised) = self.raised(optimum.levels) {
-                    let lowered = self.lowered(raised);
-                    if lowered.1 < best.1 {
-                        best = lowered;
-                    }
-                }
+        let finest = self.program.greatest().ok_or(Refused::Empty)?;
+        let own = |v: usize, place: usize| self.program.costs[v][place].1;
+        let cheapest = |from: &[u8]| self.program.between([from, &finest], own, 1).ok_or(Refused::Empty);
+        let (mut places, mut cost) = cheapest(&vec![0; finest.len()])?;
+        let within = |error: f64| error <= self.budget;
+        if !within(self.error_at(&places)) {
+            let error = self.error_at(&finest);
+            if !within(error) {
+                return Err(Refused::TooCoarse(error, self.program.levels(&finest)));
             }
-            if best.1 as f64 <= least || low > 0.0 && high / low < 1.0 + 1e-6 {
+            // Levels whose own errors are beyond the budget are in no choice within it.
+            let first =
+                |errors: &Vec<f64>| errors.iter().take_while(|error| **error > self.budget).count() as u8;
+            (places, cost) = cheapest(&self.errors.iter().map(first).collect::<Vec<u8>>())?;
+        }
+        let low = Point { multiplier: 0.0, cost, error: self.error_at(&places), places };
+        if within(low.error) {
+            return Ok(self.chosen(&low.places, cost as f64));
+        }
+        let high = self.point(f64::INFINITY, finest.clone());
+        let (bound, tried) = self.search(low, high);
+        let least = bound.max(cost as f64);
+        let repair = Repair::of(self);
+        let lowered = |places| self.chosen(&repair.lowered(places), least);
+        let mut best = None::<Chosen>;
+        // The last ones are the nearest to the bound.
+        for point in tried.into_iter().rev() {
+            // Those within the budget are raised by nothing.
+            let Some(found) = repair.raised(point.places).map(lowered) else { continue };
+            if best.as_ref().is_none_or(|best| found.cost < best.cost) {
+                best = Some(found);
+            }
+            if best.as_ref().is_some_and(|best| best.gap() < NEAR) {
                 break;
             }
         }
-        let (levels, cost) = best;
-        let error = self.error(&levels);
-        Ok(Chosen { levels, cost, error, least: least.min(cost as f64) })
+        Ok(best.unwrap_or_else(|| lowered(finest)))
     }
 
-    /// The choice of the least error.
-    fn finest(&self) -> Option<Vec<Level>> {
-        let mut program = self.program.clone();
-        let greatest = Levels::MOST - 1;
-        for costs in &mut program.costs {
-            costs.iter_mut().for_each(|(level, cost)| *cost = u64::from(greatest - *level));
-        }
-        program.hinges.retain(|hinge| hinge.slope.is_none());
-        program.optimum().map(|optimum| optimum.levels)
+    fn point(&self, multiplier: f64, places: Vec<u8>) -> Point {
+        let cost = self.program.cost(&self.program.levels(&places)).unwrap_or(u64::MAX);
+        Point { multiplier, cost, error: self.error_at(&places), places }
     }
 
-    /// The cheapest choice with errors counted, and what any choice within the budget costs at least.
-    fn weighted(&self, multiplier: f64) -> Option<(Optimum, f64)> {
-        let mut program = self.program.clone();
-        let most = u64::MAX as f64 / (16.0 * (program.costs.len() as f64 + 1.0) * f64::from(Levels::MOST));
-        // Rounded down, so that the bound stays one.
-        let scaled = |x: f64| (x * PARTS).min(most).max(0.0) as u64;
-        for (costs, errors) in program.costs.iter_mut().zip(&self.errors) {
-            for ((_, cost), error) in costs.iter_mut().zip(errors) {
-                *cost = scaled(*cost as f64 + multiplier * error);
+    fn chosen(&self, places: &[u8], least: f64) -> Chosen {
+        let levels = self.program.levels(places);
+        let (cost, error) = (self.program.cost(&levels).unwrap_or(u64::MAX), self.error(&levels));
+        Chosen { levels, cost, error, least: least.min(cost as f64) }
+    }
+
+    /// The highest lower bound that is found of what choices cost within the budget, between a choice beyond it and one within it;
+    /// and the choices that were tried, these two first.
+    fn search(&self, low: Point, high: Point) -> (f64, Vec<Point>) {
+        let mut least = 0.0f64;
+        let parts = (FOREVER / 2 / self.program.most().max(1)).clamp(1, PARTS);
+        let mut tried = vec![low, high];
+        let (mut low, mut high) = (0, 1);
+        for _ in 0..TRIES {
+            let ends = [&tried[low], &tried[high]];
+            let multiplier = (ends[1].cost as f64 - ends[0].cost as f64) / (ends[0].error - ends[1].error);
+            if !(multiplier > ends[0].multiplier && multiplier < ends[1].multiplier) {
+                break;
             }
+            let ends = ends.map(|end| end.places.as_slice());
+            let Some((places, bound)) = self.weighted(multiplier, parts, ends) else { break };
+            least = least.max(bound);
+            if ends.contains(&places.as_slice()) {
+                break;
+            }
+            let point = self.point(multiplier, places);
+            *(if point.error <= self.budget { &mut high } else { &mut low }) = tried.len();
+            tried.push(point);
         }
-        for hinge in &mut program.hinges {
-            hinge.slope = hinge.slope.map(|slope| scaled(slope as f64));
-        }
-        let optimum = program.optimum()?;
-        let bound = optimum.cost as f64 / PARTS - multiplier * self.budget;
-        Some((optimum, bound * (1.0 - 4.0 * f64::EPSILON)))
+        (least, tried)
     }
 
-    /// Lowers nodes of a choice within the budget where that costs less and stays within it, the greatest saving for the least
-    /// error first.
-    fn lowered(&self, mut levels: Vec<Level>) -> (Vec<Level>, u64) {
-        let hinges = self.hinges();
-        let mut error = self.error(&levels);
-        let mut cost = self.program.cost(&levels).unwrap_or(u64::MAX);
-        loop {
-            let mut moves: Vec<(f64, usize, Level, f64)> = Vec::new();
-            for v in 0..levels.len() {
-                let Some(place) = self.place(v, levels[v]).filter(|place| *place > 0) else { continue };
-                let level = self.program.costs[v][place - 1].0;
-                let more = self.errors[v][place - 1] - self.errors[v][place];
-                let Some(saved) = self.saved(&hinges, &mut levels, v, level) else { continue };
-                if saved > 0 && error + more <= self.budget {
-                    moves.push((saved as f64 / more.max(f64::MIN_POSITIVE), v, level, more));
+    /// The cheapest choice between two others with errors counted, and what any choice within the budget costs at least.
+    fn weighted(&self, multiplier: f64, parts: u64, ends: [&[u8]; 2]) -> Option<(Vec<u8>, f64)> {
+        // What outweighs all else.
+        let most = (FOREVER / 2 / (1 + self.errors.iter().map(Vec::len).sum::<usize>() as u64)) as f64;
+        // Rounded down, so that the bound stays one; step by step, so that steps rise with the multiplier, and levels with them.
+        let weighed = |error: f64| (multiplier * error * parts as f64).min(most).max(0.0) as u64;
+        let cost = |v: usize, place: usize| {
+            let mut error = self.errors[v].iter().take(place).copied().fold(f64::INFINITY, f64::min);
+            let mut cost = self.program.costs[v][place].1.saturating_mul(parts);
+            error = error.min(self.errors[v][place]);
+            for &further in &self.errors[v][place + 1..] {
+                if further < error {
+                    cost = cost.saturating_add(weighed(error - further));
+                    error = further;
                 }
             }
-            moves.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            let mut changed = false;
-            for (_, v, level, more) in moves {
-                let Some(saved) = self.saved(&hinges, &mut levels, v, level).filter(|saved| *saved > 0)
-                else {
-                    continue;
-                };
-                if error + more <= self.budget {
-                    levels[v] = level;
-                    error += more;
-                    cost -= saved as u64;
-                    changed = true;
-                }
-            }
-            // Sums of many errors are rounded: they are summed anew.
-            error = self.error(&levels);
-            if !changed {
-                return (levels, cost);
-            }
-        }
-    }
-
-    /// Raises nodes of a choice beyond the budget, the greatest fall of the error for the least cost first, until it is within.
-    fn raised(&self, mut levels: Vec<Level>) -> Option<Vec<Level>> {
-        let hinges = self.hinges();
-        loop {
-            let mut error = self.error(&levels);
-            if error <= self.budget {
-                return Some(levels);
-            }
-            let mut moves: Vec<(f64, usize, Level, f64)> = Vec::new();
-            for v in 0..levels.len() {
-                let Some(place) = self.place(v, levels[v]) else { continue };
-                let Some(&(level, _)) = self.program.costs[v].get(place + 1) else { continue };
-                let less = self.errors[v][place] - self.errors[v][place + 1];
-                let Some(saved) = self.saved(&hinges, &mut levels, v, level) else { continue };
-                if less > 0.0 {
-                    moves.push((less / (1 - saved.min(0)) as f64, v, level, less));
-                }
-            }
-            moves.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            let mut changed = false;
-            for (_, v, level, less) in moves {
-                if error <= self.budget {
-                    break;
-                }
-                if self.saved(&hinges, &mut levels, v, level).is_some() {
-                    levels[v] = level;
-                    error -= less;
-                    changed = true;
-                }
-            }
-            if !changed {
-                return None;
-            }
-        }
-    }
-
-    fn place(&self, v: usize, level: Level) -> Option<usize> {
-        self.program.costs[v].iter().position(|(own, _)| *own == level)
-    }
-
-    /// By node: the hinges at it.
-    fn hinges(&self) -> Vec<Vec<usize>> {
-        let mut hinges = vec![Vec::new(); self.program.costs.len()];
-        for (n, hinge) in self.program.hinges.iter().enumerate() {
-            hinges[hinge.above].push(n);
-            hinges[hinge.below].push(n);
-        }
-        hinges
-    }
-
-    /// How much less it costs when a node takes another level; nothing where it may not.
-    fn saved(&self, hinges: &[Vec<usize>], levels: &mut [Level], v: usize, level: Level) -> Option<i64> {
-        let own = |levels: &[Level]| {
-            let place = self.place(v, levels[v])?;
-            let pairs =
-                hinges[v].iter().map(|&n| self.program.hinges[n].cost(levels)).sum::<Option<u64>>()?;
-            Some((self.program.costs[v][place].1 + pairs) as i64)
+            cost.saturating_add(weighed(error))
         };
-        let before = own(levels)?;
-        let kept = std::mem::replace(&mut levels[v], level);
-        let after = own(levels);
-        levels[v] = kept;
-        Some(before - after?)
+        let (places, cost) = self.program.between(ends, cost, parts)?;
+        // By what sums and products of floating point may be off.
+        let off = (self.errors.len() as f64 + 4.0) * f64::EPSILON;
+        let bound = cost as f64 / parts as f64 * (1.0 - off) - multiplier * self.budget * (1.0 + off);
+        Some((places, bound))
     }
 }

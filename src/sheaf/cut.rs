@@ -3,7 +3,7 @@
 //! A node of `k` levels is a path of `k - 1` vertices from the source to the sink; its level is where the path is cut (Ishikawa
 //! 2003). The greatest flow is the proof that nothing is cheaper.
 
-use crate::flow::{FlowNetwork, SINK, SOURCE};
+use crate::flow::{FOREVER, FlowNetwork, SINK, SOURCE};
 use crate::{Level, Levels, Network, Relation};
 
 /// A cost of so much for each level by which a node lies more than so many above another one. Sums of such are all convex costs.
@@ -60,90 +60,169 @@ impl Program {
         let own = |(v, costs): (usize, &Vec<(Level, u64)>)| {
             costs.iter().find(|(level, _)| *level == levels[v]).map(|(_, cost)| *cost)
         };
-        let nodes = self.costs.iter().enumerate().map(own).sum::<Option<u64>>()?;
-        let pairs = self.hinges.iter().map(|hinge| hinge.cost(levels)).sum::<Option<u64>>()?;
-        Some(nodes + pairs)
+        let nodes = self.costs.iter().enumerate().map(own);
+        let pairs = self.hinges.iter().map(|hinge| hinge.cost(levels[hinge.above], levels[hinge.below]));
+        nodes.chain(pairs).try_fold(0u64, |sum, cost| Some(sum.saturating_add(cost?)))
     }
 
-    /// The cheapest choice; nothing where there is none. Of several that cost the same it is the least.
+    /// The cheapest choice; nothing where there is none, or none that costs less than [`FOREVER`]. Of several that cost the same
+    /// it is the least.
     pub fn optimum(&self) -> Option<Optimum> {
         if self.costs.iter().any(Vec::is_empty) {
             return None;
         }
+        let low = vec![0; self.costs.len()];
+        let high: Vec<u8> = self.costs.iter().map(|costs| (costs.len() - 1) as u8).collect();
+        let (places, cost) = self.between([&low, &high], |v, place| self.costs[v][place].1, 1)?;
+        let levels = self.levels(&places);
+        debug_assert_eq!(self.cost(&levels), Some(cost), "the cut is the cost of the choice");
+        Some(Optimum { levels, cost })
+    }
+
+    /// The levels at places among those of each node.
+    pub(crate) fn levels(&self, places: &[u8]) -> Vec<Level> {
+        self.costs.iter().zip(places).map(|(costs, place)| costs[usize::from(*place)].0).collect()
+    }
+
+    /// What it costs at most.
+    pub(crate) fn most(&self) -> u64 {
+        let own = self.costs.iter().map(|costs| costs.iter().map(|(_, cost)| *cost).max().unwrap_or(0));
+        own.chain(self.hinges.iter().map(Hinge::most)).fold(0, u64::saturating_add)
+    }
+
+    /// The cheapest choice, and its cost, of places among the levels of each node that lie between two choices; with other costs of
+    /// nodes, and so many times those of pairs. Nodes that have no choice left cost no time in the search for the flow.
+    pub(crate) fn between(
+        &self,
+        [low, high]: [&[u8]; 2],
+        cost: impl Fn(usize, usize) -> u64,
+        times: u64,
+    ) -> Option<(Vec<u8>, u64)> {
+        let span = |v: usize| usize::from(low[v])..usize::from(high[v]);
         let mut first = Vec::with_capacity(self.costs.len());
         let mut next = 2;
-        for costs in &self.costs {
+        for v in 0..self.costs.len() {
             first.push(next);
-            next += costs.len() - 1;
+            next += span(v).len();
         }
         // The vertex that is on the source's side just where a node lies above a level.
-        let vertex = |v: usize, level: Level| {
-            let costs = &self.costs[v];
-            match costs.iter().take_while(|(own, _)| *own <= level).count() {
-                0 => SOURCE,
-                n if n == costs.len() => SINK,
-                n => first[v] + n - 1,
-            }
+        let vertex = |v: usize, level: Level| match self.costs[v][span(v).start..=span(v).end]
+            .iter()
+            .take_while(|(own, _)| *own <= level)
+            .count()
+        {
+            0 => SOURCE,
+            n if n > span(v).len() => SINK,
+            n => first[v] + n - 1,
         };
-        let finite = self.costs.iter().flatten().map(|(_, cost)| *cost);
-        let most = finite.sum::<u64>() + self.hinges.iter().map(Hinge::most).sum::<u64>() + 1;
-        let mut network = FlowNetwork::new(next - 2);
-        // What a path of no vertex costs: of nodes that have but one level.
-        let mut certain = 0;
-        for (v, costs) in self.costs.iter().enumerate() {
-            let last = costs.len() - 1;
-            if last == 0 {
-                certain += costs[0].1;
+        let mut network = FlowNetwork::new(next - 2, next + 2 * self.hinges.len());
+        // What nodes cost that have but one level.
+        let mut certain = 0u64;
+        for (v, first) in first.iter().enumerate() {
+            let span = span(v);
+            if span.is_empty() {
+                certain = certain.saturating_add(cost(v, span.start));
                 continue;
             }
-            for (n, (_, cost)) in costs.iter().enumerate() {
-                let from = if n == 0 { SOURCE } else { first[v] + n - 1 };
-                let to = if n == last { SINK } else { first[v] + n };
-                network.arc(from, to, *cost);
-                network.arc(to, from, most);
+            for place in span.start..=span.end {
+                let from = if place == span.start { SOURCE } else { first + place - span.start - 1 };
+                let to = if place == span.end { SINK } else { first + place - span.start };
+                network.arc(from, to, cost(v, place), FOREVER);
             }
         }
         for hinge in &self.hinges {
-            let (Some(&(top, _)), Some(&(bottom, _))) =
-                (self.costs[hinge.above].last(), self.costs[hinge.below].first())
-            else {
-                continue;
-            };
-            let slope = hinge.slope.unwrap_or(most);
+            let [above, below] = [hinge.above, hinge.below];
+            let top = self.costs[above][span(above).end].0;
+            let bottom = self.costs[below][span(below).start].0;
+            let slope = hinge.slope.map_or(FOREVER, |slope| slope.saturating_mul(times));
             for level in bottom..top.saturating_sub(hinge.free) {
-                match (vertex(hinge.above, level + hinge.free), vertex(hinge.below, level)) {
+                match (vertex(above, level + hinge.free), vertex(below, level)) {
                     (SOURCE, SINK) if hinge.slope.is_none() => return None,
-                    (SOURCE, SINK) => certain += slope,
-                    (from, to) => network.arc(from, to, slope),
+                    (SOURCE, SINK) => certain = certain.saturating_add(slope),
+                    (from, to) => network.arc(from, to, slope, 0),
                 }
             }
         }
         let (flow, reached) = network.cut();
-        if flow >= most {
+        if flow >= FOREVER {
             return None;
         }
-        let level = |(v, costs): (usize, &Vec<(Level, u64)>)| {
-            let above = (0..costs.len() - 1).take_while(|n| reached[first[v] + n]).count();
-            costs[above].0
-        };
-        let levels: Vec<Level> = self.costs.iter().enumerate().map(level).collect();
-        debug_assert_eq!(self.cost(&levels), Some(flow + certain), "the cut is the cost of the choice");
-        Some(Optimum { levels, cost: flow + certain })
+        let place =
+            |v: usize| low[v] + span(v).take_while(|p| reached[first[v] + p - span(v).start]).count() as u8;
+        Some(((0..self.costs.len()).map(place).collect(), flow.saturating_add(certain)))
+    }
+
+    /// The choice that is greatest at every node; nothing where there is none. Nodes that lie too high above others are lowered
+    /// until none does.
+    pub(crate) fn greatest(&self) -> Option<Vec<u8>> {
+        let mut places = self
+            .costs
+            .iter()
+            .map(|costs| u8::try_from(costs.len()).ok()?.checked_sub(1))
+            .collect::<Option<Vec<u8>>>()?;
+        let hinges = Hinges::of(self.costs.len(), self.hinges.iter().map(|hinge| [hinge.below; 2]));
+        let mut stack: Vec<usize> = (0..self.costs.len()).collect();
+        while let Some(below) = stack.pop() {
+            let level = self.costs[below][usize::from(places[below])].0;
+            for hinge in hinges.at(below).map(|n| &self.hinges[n]).filter(|hinge| hinge.slope.is_none()) {
+                let above = hinge.above;
+                let before = places[above];
+                while self.costs[above][usize::from(places[above])].0.saturating_sub(level) > hinge.free {
+                    places[above] = places[above].checked_sub(1)?;
+                }
+                if places[above] < before {
+                    stack.push(above);
+                }
+            }
+        }
+        Some(places)
     }
 }
 
 impl Hinge {
-    /// What it costs; nothing where it is not allowed.
-    pub fn cost(&self, levels: &[Level]) -> Option<u64> {
-        let over = levels[self.above].saturating_sub(levels[self.below]).saturating_sub(self.free);
+    /// What it costs where the two nodes have these levels; nothing where they may not.
+    pub fn cost(&self, above: Level, below: Level) -> Option<u64> {
+        let over = above.saturating_sub(below).saturating_sub(self.free);
         match self.slope {
-            Some(slope) => Some(slope * u64::from(over)),
+            Some(slope) => Some(slope.saturating_mul(u64::from(over))),
             None => (over == 0).then_some(0),
         }
     }
 
     /// What it costs at most.
     fn most(&self) -> u64 {
-        self.slope.unwrap_or(0) * u64::from(Levels::MOST)
+        self.slope.unwrap_or(0).saturating_mul(u64::from(Levels::MOST))
+    }
+}
+
+/// By node: the hinges at it.
+pub(crate) struct Hinges {
+    first: Vec<usize>,
+    of: Vec<u32>,
+}
+
+impl Hinges {
+    /// Of the nodes that each hinge is at; a hinge is at a node once.
+    pub fn of(nodes: usize, ends: impl Iterator<Item = [usize; 2]> + Clone) -> Hinges {
+        let mut first = vec![0; nodes + 1];
+        let at = ends
+            .enumerate()
+            .flat_map(|(n, [a, b])| [Some((a, n)), (a != b).then_some((b, n))].into_iter().flatten());
+        at.clone().for_each(|(v, _)| first[v + 1] += 1);
+        for v in 0..nodes {
+            first[v + 1] += first[v];
+        }
+        let mut of = vec![0; first[nodes]];
+        let mut free = first.clone();
+        for (v, n) in at {
+            of[free[v]] = n as u32;
+            free[v] += 1;
+        }
+        Hinges { first, of }
+    }
+
+    /// Those at a node.
+    pub fn at(&self, v: usize) -> impl Iterator<Item = usize> {
+        self.of[self.first[v]..self.first[v + 1]].iter().map(|n| *n as usize)
     }
 }

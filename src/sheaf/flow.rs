@@ -1,58 +1,58 @@
 //! Maximum flow, and the minimum cut that proves it greatest.
 
-use petgraph::algo::dinics;
-use petgraph::graph::{DiGraph, NodeIndex};
+use crate::residual::Residual;
 
-/// A flow network between a source and a sink.
+/// A flow network between a source and a sink. Arcs are counted in 32 bits: there are fewer than 2^31 pairs.
 #[derive(Clone, Debug)]
 pub struct FlowNetwork {
-    graph: DiGraph<(), u64, u32>,
+    /// By vertex: the capacity from the source, and to the sink.
+    pub(crate) ends: Vec<[u64; 2]>,
+    /// Between other vertices: from where, to where, and the capacities there and back.
+    pub(crate) arcs: Vec<([u32; 2], [u64; 2])>,
+    /// What goes from the source to the sink at once.
+    pub(crate) direct: u64,
 }
 
 /// The vertex that flow comes from.
 pub const SOURCE: usize = 0;
 /// The vertex that flow goes to.
 pub const SINK: usize = 1;
+/// The greatest capacity: greater ones are taken for it, so that an arc's residual capacities do not overflow.
+pub const FOREVER: u64 = 1 << 62;
 
 impl FlowNetwork {
-    /// A network of the source, the sink, and so many other vertices, numbered from 2.
-    pub fn new(others: usize) -> FlowNetwork {
-        let mut graph = DiGraph::with_capacity(others + 2, 4 * others);
-        for _ in 0..others + 2 {
-            graph.add_node(());
-        }
-        FlowNetwork { graph }
+    /// A network of the source, the sink, and so many other vertices, numbered from 2; with room for so many pairs of arcs.
+    pub fn new(others: usize, pairs: usize) -> FlowNetwork {
+        FlowNetwork { ends: vec![[0; 2]; others + 2], arcs: Vec::with_capacity(pairs), direct: 0 }
     }
 
-    /// Adds an arc.
-    pub fn arc(&mut self, from: usize, to: usize, capacity: u64) {
-        if capacity > 0 && from != to && to != SOURCE && from != SINK {
-            self.graph.add_edge(NodeIndex::new(from), NodeIndex::new(to), capacity);
+    /// Adds an arc, and one back.
+    pub fn arc(&mut self, from: usize, to: usize, capacity: u64, back: u64) {
+        if from == to {
+            return;
+        }
+        let (capacity, back) = (capacity.min(FOREVER), back.min(FOREVER));
+        let raise = |end: &mut u64, by: u64| *end = end.saturating_add(by).min(FOREVER);
+        // No flow goes into the source, nor out of the sink.
+        match (from, to) {
+            (SOURCE, SINK) => self.direct = self.direct.saturating_add(capacity),
+            (SINK, SOURCE) => self.direct = self.direct.saturating_add(back),
+            (SOURCE, v) => raise(&mut self.ends[v][0], capacity),
+            (v, SOURCE) => raise(&mut self.ends[v][0], back),
+            (v, SINK) => raise(&mut self.ends[v][1], capacity),
+            (SINK, v) => raise(&mut self.ends[v][1], back),
+            _ if capacity == 0 && back == 0 => {}
+            _ => self.arcs.push(([from as u32, to as u32], [capacity, back])),
         }
     }
 
-    /// The greatest flow, and by vertex whether it is on the source's side of a least cut: the smallest such side.
-    pub fn cut(&self) -> (u64, Vec<bool>) {
-        let (flow, by_arc) = dinics(&self.graph, NodeIndex::new(SOURCE), NodeIndex::new(SINK));
-        let mut reached = vec![false; self.graph.node_count()];
-        let mut stack = vec![NodeIndex::new(SOURCE)];
-        reached[SOURCE] = true;
-        while let Some(v) = stack.pop() {
-            let mut next = |w: NodeIndex, open: bool| {
-                if open && !std::mem::replace(&mut reached[w.index()], true) {
-                    stack.push(w);
-                }
-            };
-            let mut walk = self.graph.neighbors_undirected(v).detach();
-            while let Some(arc) = walk.next_edge(&self.graph) {
-                let Some((from, to)) = self.graph.edge_endpoints(arc) else { continue };
-                let flow = by_arc[arc.index()];
-                match from == v {
-                    true => next(to, flow < self.graph[arc]),
-                    false => next(from, flow > 0),
-                }
-            }
-        }
-        (flow, reached)
+    /// The greatest flow (or `u64::MAX` if that is less), and by vertex whether it is on the source's side of a least cut: the
+    /// smallest such side.
+    pub fn cut(self) -> (u64, Vec<bool>) {
+        let mut residual = Residual::of(self);
+        residual.fill();
+        let mut reached = residual.reached();
+        (reached[SOURCE], reached[SINK]) = (true, false);
+        (residual.flow, reached)
     }
 }

@@ -14,7 +14,8 @@
 //! - [`blocks`]: chains of blocks of which many are alike.
 //!
 //! Sources: Abramsky, Mansfield, Barbosa, "The cohomology of non-locality and contextuality" (2011) for obstructions;
-//! Ishikawa, "Exact optimization for Markov random fields with convex priors" (2003) for the cut.
+//! Ishikawa, "Exact optimization for Markov random fields with convex priors" (2003) for the cut; Goldberg and others, "Maximum flows
+//! by incremental breadth-first search" (2011) for the flow.
 
 pub mod blocks;
 pub mod budget;
@@ -31,6 +32,8 @@ pub mod memory;
 pub mod network;
 pub mod presheaf;
 pub mod raise;
+mod repair;
+mod residual;
 
 pub use levels::{Level, Levels};
 pub use network::{Edge, Network, Relation};

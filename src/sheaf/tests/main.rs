@@ -4,5 +4,6 @@ mod blocks;
 mod cohomology;
 mod cut;
 mod draw;
+mod flow;
 mod known;
 mod sections;
