@@ -6,7 +6,7 @@ use ngc_ir::pass::{
 use ngc_ir::{Attr, AttrDict, Diagnostics, Module, Op};
 use rayon::prelude::*;
 
-use super::calibrate::{Calibration, Sampled};
+use super::calibrate::{Calibration, Depth, Sampled};
 use super::chains;
 use super::error::Errors;
 use super::report::{Exchange, Given, Report, Row, down, nearest, up};
@@ -94,7 +94,7 @@ impl Pass for Analyze {
         let given: Option<Given> =
             exchange.filter(|e| e.assume_calibrated).zip(samples).map(|(exchange, samples)| {
                 let progress = exchange.following.as_deref().unwrap_or(&|_, _| {});
-                samples.follow(cx.context, module, progress)
+                samples.follow(cx.context, module, Depth::Whole, progress)
             });
         let report = |op: &Op| {
             let attrs = &module.body.op(*op).attrs;

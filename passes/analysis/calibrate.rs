@@ -15,7 +15,7 @@ use ngc_ir::{Body, Context, Diagnostic, Loc, Module, Value};
 use ngc_numerics::{Evaluator, Format, Mode};
 use rayon::prelude::*;
 
-pub use adjoint::Followed;
+pub use adjoint::{Depth, Followed};
 pub use samples::{Parameter, Samples};
 pub use seen::Seen;
 #[doc(hidden)] // Open to the tests.

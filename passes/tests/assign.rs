@@ -23,7 +23,7 @@ fn text(module: &Module) -> String {
 /// Assigns formats; what is told of it, or the error.
 fn assign(context: &Context, module: &mut Module, options: &str) -> Result<Assigned, String> {
     let mut sources = Sources::default();
-    let pipeline = format!("builtin.module(func.func(assign-precision{{{options}}}))");
+    let pipeline = format!("builtin.module(assign-precision{{{options}}})");
     let file = sources.add("pipeline", pipeline, 1);
     let pipeline = Pipeline::parse(&REGISTRY, &sources, file).expect("a pipeline");
     let assignments = Assignments::default();

@@ -44,13 +44,14 @@ pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
         () if !flags.calibrate.is_empty() => "--calibrate",
         () => return Ok(()),
     };
-    if runs("analyze") || flag == "--calibrate" && runs("stabilize") {
+    if runs("analyze") || flag == "--calibrate" && (runs("stabilize") || runs("assign-precision")) {
         return Ok(());
     }
     let (passes, add) = match flag {
-        "--calibrate" => {
-            ("the passes 'analyze' and 'stabilize', none of which runs", "--analyze or --stabilize")
-        }
+        "--calibrate" => (
+            "the passes 'analyze', 'assign-precision' and 'stabilize', none of which runs",
+            "--analyze, --assign-precision or --stabilize",
+        ),
         _ => ("the pass 'analyze', which does not run", "--analyze"),
     };
     Err(format!("error: {flag} is about {passes}; add {add}"))

@@ -13,6 +13,15 @@ use super::Samples;
 
 /// Samples that are followed, at most.
 const MOST: usize = 16;
+/// How many elements of results are followed, and at how many samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// As many as can be afforded.
+    Whole,
+    /// A few, at one sample: for a search, where what it finds is followed whole.
+    Few,
+}
+
 /// Multiplications that all derivatives together may take.
 const WORK: usize = 1 << 34;
 /// Elements that are followed at least, where the result has more of them than work allows.
@@ -60,6 +69,7 @@ impl Samples {
         &self,
         context: &Context,
         module: &Module,
+        depth: Depth,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Followed>, String> {
         let (mode, _) = super::reference(module);
@@ -70,7 +80,10 @@ impl Samples {
         }
         let mut tape = record(0)?;
         let all: usize = (0..tape.results()).map(|n| tape.elements(n)).sum();
-        let affordable = (WORK / tape.work().max(1)).max(LEAST);
+        let affordable = match depth {
+            Depth::Whole => (WORK / tape.work().max(1)).max(LEAST),
+            Depth::Few => LEAST,
+        };
         let samples = (affordable / all.max(1)).clamp(1, MOST).min(self.count());
         let each = affordable / samples;
         let elements: Vec<Vec<usize>> = (0..tape.results())

@@ -7,6 +7,7 @@
 
 mod apply;
 pub mod chain;
+mod evidence;
 mod node;
 mod program;
 pub mod report;
@@ -15,12 +16,14 @@ mod search;
 use ngc_ir::pass::{
     Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, RemarkKind, StatisticDef,
 };
-use ngc_ir::{Diagnostic, Diagnostics, Severity};
+use ngc_ir::{Diagnostic, Diagnostics, Loc, Module, Severity};
 use ngc_sheaf::{Level, Levels};
 
 use self::chain::Chain;
-use self::report::Assignments;
+use self::evidence::Evidence;
+use self::report::{Assigned, Assignments};
 use self::search::{Found, Wanted, assign};
+use crate::analysis::report::Exchange;
 
 /// The pass.
 pub struct AssignPrecision;
@@ -36,14 +39,16 @@ impl Pass for AssignPrecision {
 
     fn description(&self) -> &'static str {
         "Each op that computes in a format takes one of `formats`, for its operands and its result; reductions and contractions \
-         accumulate in f32 at least. An op may take a format if all that it reads and makes over the reals fits; where no \
-         ranges are stated it takes none that ends before the one it was given in. With `target` the error bound of each \
+         accumulate in f32 at least. An op may take a format if all that it reads and makes over the reals fits; an argument of \
+         which no range is stated lies anywhere in its type, and what fits no format stays as it was given. With `target` the error bound of each \
          result, in units of the result (or relative to its greatest magnitude, with `measure=relative`), is no more than \
          that: the errors that ops add in their formats, times what becomes of them in the results, are held against it, and the \
          bound of what was written is computed anew (`analyze` gives the same figure). Among the assignments within it the \
          cheapest is searched by minimum cuts with a Lagrange multiplier: bytes of values, operations, and conversions, once \
          for each value and direction. The gap says by how much any assignment with the same sum of errors may be cheaper. Without \
-         `target` no op takes a narrower format than it was given in. Arguments and results of the function keep their types. \
+         `target` no op takes a narrower format than it was given in. Arguments and results of the function keep their types. With \
+         `--calibrate inputs.npz --assume-calibrated` values lie where the samples showed them, and the bound is the one of `analyze` for that: \
+         conditional, and labelled so. \
          Of formats of which neither holds the other one, as f16 and bf16, each chain is tried, and the cheaper assignment taken. \
          Where no assignment serves, the pass fails and says which ops are to blame.\n\n\
          The table on the standard error stream gives for each op that may not take the cheapest format its range, headroom, \
@@ -53,7 +58,7 @@ impl Pass for AssignPrecision {
     }
 
     fn anchor(&self) -> Anchor {
-        Anchor::Function
+        Anchor::Module
     }
 
     fn options(&self) -> &'static [OptionDef] {
@@ -88,55 +93,75 @@ impl Pass for AssignPrecision {
         ]
     }
 
-    fn run_on_function(
-        &self,
-        function: &mut Function,
-        cx: &mut PassContext<'_>,
-    ) -> Result<Changed, Diagnostics> {
-        let failed = |message: String| {
-            Diagnostics(vec![Diagnostic::new(Severity::Error, function.loc.clone(), message)])
+    fn run_on_module(&self, module: &mut Module, cx: &mut PassContext<'_>) -> Result<Changed, Diagnostics> {
+        let fails = |loc: &Loc, message: String| {
+            Diagnostics(vec![Diagnostic::new(Severity::Error, loc.clone(), message)])
         };
-        let chains = Chain::parse(&cx.options.string("formats")).map_err(&failed)?;
+        let chains = Chain::parse(&cx.options.string("formats")).map_err(|why| fails(&Loc::Unknown, why))?;
         let wanted = Wanted {
             target: Some(cx.options.float("target")).filter(|target| *target > 0.0),
             relative: cx.options.string("measure") == "relative",
             levels: cx.options.int("levels").clamp(0, i64::from(Levels::MOST)) as Level,
         };
-        if function.body.blocks(function.body.root()).len() != 1 {
-            return Err(failed(
-                "control flow must be inlined or unrolled before formats are assigned".into(),
-            ));
-        }
-        let mut best: Option<Found> = None;
-        let mut refused = Vec::new();
-        for chain in &chains {
-            match assign(cx.context, function, chain, &wanted) {
-                Ok(found) => {
-                    let rank = |found: &Found| (found.assigned.cost, found.assigned.error());
-                    if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
-                        best = Some(found);
-                    }
-                }
-                Err(why) => refused.push(format!("with formats {chain}: {why}")),
+        let exchange = cx.supply::<Exchange>();
+        let samples = exchange.filter(|e| e.assume_calibrated).and_then(|e| e.samples.as_ref());
+        let progress = exchange.and_then(|e| e.following.as_deref()).unwrap_or(&|_, _| {});
+        let given = module.clone();
+        let functions: Vec<Function> =
+            module.functions().into_iter().filter_map(|op| Function::take(module, op)).collect();
+        let mut changed = false;
+        for mut function in functions {
+            let samples = samples.filter(|samples| samples.function() == function.name());
+            let evidence =
+                Evidence { context: cx.context, module: &given, function: &function, samples, progress };
+            let Found { body, assigned } =
+                cheapest(&evidence, &chains, &wanted).map_err(|why| fails(&function.loc, why))?;
+            changed |= tell(&assigned, &function, cx);
+            if let Some(sink) = cx.supply::<Assignments>() {
+                sink.push(assigned);
             }
+            function.body = body;
+            function.put_back(module);
         }
-        let Some(Found { body, assigned }) = best else { return Err(failed(refused.join("\n"))) };
-        let changed = assigned.rows.iter().filter(|row| row.format != row.given).count();
-        cx.count("assigned", assigned.rows.len());
-        cx.count("changed", changed);
-        for row in &assigned.rows {
-            let kind = if row.format == row.given { RemarkKind::Analysis } else { RemarkKind::Passed };
-            cx.remark(kind, "format", row.loc.clone(), row.text())
-                .arg("format", row.format.name())
-                .arg("given", row.given.name())
-                .arg("lo", row.range.lo)
-                .arg("hi", row.range.hi);
-        }
-        cx.remark(RemarkKind::Analysis, "totals", function.loc.clone(), assigned.totals().join("; "));
-        if let Some(sink) = cx.supply::<Assignments>() {
-            sink.push(assigned);
-        }
-        function.body = body;
-        Ok(Changed::from(changed > 0))
+        Ok(Changed::from(changed))
     }
+}
+
+/// The cheapest assignment of formats of one of some chains.
+fn cheapest(evidence: &Evidence<'_>, chains: &[Chain], wanted: &Wanted) -> Result<Found, String> {
+    let body = &evidence.function.body;
+    if body.blocks(body.root()).len() != 1 {
+        return Err("control flow must be inlined or unrolled before formats are assigned".into());
+    }
+    let mut best: Option<Found> = None;
+    let mut refused = Vec::new();
+    for chain in chains {
+        match assign(evidence, chain, wanted) {
+            Ok(found) => {
+                let rank = |found: &Found| (found.assigned.cost, found.assigned.error());
+                if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
+                    best = Some(found);
+                }
+            }
+            Err(why) => refused.push(format!("with formats {chain}: {why}")),
+        }
+    }
+    best.ok_or_else(|| refused.join("\n"))
+}
+
+/// Remarks of an assignment; whether a format is another one than before.
+fn tell(assigned: &Assigned, function: &Function, cx: &mut PassContext<'_>) -> bool {
+    let changed = assigned.rows.iter().filter(|row| row.format != row.given).count();
+    cx.count("assigned", assigned.rows.len());
+    cx.count("changed", changed);
+    for row in &assigned.rows {
+        let kind = if row.format == row.given { RemarkKind::Analysis } else { RemarkKind::Passed };
+        cx.remark(kind, "format", row.loc.clone(), row.text())
+            .arg("format", row.format.name())
+            .arg("given", row.given.name())
+            .arg("lo", row.range.lo)
+            .arg("hi", row.range.hi);
+    }
+    cx.remark(RemarkKind::Analysis, "totals", function.loc.clone(), assigned.totals().join("; "));
+    changed > 0
 }

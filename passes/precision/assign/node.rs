@@ -2,7 +2,7 @@
 
 use ngc_dialects::transfer::transfer_aliased;
 use ngc_ir::op_def::ACCUMULATE;
-use ngc_ir::{Attr, AttrDict, Body, Op, Signature, Type, Value, ValueDef};
+use ngc_ir::{Attr, AttrDict, Body, Op, Signature, Type, Value};
 use ngc_numerics::figures::{Interval, add, half_ulp};
 use ngc_numerics::{DType, Figures, Format, Range};
 use ngc_sheaf::{Level, Levels};
@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 
 use super::chain::{Chain, holds};
 use crate::analysis::error::Errors;
-use crate::analysis::range::{Ranges, reach};
+use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::analysis::work::work;
-use crate::precision::widen::{constant, conversion, stays};
+use crate::precision::widen::{constant, conversion};
 
 /// An op that takes a format: for its operands, for what it computes, and for its result.
 #[derive(Clone, Debug)]
@@ -46,6 +46,9 @@ pub struct Demand<'a> {
     pub allowed: Option<&'a [f64]>,
 }
 
+/// By result and op: the part that the op's roundings have in the error of the result.
+pub type Parts = Vec<FxHashMap<Op, f64>>;
+
 /// The nodes of a body, in the order of its ops.
 pub struct Nodes {
     /// The nodes.
@@ -58,10 +61,12 @@ pub struct Nodes {
 pub struct Known<'a> {
     /// Its body.
     pub body: &'a Body,
-    /// The ranges of its values.
-    pub ranges: &'a Ranges,
-    /// The errors of its values as it is given, with what they become in its results.
+    /// The ranges and errors of its values as it is given, with what errors become in its results.
     pub errors: &'a Errors,
+    /// Ops that stay as they are.
+    pub fixed: &'a FxHashSet<Op>,
+    /// What the roundings of ops became in the results at samples, if bounds rest on these.
+    pub parts: Option<&'a Parts>,
     /// The formats that there are.
     pub chain: &'a Chain,
 }
@@ -70,12 +75,12 @@ impl Nodes {
     /// The ops of a function that take a format of a chain.
     pub fn of(known: &Known<'_>, demand: Demand<'_>) -> Nodes {
         let body = known.body;
-        let fixed = stays(body, known.ranges);
-        let guessed = guessed(known);
         let mut found = Nodes { nodes: Vec::new(), of: FxHashMap::default() };
         for op in body.entry().map(|block| body.ops(block).collect::<Vec<Op>>()).unwrap_or_default() {
-            let Some(given) = own_format(body, op).filter(|_| is_open(body, op, &fixed)) else { continue };
-            let node = known.node(op, given, &guessed, demand, &found);
+            let Some(given) = own_format(body, op).filter(|_| is_open(body, op, known.fixed)) else {
+                continue;
+            };
+            let node = known.node(op, given, demand, &found);
             if let Some(node) = node {
                 found.of.insert(op, found.nodes.len());
                 found.nodes.push(node);
@@ -86,19 +91,12 @@ impl Nodes {
 }
 
 impl Known<'_> {
-    fn node(
-        &self,
-        op: Op,
-        given: Format,
-        guessed: &FxHashSet<Value>,
-        demand: Demand<'_>,
-        before: &Nodes,
-    ) -> Option<Node> {
+    fn node(&self, op: Op, given: Format, demand: Demand<'_>, before: &Nodes) -> Option<Node> {
         let (body, value) = (self.body, self.body.result(op, 0));
-        let exact = self.ranges.of(value).exact;
+        let exact = self.errors.range(value).exact;
         let (mut refused, mut levels) = (Vec::new(), Vec::new());
         for (level, format) in self.chain.iter() {
-            match self.refusal(op, format, guessed.contains(&value), given, demand) {
+            match self.refusal(op, format, given, demand) {
                 Some(why) => refused.push((level, why)),
                 None if takes(body, op, format) => levels.push(level),
                 None => {}
@@ -139,39 +137,23 @@ impl Known<'_> {
     }
 
     /// Why an op may not take a format.
-    fn refusal(
-        &self,
-        op: Op,
-        format: Format,
-        guessed: bool,
-        given: Format,
-        demand: Demand<'_>,
-    ) -> Option<String> {
+    fn refusal(&self, op: Op, format: Format, given: Format, demand: Demand<'_>) -> Option<String> {
         let ends = |x: &Interval| {
             let most = reach(x);
             (!(most.is_finite() && format.round(most).is_finite()))
                 .then(|| format!("reaches {}, and {format} ends at {}", up(most), down(format.max_finite())))
         };
-        // Nothing is claimed of what nobody states: no narrower than it was given.
-        if guessed && format.max_finite() < given.max_finite() {
-            return Some(format!(
-                "is made of arguments of which no range is stated, and was given in {given}"
-            ));
-        }
         let unsaid = || {
             let narrower = demand.allowed.is_none() && format != given && !holds(format, given);
             narrower.then(|| format!("was given in {given}, and nothing says how accurate it must be"))
         };
-        if guessed {
-            return unsaid();
-        }
         let value = self.body.result(op, 0);
-        if let Some(why) = ends(&self.ranges.of(value).exact) {
+        if let Some(why) = ends(&self.errors.range(value).exact) {
             return Some(format!("it {why}"));
         }
         let operands = self.body.operands(op).iter().filter(|v| self.body.ty(**v).format().is_some());
         let mut whys = operands.filter_map(|v| {
-            let why = ends(&self.ranges.of(*v).exact)?;
+            let why = ends(&self.errors.range(*v).exact)?;
             let name = self.body.defining_op(*v).map_or("an argument", |op| self.body.name(op));
             Some(format!("its operand {name} {why}"))
         });
@@ -182,6 +164,9 @@ impl Known<'_> {
     /// that it rounds.
     fn added(&self, op: Op, level: Level, allowed: &[f64], before: &Nodes) -> f64 {
         let (body, format) = (self.body, self.chain.format(level));
+        if let Some(parts) = self.parts {
+            return self.part(op, level, (parts, allowed), before);
+        }
         let Some(figures) = self.figures(op, format) else { return f64::INFINITY };
         let value = body.result(op, 0);
         let rounded = |(n, v): (usize, &Value)| {
@@ -189,7 +174,7 @@ impl Known<'_> {
             if self.is_held(*v, own, level, before) {
                 return None;
             }
-            let error = half_ulp(format, reach(&self.ranges.of(*v).exact));
+            let error = half_ulp(format, reach(&self.errors.range(*v).exact));
             Some(figures.sensitivity.get(n)?.pass(error))
         };
         let operands = body.operands(op).iter().enumerate().filter_map(rounded).fold(0.0, add);
@@ -197,13 +182,41 @@ impl Known<'_> {
         // A result of the function is rounded to the type that it has there.
         let given = body.ty(value).format().filter(|given| !holds(*given, format));
         if let Some(given) = given.filter(|_| self.errors.results().contains(&value)) {
-            own = add(own, half_ulp(given, reach(&self.ranges.of(value).exact)));
+            own = add(own, half_ulp(given, reach(&self.errors.range(value).exact)));
         }
         let parts =
             self.errors.amplification(value).zip(allowed).map(|(onward, allowed)| onward.pass(own) / allowed);
         let worst =
             parts.fold(0.0, |worst: f64, part| if part.is_nan() { f64::INFINITY } else { worst.max(part) });
         if worst == 0.0 { 0.0 } else { worst }
+    }
+
+    /// The same, of what roundings became at samples: what a rounding becomes is as many times more as the format has fewer bits.
+    fn part(&self, op: Op, level: Level, (parts, allowed): (&Parts, &[f64]), before: &Nodes) -> f64 {
+        let (body, format) = (self.body, self.chain.format(level));
+        let value = body.result(op, 0);
+        let coarser = |own: Format| f64::from(own.precision() as i32 - format.precision() as i32).exp2();
+        let given = body.ty(value).format().unwrap_or(format);
+        let returned = self.errors.results();
+        let of = |(n, parts): (usize, &FxHashMap<Op, f64>)| {
+            let part = |op: Option<Op>| op.and_then(|op| parts.get(&op)).copied();
+            let own = part(Some(op)).unwrap_or(0.0);
+            let operands = body.operands(op).iter().filter_map(|v| {
+                let kept = body.ty(*v).format().filter(|kept| !self.is_held(*v, *kept, level, before))?;
+                // Arguments and constants are rounded as the op itself is.
+                Some(part(body.defining_op(*v)).unwrap_or(own) * coarser(kept))
+            });
+            let mut sum = own * coarser(given) + operands.sum::<f64>();
+            if returned.get(n) == Some(&value) && !holds(given, format) {
+                sum += half_ulp(given, reach(&self.errors.range(value).exact));
+            }
+            sum / allowed.get(n).copied().unwrap_or(f64::INFINITY)
+        };
+        parts
+            .iter()
+            .enumerate()
+            .map(of)
+            .fold(0.0, |worst: f64, x| if x.is_nan() { f64::INFINITY } else { worst.max(x) })
     }
 
     /// Whether a format holds all that a value may be stored in.
@@ -220,7 +233,7 @@ impl Known<'_> {
         let body = self.body;
         let operands = body.operands(op);
         let ranges: SmallVec<[Range; 4]> =
-            operands.iter().map(|&v| Range::both(self.ranges.of(v).exact)).collect();
+            operands.iter().map(|&v| Range::both(self.errors.range(v).exact)).collect();
         let alias: SmallVec<[usize; 4]> =
             operands.iter().map(|v| operands.iter().position(|w| w == v).unwrap_or(0)).collect();
         let types = types(body, op, format);
@@ -229,24 +242,6 @@ impl Known<'_> {
         let s = Signature { def: body.op(op).def?, operands: &types, attrs: &attrs };
         transfer_aliased(&s, &ranges, &alias, &[result]).into_iter().next()
     }
-}
-
-/// Values that are made of arguments of which no range is stated.
-fn guessed(known: &Known<'_>) -> FxHashSet<Value> {
-    let body = known.body;
-    let mut found = FxHashSet::default();
-    for n in 0..body.num_values() {
-        let v = Value::from_index(n);
-        if matches!(body.def(v), ValueDef::Argument(..)) && known.ranges.is_unknown(body, v) {
-            found.insert(v);
-        }
-    }
-    for op in body.walk() {
-        if body.operands(op).iter().any(|v| found.contains(v)) {
-            found.extend(body.results(op));
-        }
-    }
-    found
 }
 
 /// The format of an op's result, if it has one result of a format.

@@ -49,12 +49,13 @@ pub fn program(body: &Body, nodes: &Nodes, network: &Network, chain: &Chain) -> 
     let cost = |v: usize, level: Level| {
         let (node, format) = (&nodes.nodes[v], chain.format(level));
         let own = node.elements * bytes(format) + operations(node.work, format);
-        // Arguments and constants are read in their own formats, and results are given in theirs.
+        // Constants are stored in the format that they are read in. Arguments have their own formats, and results are given in
+        // theirs.
         let read = body.operands(node.op).iter().filter_map(|operand| {
+            let own = body.ty(*operand).format()?;
             let made = body.defining_op(*operand).is_some_and(|op| nodes.of.contains_key(&op));
-            let converted = body.ty(*operand).format().is_some_and(|own| own != format);
-            let folds = is_constant(body, *operand);
-            (!made && converted && !folds).then(|| elements(body.ty(*operand)) * bytes(format))
+            let stored = is_constant(body, *operand);
+            (!made && (stored || own != format)).then(|| elements(body.ty(*operand)) * bytes(format))
         });
         let given = returned.contains(&node.value) && node.given != format;
         let given = if given { node.elements * bytes(node.given) } else { 0.0 };

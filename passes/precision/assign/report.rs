@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::sync::Mutex;
 
-use ngc_ir::pass::Function;
 use ngc_ir::{Loc, Sources};
 use ngc_numerics::Format;
 use ngc_numerics::figures::Interval;
@@ -12,7 +11,8 @@ use ngc_sheaf::consistency::uniform;
 use ngc_sheaf::{Level, Network, count, cycles};
 
 use super::chain::Chain;
-use super::node::Nodes;
+use super::evidence::Evidence;
+use super::node::{Nodes, Parts};
 use super::program;
 use super::search::{Wanted, name};
 use crate::analysis::error::Errors;
@@ -52,6 +52,8 @@ pub struct Assigned {
     pub bound: Vec<f64>,
     /// What the assignment costs, in bytes, operations and conversions included.
     pub cost: u64,
+    /// What the bound rests on where it does not hold for all inputs.
+    pub given: Option<String>,
     /// By what part of its cost a cheaper one with the same sum of errors may cost less.
     pub gap: f64,
     /// By format: the bytes of all values in it, and why it cannot serve alone, if an op may not take it.
@@ -111,7 +113,8 @@ pub struct Row {
 
 /// What an assignment is told of.
 pub(super) struct Told<'a> {
-    pub function: &'a Function,
+    pub evidence: &'a Evidence<'a>,
+    pub parts: Option<&'a Parts>,
     pub nodes: &'a Nodes,
     pub network: &'a Network,
     pub chain: &'a Chain,
@@ -128,12 +131,25 @@ impl Told<'_> {
         allowed: Option<&[f64]>,
         unfit: Vec<String>,
     ) -> Assigned {
-        let Told { function, nodes, network, chain, errors } = self;
+        let Told { nodes, network, chain, errors, .. } = self;
+        let function = self.evidence.function;
         let rows = nodes.nodes.iter().zip(&chosen.levels).map(|(node, &level)| {
             let bits = allowed.map(|allowed| {
-                let onward = errors.amplification(node.value).zip(allowed);
-                let most = onward.map(|(onward, allowed)| onward.lipschitz * reach(&node.range) / allowed);
-                most.fold(0.0, f64::max).log2().ceil()
+                let most = match self.parts {
+                    Some(parts) => {
+                        let own = parts
+                            .iter()
+                            .zip(allowed)
+                            .filter_map(|(of, allowed)| Some(of.get(&node.op)? / allowed));
+                        own.fold(0.0, f64::max) * f64::from(node.given.precision()).exp2()
+                    }
+                    None => {
+                        let onward = errors.amplification(node.value).zip(allowed);
+                        let most = onward.map(|(to, allowed)| to.lipschitz * reach(&node.range) / allowed);
+                        most.fold(0.0, f64::max)
+                    }
+                };
+                most.log2().ceil()
             });
             let below = node.refused.iter().rev().find(|(own, _)| *own < level);
             let dearer = |(own, _): &&(Level, f64)| *own < level;
@@ -214,6 +230,7 @@ impl Told<'_> {
             borders,
             count: count.map(|n| n.to_string()),
             unfit,
+            given: self.evidence.given(),
             rows,
         }
     }
@@ -286,7 +303,8 @@ impl Assigned {
             None => String::new(),
         };
         if !bound.is_empty() {
-            totals.push(format!("error bound of the results: {}{target}", bound.join(", ")));
+            let given = self.given.as_ref().map(|given| format!(", {given}")).unwrap_or_default();
+            totals.push(format!("error bound of the results: {}{target}{given}", bound.join(", ")));
         }
         let alone = self.alone.iter().map(|(format, bytes, _)| format!("{bytes:.0} all in {format}"));
         let alone = alone.collect::<Vec<String>>().join(", ");

@@ -1,7 +1,6 @@
 //! The search for the cheapest assignment whose bounds are within what is allowed.
 
-use ngc_ir::pass::Function;
-use ngc_ir::{Body, Context, Op, Value};
+use ngc_ir::{Body, Op, Value};
 use ngc_numerics::Format;
 use ngc_numerics::figures::half_ulp;
 use ngc_sheaf::budget::{Budgeted, Chosen, Refused};
@@ -11,12 +10,13 @@ use ngc_sheaf::{Level, Network};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chain::Chain;
+use super::evidence::Evidence;
 use super::node::{Demand, Known, Node, Nodes};
 use super::report::{self, Assigned};
 use super::{apply, program};
-use crate::analysis::chains::EFFORT;
+use crate::analysis::calibrate::Depth;
 use crate::analysis::error::Errors;
-use crate::analysis::range::{Ranges, reach};
+use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::precision::widen::conversion;
 
@@ -47,19 +47,17 @@ const LARGE: usize = 2000;
 ///
 /// # Errors
 /// Why there is none.
-pub(super) fn assign(
-    context: &Context,
-    function: &Function,
-    chain: &Chain,
-    wanted: &Wanted,
-) -> Result<Found, String> {
-    let ranges = Ranges::of_function(&function.body, function.attrs.get("arg_attrs"), &function.resources);
-    let errors = bounds(function, &function.body);
+pub(super) fn assign(evidence: &Evidence<'_>, chain: &Chain, wanted: &Wanted) -> Result<Found, String> {
+    let function = evidence.function;
+    let seen = evidence.seen()?;
+    let errors = evidence.errors(seen.as_ref());
     let allowed: Option<Vec<f64>> = wanted.target.map(|target| {
-        let most = |v| reach(&ranges.of(v).exact);
+        let most = |v| reach(&errors.range(v).exact);
         errors.results().iter().map(|&v| if wanted.relative { target * most(v) } else { target }).collect()
     });
-    let known = Known { body: &function.body, ranges: &ranges, errors: &errors, chain };
+    let parts = allowed.as_ref().and_then(|_| evidence.parts());
+    let fixed = evidence.fixed();
+    let known = Known { body: &function.body, errors: &errors, fixed: &fixed, parts: parts.as_ref(), chain };
     let nodes = Nodes::of(&known, Demand { allowed: allowed.as_deref() });
     let network = program::network(&function.body, &nodes, wanted.levels);
     if let Err(emptied) = consistent(&network) {
@@ -75,26 +73,31 @@ pub(super) fn assign(
         ));
     }
     let program = program::program(&function.body, &nodes, &network, chain);
-    let search =
-        Search { context, function, chain, nodes: &nodes, ranges: &ranges, allowed: allowed.as_deref() };
+    let search = Search { evidence, chain, nodes: &nodes, errors: &errors, allowed: allowed.as_deref() };
     let within = search.within(program, &network).map_err(|refused| match refused {
         Refusal::Bound(bound) => impossible(&search, &network, wanted, &bound),
         Refusal::Other(why) => why,
     })?;
     let Within { chosen, body, bound, budget } = within;
-    let told = report::Told { function, nodes: &nodes, network: &network, chain, errors: &errors };
-    let unfit = results(&function.body, &ranges, &[]).into_iter().map(|(_, why)| why).collect();
+    let told = report::Told {
+        evidence,
+        parts: parts.as_ref(),
+        nodes: &nodes,
+        network: &network,
+        chain,
+        errors: &errors,
+    };
+    let unfit = results(&function.body, &errors, &[]).into_iter().map(|(_, why)| why).collect();
     let assigned = told.assigned(wanted, (&chosen, budget), bound, allowed.as_deref(), unfit);
     Ok(Found { body, assigned })
 }
 
 /// What assignments are made of, and written to.
 struct Search<'a> {
-    context: &'a Context,
-    function: &'a Function,
+    evidence: &'a Evidence<'a>,
     chain: &'a Chain,
     nodes: &'a Nodes,
-    ranges: &'a Ranges,
+    errors: &'a Errors,
     /// By result: the error that it may have.
     allowed: Option<&'a [f64]>,
 }
@@ -119,21 +122,54 @@ enum Refusal {
 impl Search<'_> {
     /// An assignment written, with the bounds of its errors; and whether they are within what is allowed.
     fn written(&self, chosen: Chosen, budget: f64) -> Result<(Within, bool), Refusal> {
-        let mut body = self.function.body.clone();
+        let mut body = self.evidence.function.body.clone();
         let levels = self.nodes.nodes.iter().zip(&chosen.levels);
         let formats: FxHashMap<Op, Format> = levels
             .map(|(node, &level)| (node, self.chain.format(level)))
             // A conversion reads what is stored, in whatever format that is.
             .filter(|(node, format)| {
-                node.given != *format || conversion(&self.function.body, node.op).is_some()
+                node.given != *format || conversion(&self.evidence.function.body, node.op).is_some()
             })
             .map(|(node, format)| (node.op, format))
             .collect();
-        apply::apply(self.context, &mut body, &formats).map_err(Refusal::Other)?;
-        let errors = bounds(self.function, &body);
-        let bound: Vec<f64> = errors.results().iter().map(|&v| errors.absolute(v)).collect();
-        let within = self.allowed.is_none_or(|allowed| bound.iter().zip(allowed).all(|(e, a)| e <= a));
+        apply::apply(self.evidence.context, &mut body, &formats).map_err(Refusal::Other)?;
+        let bound = self.evidence.bound(&body, Depth::Few);
+        let within = self.is_within(&bound);
         Ok((Within { chosen, budget, body, bound }, within))
+    }
+
+    fn is_within(&self, bound: &[f64]) -> bool {
+        self.allowed.is_none_or(|allowed| bound.iter().zip(allowed).all(|(e, a)| e <= a))
+    }
+
+    /// By how many times, at most, a bound from all elements that can be followed is more than one from a few.
+    fn more(&self, one: &mut Within) -> f64 {
+        if self.evidence.samples.is_none() || self.allowed.is_none() {
+            return 1.0;
+        }
+        let few = std::mem::replace(&mut one.bound, self.evidence.bound(&one.body, Depth::Whole));
+        let ratios = one.bound.iter().zip(few).map(|(whole, few)| whole / few);
+        ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::max)
+    }
+
+    /// The cheapest of some assignments whose bound is within what is allowed where results are followed whole, by halving; the
+    /// finest of them is known to be.
+    fn whole(&self, mut passing: Vec<Within>) -> Option<Within> {
+        passing.sort_by_key(|one| one.chosen.cost);
+        passing.dedup_by_key(|one| one.chosen.cost);
+        let mut best = passing.pop()?;
+        while !passing.is_empty() && self.evidence.samples.is_some() {
+            let dearer = passing.split_off(passing.len() / 2);
+            let mut dearer = dearer.into_iter();
+            let mut middle = dearer.next()?;
+            middle.bound = self.evidence.bound(&middle.body, Depth::Whole);
+            if self.is_within(&middle.bound) {
+                best = middle;
+            } else {
+                passing = dearer.collect();
+            }
+        }
+        Some(passing.into_iter().next().unwrap_or(best))
     }
 
     /// The cheapest assignment that is found whose bounds are within what is allowed. What errors add up to, op by op, is not
@@ -147,28 +183,35 @@ impl Search<'_> {
         let none = || Refusal::Other("no assignment is admissible".into());
         let cheapest = budgeted.choose().map_err(|_| none())?;
         let least = cheapest.least;
-        if let (within, true) = self.written(cheapest, f64::INFINITY)? {
-            return Ok(within);
+        let mut passing = Vec::new();
+        let (found, within) = self.written(cheapest, f64::INFINITY)?;
+        let settled = within && self.evidence.samples.is_none();
+        if within {
+            passing.push(found);
+        }
+        if settled {
+            return self.whole(passing).ok_or_else(none);
         }
         let finest = self.finest(&budgeted, network, least);
-        let (mut best, within) = self.written(finest, f64::INFINITY)?;
-        if !within {
-            return Err(Refusal::Bound(best.bound));
+        let (mut found, _) = self.written(finest, f64::INFINITY)?;
+        let more = self.more(&mut found);
+        if !self.is_within(&found.bound) {
+            return Err(Refusal::Bound(found.bound));
         }
-        let tries = if self.function.body.num_ops() > LARGE { TRIES / 2 } else { TRIES };
+        passing.retain(|one| self.is_within(&times(&one.bound, more)));
+        passing.push(found);
+        let tries = if self.evidence.function.body.num_ops() > LARGE { TRIES / 2 } else { TRIES };
         let (mut low, mut high) = (0.0f64, f64::INFINITY);
         budgeted.budget = 1.0;
         for _ in 0..tries {
             let budget = budgeted.budget;
             match budgeted.choose() {
                 Ok(chosen) => match self.written(chosen, budget)? {
-                    (found, true) => {
+                    (found, true) if self.is_within(&times(&found.bound, more)) => {
                         low = budget;
-                        if found.chosen.cost < best.chosen.cost {
-                            best = found;
-                        }
+                        passing.push(found);
                     }
-                    (_, false) => high = budget,
+                    _ => high = budget,
                 },
                 Err(Refused::TooCoarse(..)) => low = budget,
                 Err(Refused::Empty) => return Err(none()),
@@ -179,7 +222,7 @@ impl Search<'_> {
                 _ => high / STEP,
             };
         }
-        Ok(best)
+        self.whole(passing).ok_or_else(none)
     }
 
     /// Every op in its widest format.
@@ -192,14 +235,10 @@ impl Search<'_> {
     }
 }
 
-/// The bounds of the errors of a function with another body.
-fn bounds(function: &Function, body: &Body) -> Errors {
-    Errors::of_function(body, function.attrs.get("arg_attrs"), &function.resources, EFFORT)
-}
-
 /// Why no assignment serves: what the results have where all is in the widest format, and which ops add most to it.
 fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[f64]) -> String {
-    let Search { function, chain, nodes, allowed, .. } = search;
+    let Search { chain, nodes, allowed, .. } = search;
+    let function = search.evidence.function;
     let top = program::fixed(nodes, network, chain.len() - 1);
     let mut worst: Vec<(f64, usize)> = nodes
         .nodes
@@ -217,7 +256,7 @@ fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[
     let n = bound.iter().zip(allowed).position(|(e, a)| e > a || e.is_nan()).unwrap_or(0);
     let of = if wanted.relative { " relative to its greatest magnitude" } else { "" };
     let asked = format!("no assignment has an error of at most {:e}{of}", wanted.target.unwrap_or(0.0));
-    let own = results(&function.body, search.ranges, allowed).into_iter().find(|(result, _)| *result == n);
+    let own = results(&function.body, search.errors, allowed).into_iter().find(|(result, _)| *result == n);
     if let Some((_, why)) = own {
         return format!("{asked}: {why}; give the result a wider type");
     }
@@ -236,11 +275,11 @@ fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[
 
 /// Results whose types alone do not serve, whatever is computed inside, by number: where the value over the reals leaves the type, or
 /// rounding to the type is more than is allowed.
-pub(super) fn results(body: &Body, ranges: &Ranges, allowed: &[f64]) -> Vec<(usize, String)> {
+pub(super) fn results(body: &Body, errors: &Errors, allowed: &[f64]) -> Vec<(usize, String)> {
     let end = body.entry().and_then(|block| body.last_op(block));
     let values = end.map(|op| body.operands(op)).unwrap_or_default();
     let why = |(n, &v): (usize, &Value)| {
-        let (format, most) = (body.ty(v).format()?, reach(&ranges.of(v).exact));
+        let (format, most) = (body.ty(v).format()?, reach(&errors.range(v).exact));
         if !format.round(most).is_finite() && most.is_finite() {
             let end = format.max_finite();
             return Some((
@@ -253,7 +292,7 @@ pub(super) fn results(body: &Body, ranges: &Ranges, allowed: &[f64]) -> Vec<(usi
             ));
         }
         let rounding = half_ulp(format, most);
-        let most = allowed.get(n).filter(|allowed| rounding > **allowed)?;
+        let most = allowed.get(n).filter(|allowed| rounding.is_finite() && rounding > **allowed)?;
         Some((
             n,
             format!(
@@ -264,6 +303,10 @@ pub(super) fn results(body: &Body, ranges: &Ranges, allowed: &[f64]) -> Vec<(usi
         ))
     };
     values.iter().enumerate().filter_map(why).collect()
+}
+
+fn times(bound: &[f64], by: f64) -> Vec<f64> {
+    bound.iter().map(|bound| bound * by).collect()
 }
 
 /// An op's name with the name of its location.
