@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
+use ngc_sheaf::Level;
 use ngc_sheaf::blocks::{Block, Chain};
 use ngc_sheaf::count::sections;
 use ngc_sheaf::cut::Hinge;
-use ngc_sheaf::Level;
 
 use crate::draw::Draw;
 

@@ -104,6 +104,32 @@ fn an_obstruction_proves_that_a_choice_does_not_extend_on_every_cover() {
 }
 
 #[test]
+fn what_vanishes_on_a_cover_vanishes_on_those_that_refine_it() {
+    let mut draw = Draw(17);
+    let (mut both, mut finer) = (0, 0);
+    for _ in 0..500 {
+        let network = draw.network(5, 3, false);
+        let edges = Cover::edges(&network);
+        let fine = Complex::of(&network, &edges, Coefficients::Choices).unwrap();
+        for cover in [Cover::stars(&network), refinable(&mut draw, &network)] {
+            assert!(edges.refines(&cover), "{network:?} {cover:?}");
+            let coarse = Complex::of(&network, &cover, Coefficients::Choices).unwrap();
+            for (n, set) in cover.sets().iter().enumerate() {
+                let Some(m) = edges.sets().iter().position(|own| own == set) else { continue };
+                for choice in presheaf::sections(&network, set).unwrap() {
+                    let (on_fine, on_coarse) =
+                        (fine.extends_linearly(m, &choice), coarse.extends_linearly(n, &choice));
+                    assert!(on_fine || !on_coarse, "{network:?} {cover:?} {choice:?}");
+                    both += usize::from(on_coarse);
+                    finer += usize::from(on_fine && !on_coarse);
+                }
+            }
+        }
+    }
+    assert!(both > 500 && finer > 0, "{both} vanish on both, {finer} on the finer one alone");
+}
+
+#[test]
 fn representatives_are_cocycles_of_what_they_stand_for() {
     let mut draw = Draw(15);
     let mut supported = 0;
