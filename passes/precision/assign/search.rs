@@ -40,6 +40,8 @@ pub(super) struct Found {
 const TRIES: usize = 8;
 /// By what a budget rises or falls while no other end of it is known.
 const STEP: f64 = 4.0;
+/// Times that budgets are tried anew, where followed whole none of those that were found serves.
+const ROUNDS: usize = 2;
 /// Where functions have more ops, fewer budgets are tried.
 const LARGE: usize = 2000;
 
@@ -152,24 +154,26 @@ impl Search<'_> {
         ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::max)
     }
 
-    /// The cheapest of some assignments whose bound is within what is allowed where results are followed whole, by halving; the
-    /// finest of them is known to be.
-    fn whole(&self, mut passing: Vec<Within>) -> Option<Within> {
+    /// The cheapest of some assignments whose bound is within what is allowed where results are followed whole, by halving; and by
+    /// how many times such a bound is more than one from a few elements, at most.
+    fn whole(&self, mut passing: Vec<Within>) -> (Option<Within>, f64) {
         passing.sort_by_key(|one| one.chosen.cost);
         passing.dedup_by_key(|one| one.chosen.cost);
-        let mut best = passing.pop()?;
-        while !passing.is_empty() && self.evidence.samples.is_some() {
-            let dearer = passing.split_off(passing.len() / 2);
-            let mut dearer = dearer.into_iter();
-            let mut middle = dearer.next()?;
-            middle.bound = self.evidence.bound(&middle.body, Depth::Whole);
+        if self.evidence.samples.is_none() || self.allowed.is_none() {
+            return (passing.into_iter().next(), 1.0);
+        }
+        let (mut best, mut more) = (None, 1.0f64);
+        while !passing.is_empty() {
+            let mut dearer = passing.split_off(passing.len() / 2).into_iter();
+            let Some(mut middle) = dearer.next() else { break };
+            more = more.max(self.more(&mut middle));
             if self.is_within(&middle.bound) {
-                best = middle;
+                best = Some(middle);
             } else {
                 passing = dearer.collect();
             }
         }
-        Some(passing.into_iter().next().unwrap_or(best))
+        (best, more)
     }
 
     /// The cheapest assignment that is found whose bounds are within what is allowed. What errors add up to, op by op, is not
@@ -183,38 +187,50 @@ impl Search<'_> {
         let none = || Refusal::Other("no assignment is admissible".into());
         let cheapest = budgeted.choose().map_err(|_| none())?;
         let least = cheapest.least;
-        let mut passing = Vec::new();
         let (found, within) = self.written(cheapest, f64::INFINITY)?;
-        let settled = within && self.evidence.samples.is_none();
-        if within {
-            passing.push(found);
-        }
-        if settled {
-            return self.whole(passing).ok_or_else(none);
+        if within && (self.evidence.samples.is_none() || self.allowed.is_none()) {
+            return Ok(found);
         }
         let finest = self.finest(&budgeted, network, least);
-        let (mut found, _) = self.written(finest, f64::INFINITY)?;
-        let more = self.more(&mut found);
-        if !self.is_within(&found.bound) {
-            return Err(Refusal::Bound(found.bound));
+        let (mut finest, _) = self.written(finest, f64::INFINITY)?;
+        let mut more = self.more(&mut finest);
+        if !self.is_within(&finest.bound) {
+            return Err(Refusal::Bound(finest.bound));
         }
-        passing.retain(|one| self.is_within(&times(&one.bound, more)));
-        passing.push(found);
+        for _ in 0..ROUNDS {
+            let (best, seen) = self.whole(self.tried(&mut budgeted, more)?);
+            if let Some(best) = best.filter(|best| best.chosen.cost < finest.chosen.cost) {
+                return Ok(best);
+            }
+            if seen <= more {
+                break;
+            }
+            more = seen;
+        }
+        Ok(finest)
+    }
+
+    /// Assignments of budgets on both sides of the one for which the bound, times so many, is just within what is allowed: those
+    /// for which it is.
+    fn tried(&self, budgeted: &mut Budgeted, more: f64) -> Result<Vec<Within>, Refusal> {
         let tries = if self.evidence.function.body.num_ops() > LARGE { TRIES / 2 } else { TRIES };
         let (mut low, mut high) = (0.0f64, f64::INFINITY);
+        let mut passing = Vec::new();
         budgeted.budget = 1.0;
         for _ in 0..tries {
             let budget = budgeted.budget;
             match budgeted.choose() {
-                Ok(chosen) => match self.written(chosen, budget)? {
-                    (found, true) if self.is_within(&times(&found.bound, more)) => {
+                Ok(chosen) => {
+                    let (found, _) = self.written(chosen, budget)?;
+                    if self.is_within(&times(&found.bound, more)) {
                         low = budget;
                         passing.push(found);
+                    } else {
+                        high = budget;
                     }
-                    _ => high = budget,
-                },
+                }
                 Err(Refused::TooCoarse(..)) => low = budget,
-                Err(Refused::Empty) => return Err(none()),
+                Err(Refused::Empty) => break,
             }
             budgeted.budget = match (low > 0.0, high.is_finite()) {
                 (true, true) => (low * high).sqrt(),
@@ -222,7 +238,7 @@ impl Search<'_> {
                 _ => high / STEP,
             };
         }
-        self.whole(passing).ok_or_else(none)
+        Ok(passing)
     }
 
     /// Every op in its widest format.

@@ -345,7 +345,10 @@ fn operands(store: &mut Store, sum: &Use, space: &[Size]) -> Vec<Use> {
             && !outside.is_empty()
         {
             found.push(plain(store, rest.clone(), &inner));
-            found.push(rest);
+            // A multiple of one term is a term with a factor; a sum without its common factor is another sum.
+            if matches!(store.node(rest.id), Node::Linear(_, terms) if terms.len() > 1) {
+                found.push(rest);
+            }
         }
         found.push(x);
     }
