@@ -13,6 +13,7 @@ use super::Samples;
 
 /// Samples that are followed, at most.
 const MOST: usize = 16;
+
 /// How many elements of results are followed, and at how many samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
@@ -47,16 +48,20 @@ pub struct Followed {
 impl Followed {
     /// What the bound rests on.
     pub fn text(&self) -> String {
-        let elements = if self.elements == self.of {
-            "all elements".to_string()
-        } else {
-            format!("{} of {} elements", self.elements, self.of)
-        };
         let samples = if self.samples == 1 { "sample" } else { "samples" };
         format!(
-            "given that roundings have no larger part in it than at {} {samples}, followed from {elements}",
-            self.samples
+            "given that roundings have no larger part in it than at {} {samples}, followed from {}",
+            self.samples,
+            self.from()
         )
+    }
+
+    /// From which elements it was followed.
+    pub fn from(&self) -> String {
+        match self.elements == self.of {
+            true => "all elements".to_string(),
+            false => format!("{} of {} elements", self.elements, self.of),
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Writes an assignment: ops in their formats, with the conversions between them.
 
-use ngc_ir::{Attr, Body, Context, Op, Rewriter, Type, Value};
+use ngc_ir::{Body, Context, Op, Rewriter, Value};
 use ngc_numerics::{DType, Format};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::node::attrs;
+use crate::precision::converted;
 use crate::precision::widen::conversion;
 use crate::transform::erase_dead;
 
@@ -27,7 +28,6 @@ pub fn apply(context: &Context, body: &mut Body, formats: &FxHashMap<Op, Format>
         writer.op(op, formats[&op])?;
     }
     erase_dead(body);
-    // What was rounded to a narrower type may be looser typed: the verifier looks at the result.
     Ok(())
 }
 
@@ -65,7 +65,7 @@ impl Writer<'_> {
         self.known.insert((old, format), new);
         // Ops that stay as they are read it in the format that it was given in.
         let narrow = match self.given.ty(old).format() {
-            Some(declared) if declared != format => self.convert(op, new, declared)?,
+            Some(declared) if declared != format => converted(&mut self.rewriter, op, new, declared)?,
             _ => new,
         };
         self.rewriter.replace_value(old, narrow);
@@ -89,17 +89,8 @@ impl Writer<'_> {
         if !self.stored.contains_key(&v) && own == format {
             return Ok(v);
         }
-        let new = self.convert(before, stored, format)?;
+        let new = converted(&mut self.rewriter, before, stored, format)?;
         self.known.insert((v, format), new);
         Ok(new)
-    }
-
-    fn convert(&mut self, before: Op, value: Value, to: Format) -> Result<Value, String> {
-        let to = DType::Float(to);
-        if self.rewriter.body().ty(value).elem() == Some(to) {
-            return Ok(value);
-        }
-        let attrs = [("to", Attr::Type(Type::scalar(to)))];
-        self.rewriter.build_before(before, |b| b.emit("ng.convert", &[value], attrs))
     }
 }

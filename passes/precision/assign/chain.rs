@@ -1,7 +1,7 @@
 //! Chains of formats, each of which holds all numbers of the one before.
 
 use ngc_numerics::Format;
-use ngc_sheaf::{Level, Levels};
+use ngc_sheaf::Level;
 
 /// Formats from the cheapest to the widest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,11 +72,6 @@ impl Chain {
     /// All formats with their levels.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Level, Format)> + '_ {
         self.0.iter().enumerate().map(|(n, format)| (n as Level, *format))
-    }
-
-    /// All levels.
-    pub fn levels(&self) -> Levels {
-        Levels::all(self.len())
     }
 }
 

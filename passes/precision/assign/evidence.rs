@@ -5,7 +5,7 @@ use ngc_ir::{Body, Context, Module, Op};
 use rustc_hash::FxHashSet;
 
 use super::node::Parts;
-use crate::analysis::calibrate::{Calibration, Depth, Samples};
+use crate::analysis::calibrate::{Depth, Followed, Samples};
 use crate::analysis::chains::EFFORT;
 use crate::analysis::error::Errors;
 use crate::analysis::range::Ranges;
@@ -26,54 +26,71 @@ pub struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// What bounds rest on where they do not hold for all inputs.
-    pub fn given(&self) -> Option<String> {
-        let count = self.samples?.count();
-        Some(format!(
-            "conditional: given that values lie where {count} samples showed them, and roundings have no larger part in the \
-             results than there"
-        ))
-    }
-
-    /// What values samples showed.
+    /// What is known of the function as it is given; what roundings become in its results only where that is `asked`.
     ///
     /// # Errors
-    /// Why the function cannot be evaluated on them.
-    pub fn seen(&self) -> Result<Option<Calibration>, String> {
+    /// Why the function cannot be evaluated on the samples.
+    pub fn facts(&self, asked: bool) -> Result<Facts, String> {
         let seen = self.samples.map(|samples| samples.evaluate(self.context, self.module, &|_, _| {}));
-        seen.transpose().map_err(|error| error.message)
-    }
-
-    /// Ranges and errors of the function as it is given.
-    pub fn errors(&self, seen: Option<&Calibration>) -> Errors {
+        let seen = seen.transpose().map_err(|error| error.message)?;
         let Function { attrs, body, resources, .. } = self.function;
-        Errors::given(body, attrs.get("arg_attrs"), resources, EFFORT, seen)
+        let arg_attrs = attrs.get("arg_attrs");
+        let followed = self
+            .samples
+            .filter(|_| asked)
+            .and_then(|samples| samples.follow(self.context, self.module, Depth::Few, self.progress).ok());
+        let parts = |followed: Followed| followed.parts.into_iter().collect();
+        Ok(Facts {
+            errors: Errors::given(body, arg_attrs, resources, EFFORT, seen.as_ref()),
+            fixed: stays(body, &Ranges::of_function(body, arg_attrs, resources)),
+            parts: followed.map(|found| found.into_iter().map(parts).collect()),
+        })
     }
 
-    /// Ops that stay as they are.
-    pub fn fixed(&self) -> FxHashSet<Op> {
-        let Function { attrs, body, resources, .. } = self.function;
-        stays(body, &Ranges::of_function(body, attrs.get("arg_attrs"), resources))
-    }
-
-    /// What roundings became in the results at the samples; nothing where bounds do not rest on these, or it is not known.
-    pub fn parts(&self) -> Option<Parts> {
-        let found = self.samples?.follow(self.context, self.module, Depth::Few, self.progress).ok()?;
-        Some(found.into_iter().map(|followed| followed.parts.into_iter().collect()).collect())
-    }
-
-    /// By result: the bound of its error where the function has another body; where bounds rest on samples, from as many elements as
-    /// are asked for.
-    pub fn bound(&self, body: &Body, depth: Depth) -> Vec<f64> {
+    /// The bounds of the function with another body; where they rest on samples, from as many elements as are asked for.
+    pub fn bound(&self, body: &Body, depth: Depth) -> Bound {
         if let Some(samples) = self.samples {
             let mut module = self.module.clone();
             module.body.set_body(self.function.op, body.clone());
             if let Ok(found) = samples.follow(self.context, &module, depth, self.progress) {
-                return found.into_iter().map(|followed| followed.error).collect();
+                let mut from: Vec<String> = found.iter().map(Followed::from).collect();
+                from.dedup();
+                let errors = found.into_iter().map(|followed| followed.error).collect();
+                return Bound { errors, followed: Some(from.join(", ")) };
             }
         }
         let errors =
             Errors::of_function(body, self.function.attrs.get("arg_attrs"), &self.function.resources, EFFORT);
-        errors.results().iter().map(|&v| errors.absolute(v)).collect()
+        Bound { errors: errors.results().iter().map(|&v| errors.absolute(v)).collect(), followed: None }
     }
+
+    /// What a bound rests on where it does not hold for all inputs.
+    pub fn given(&self, bound: &Bound) -> Option<String> {
+        let count = self.samples?.count();
+        let from = bound.followed.as_ref().map(|from| {
+            format!(", and roundings have no larger part in the results than there; followed from {from}")
+        });
+        Some(format!(
+            "conditional: given that values lie where {count} samples showed them{}",
+            from.unwrap_or_default()
+        ))
+    }
+}
+
+/// What is known of a function as it is given.
+pub struct Facts {
+    /// Ranges and errors of its values.
+    pub errors: Errors,
+    /// Ops that stay as they are.
+    pub fixed: FxHashSet<Op>,
+    /// What roundings became in the results at samples; nothing where bounds do not rest on these, or it is not known.
+    pub parts: Option<Parts>,
+}
+
+/// Bounds of the errors of a function.
+pub struct Bound {
+    /// By result, in units of the result.
+    pub errors: Vec<f64>,
+    /// From which elements results were followed, where bounds are what roundings became at samples.
+    pub followed: Option<String>,
 }

@@ -133,10 +133,11 @@ fn cheapest(evidence: &Evidence<'_>, chains: &[Chain], wanted: &Wanted) -> Resul
     if body.blocks(body.root()).len() != 1 {
         return Err("control flow must be inlined or unrolled before formats are assigned".into());
     }
+    let facts = evidence.facts(wanted.target.is_some())?;
     let mut best: Option<Found> = None;
     let mut refused = Vec::new();
     for chain in chains {
-        match assign(evidence, chain, wanted) {
+        match assign(evidence, &facts, chain, wanted) {
             Ok(found) => {
                 let rank = |found: &Found| (found.assigned.cost, found.assigned.error());
                 if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {

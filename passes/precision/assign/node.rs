@@ -10,11 +10,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::chain::{Chain, holds};
-use crate::analysis::error::Errors;
+use super::evidence::Facts;
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::analysis::work::work;
-use crate::precision::widen::{constant, conversion};
+use crate::precision::widen::conversion;
 
 /// An op that takes a format: for its operands, for what it computes, and for its result.
 #[derive(Clone, Debug)]
@@ -39,13 +39,6 @@ pub struct Node {
     pub work: f64,
 }
 
-/// What is asked of the results of a function.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Demand<'a> {
-    /// By result: the error that it may have, in units of the result; no one where nothing is asked.
-    pub allowed: Option<&'a [f64]>,
-}
-
 /// By result and op: the part that the op's roundings have in the error of the result.
 pub type Parts = Vec<FxHashMap<Op, f64>>;
 
@@ -61,26 +54,24 @@ pub struct Nodes {
 pub struct Known<'a> {
     /// Its body.
     pub body: &'a Body,
-    /// The ranges and errors of its values as it is given, with what errors become in its results.
-    pub errors: &'a Errors,
-    /// Ops that stay as they are.
-    pub fixed: &'a FxHashSet<Op>,
-    /// What the roundings of ops became in the results at samples, if bounds rest on these.
-    pub parts: Option<&'a Parts>,
+    /// What is known of it as it is given.
+    pub facts: &'a Facts,
+    /// By result: the error that it may have, in units of the result; no one where nothing is asked.
+    pub allowed: Option<&'a [f64]>,
     /// The formats that there are.
     pub chain: &'a Chain,
 }
 
 impl Nodes {
     /// The ops of a function that take a format of a chain.
-    pub fn of(known: &Known<'_>, demand: Demand<'_>) -> Nodes {
+    pub fn of(known: &Known<'_>) -> Nodes {
         let body = known.body;
         let mut found = Nodes { nodes: Vec::new(), of: FxHashMap::default() };
         for op in body.entry().map(|block| body.ops(block).collect::<Vec<Op>>()).unwrap_or_default() {
-            let Some(given) = own_format(body, op).filter(|_| is_open(body, op, known.fixed)) else {
+            let Some(given) = own_format(body, op).filter(|_| is_open(body, op, &known.facts.fixed)) else {
                 continue;
             };
-            let node = known.node(op, given, demand, &found);
+            let node = known.node(op, given, &found);
             if let Some(node) = node {
                 found.of.insert(op, found.nodes.len());
                 found.nodes.push(node);
@@ -91,12 +82,12 @@ impl Nodes {
 }
 
 impl Known<'_> {
-    fn node(&self, op: Op, given: Format, demand: Demand<'_>, before: &Nodes) -> Option<Node> {
+    fn node(&self, op: Op, given: Format, before: &Nodes) -> Option<Node> {
         let (body, value) = (self.body, self.body.result(op, 0));
-        let exact = self.errors.range(value).exact;
+        let exact = self.facts.errors.range(value).exact;
         let (mut refused, mut levels) = (Vec::new(), Vec::new());
         for (level, format) in self.chain.iter() {
-            match self.refusal(op, format, given, demand) {
+            match self.refusal(op, format, given) {
                 Some(why) => refused.push((level, why)),
                 None if takes(body, op, format) => levels.push(level),
                 None => {}
@@ -115,7 +106,7 @@ impl Known<'_> {
         }
         let mut errors: Vec<(Level, f64)> = levels
             .iter()
-            .map(|&level| (level, demand.allowed.map_or(0.0, |of| self.added(op, level, of, before))))
+            .map(|&level| (level, self.allowed.map_or(0.0, |of| self.added(op, level, of, before))))
             .collect();
         // A wider format never adds more.
         for n in (1..errors.len()).rev() {
@@ -137,23 +128,23 @@ impl Known<'_> {
     }
 
     /// Why an op may not take a format.
-    fn refusal(&self, op: Op, format: Format, given: Format, demand: Demand<'_>) -> Option<String> {
+    fn refusal(&self, op: Op, format: Format, given: Format) -> Option<String> {
         let ends = |x: &Interval| {
             let most = reach(x);
             (!(most.is_finite() && format.round(most).is_finite()))
                 .then(|| format!("reaches {}, and {format} ends at {}", up(most), down(format.max_finite())))
         };
         let unsaid = || {
-            let narrower = demand.allowed.is_none() && format != given && !holds(format, given);
+            let narrower = self.allowed.is_none() && format != given && !holds(format, given);
             narrower.then(|| format!("was given in {given}, and nothing says how accurate it must be"))
         };
         let value = self.body.result(op, 0);
-        if let Some(why) = ends(&self.errors.range(value).exact) {
+        if let Some(why) = ends(&self.facts.errors.range(value).exact) {
             return Some(format!("it {why}"));
         }
         let operands = self.body.operands(op).iter().filter(|v| self.body.ty(**v).format().is_some());
         let mut whys = operands.filter_map(|v| {
-            let why = ends(&self.errors.range(*v).exact)?;
+            let why = ends(&self.facts.errors.range(*v).exact)?;
             let name = self.body.defining_op(*v).map_or("an argument", |op| self.body.name(op));
             Some(format!("its operand {name} {why}"))
         });
@@ -164,7 +155,7 @@ impl Known<'_> {
     /// that it rounds.
     fn added(&self, op: Op, level: Level, allowed: &[f64], before: &Nodes) -> f64 {
         let (body, format) = (self.body, self.chain.format(level));
-        if let Some(parts) = self.parts {
+        if let Some(parts) = &self.facts.parts {
             return self.part(op, level, (parts, allowed), before);
         }
         let Some(figures) = self.figures(op, format) else { return f64::INFINITY };
@@ -174,18 +165,22 @@ impl Known<'_> {
             if self.is_held(*v, own, level, before) {
                 return None;
             }
-            let error = half_ulp(format, reach(&self.errors.range(*v).exact));
+            let error = half_ulp(format, reach(&self.facts.errors.range(*v).exact));
             Some(figures.sensitivity.get(n)?.pass(error))
         };
         let operands = body.operands(op).iter().enumerate().filter_map(rounded).fold(0.0, add);
         let mut own = add(figures.delta, operands);
         // A result of the function is rounded to the type that it has there.
         let given = body.ty(value).format().filter(|given| !holds(*given, format));
-        if let Some(given) = given.filter(|_| self.errors.results().contains(&value)) {
-            own = add(own, half_ulp(given, reach(&self.errors.range(value).exact)));
+        if let Some(given) = given.filter(|_| self.facts.errors.results().contains(&value)) {
+            own = add(own, half_ulp(given, reach(&self.facts.errors.range(value).exact)));
         }
-        let parts =
-            self.errors.amplification(value).zip(allowed).map(|(onward, allowed)| onward.pass(own) / allowed);
+        let parts = self
+            .facts
+            .errors
+            .amplification(value)
+            .zip(allowed)
+            .map(|(onward, allowed)| onward.pass(own) / allowed);
         let worst =
             parts.fold(0.0, |worst: f64, part| if part.is_nan() { f64::INFINITY } else { worst.max(part) });
         if worst == 0.0 { 0.0 } else { worst }
@@ -197,7 +192,7 @@ impl Known<'_> {
         let value = body.result(op, 0);
         let coarser = |own: Format| f64::from(own.precision() as i32 - format.precision() as i32).exp2();
         let given = body.ty(value).format().unwrap_or(format);
-        let returned = self.errors.results();
+        let returned = self.facts.errors.results();
         let of = |(n, parts): (usize, &FxHashMap<Op, f64>)| {
             let part = |op: Option<Op>| op.and_then(|op| parts.get(&op)).copied();
             let own = part(Some(op)).unwrap_or(0.0);
@@ -208,7 +203,7 @@ impl Known<'_> {
             });
             let mut sum = own * coarser(given) + operands.sum::<f64>();
             if returned.get(n) == Some(&value) && !holds(given, format) {
-                sum += half_ulp(given, reach(&self.errors.range(value).exact));
+                sum += half_ulp(given, reach(&self.facts.errors.range(value).exact));
             }
             sum / allowed.get(n).copied().unwrap_or(f64::INFINITY)
         };
@@ -233,7 +228,7 @@ impl Known<'_> {
         let body = self.body;
         let operands = body.operands(op);
         let ranges: SmallVec<[Range; 4]> =
-            operands.iter().map(|&v| Range::both(self.errors.range(v).exact)).collect();
+            operands.iter().map(|&v| Range::both(self.facts.errors.range(v).exact)).collect();
         let alias: SmallVec<[usize; 4]> =
             operands.iter().map(|v| operands.iter().position(|w| w == v).unwrap_or(0)).collect();
         let types = types(body, op, format);
@@ -308,9 +303,4 @@ pub fn attrs(body: &Body, op: Op, format: Format) -> AttrDict {
 /// How many elements a value has; extents that are not known count as one.
 pub fn elements(ty: Type) -> f64 {
     ty.shape().unwrap_or_default().iter().map(|d| d.known().unwrap_or(1) as f64).product()
-}
-
-/// Whether a value is a constant.
-pub fn is_constant(body: &Body, v: Value) -> bool {
-    constant(body, v)
 }

@@ -10,7 +10,8 @@ use ngc_sheaf::cut::{Hinge, Program};
 use ngc_sheaf::{Level, Levels, Network, Relation};
 
 use super::chain::Chain;
-use super::node::{Nodes, elements, is_constant};
+use super::node::{Nodes, elements};
+use crate::precision::widen::constant;
 
 /// Operations in f32 that take as long as one byte of memory: a card of 19.5 TFlop/s and 1.6 TB/s (A100, 2020). Operations in a
 /// format of half the width take half as long.
@@ -54,7 +55,7 @@ pub fn program(body: &Body, nodes: &Nodes, network: &Network, chain: &Chain) -> 
         let read = body.operands(node.op).iter().filter_map(|operand| {
             let own = body.ty(*operand).format()?;
             let made = body.defining_op(*operand).is_some_and(|op| nodes.of.contains_key(&op));
-            let stored = is_constant(body, *operand);
+            let stored = constant(body, *operand);
             (!made && (stored || own != format)).then(|| elements(body.ty(*operand)) * bytes(format))
         });
         let given = returned.contains(&node.value) && node.given != format;

@@ -11,11 +11,10 @@ use ngc_sheaf::consistency::uniform;
 use ngc_sheaf::{Level, Network, count, cycles};
 
 use super::chain::Chain;
-use super::evidence::Evidence;
-use super::node::{Nodes, Parts};
+use super::evidence::{Bound, Evidence, Facts};
+use super::node::Nodes;
 use super::program;
 use super::search::{Wanted, name};
-use crate::analysis::error::Errors;
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 
@@ -114,11 +113,10 @@ pub struct Row {
 /// What an assignment is told of.
 pub(super) struct Told<'a> {
     pub evidence: &'a Evidence<'a>,
-    pub parts: Option<&'a Parts>,
+    pub facts: &'a Facts,
     pub nodes: &'a Nodes,
     pub network: &'a Network,
     pub chain: &'a Chain,
-    pub errors: &'a Errors,
 }
 
 impl Told<'_> {
@@ -127,15 +125,16 @@ impl Told<'_> {
         &self,
         wanted: &Wanted,
         (chosen, budget): (&Chosen, f64),
-        bound: Vec<f64>,
+        bound: Bound,
         allowed: Option<&[f64]>,
         unfit: Vec<String>,
     ) -> Assigned {
-        let Told { nodes, network, chain, errors, .. } = self;
+        let Told { nodes, network, chain, .. } = self;
+        let errors = &self.facts.errors;
         let function = self.evidence.function;
         let rows = nodes.nodes.iter().zip(&chosen.levels).map(|(node, &level)| {
             let bits = allowed.map(|allowed| {
-                let most = match self.parts {
+                let most = match &self.facts.parts {
                     Some(parts) => {
                         let own = parts
                             .iter()
@@ -222,7 +221,6 @@ impl Told<'_> {
             chain: (*chain).clone(),
             target: wanted.target,
             relative: wanted.relative,
-            bound,
             cost: chosen.cost,
             gap: chosen.gap(),
             alone: alone.collect(),
@@ -230,7 +228,8 @@ impl Told<'_> {
             borders,
             count: count.map(|n| n.to_string()),
             unfit,
-            given: self.evidence.given(),
+            given: self.evidence.given(&bound),
+            bound: bound.errors,
             rows,
         }
     }

@@ -10,8 +10,8 @@ use ngc_sheaf::{Level, Network};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chain::Chain;
-use super::evidence::Evidence;
-use super::node::{Demand, Known, Node, Nodes};
+use super::evidence::{Bound, Evidence, Facts};
+use super::node::{Known, Node, Nodes};
 use super::report::{self, Assigned};
 use super::{apply, program};
 use crate::analysis::calibrate::Depth;
@@ -49,18 +49,19 @@ const LARGE: usize = 2000;
 ///
 /// # Errors
 /// Why there is none.
-pub(super) fn assign(evidence: &Evidence<'_>, chain: &Chain, wanted: &Wanted) -> Result<Found, String> {
-    let function = evidence.function;
-    let seen = evidence.seen()?;
-    let errors = evidence.errors(seen.as_ref());
+pub(super) fn assign(
+    evidence: &Evidence<'_>,
+    facts: &Facts,
+    chain: &Chain,
+    wanted: &Wanted,
+) -> Result<Found, String> {
+    let (function, errors) = (evidence.function, &facts.errors);
     let allowed: Option<Vec<f64>> = wanted.target.map(|target| {
         let most = |v| reach(&errors.range(v).exact);
         errors.results().iter().map(|&v| if wanted.relative { target * most(v) } else { target }).collect()
     });
-    let parts = allowed.as_ref().and_then(|_| evidence.parts());
-    let fixed = evidence.fixed();
-    let known = Known { body: &function.body, errors: &errors, fixed: &fixed, parts: parts.as_ref(), chain };
-    let nodes = Nodes::of(&known, Demand { allowed: allowed.as_deref() });
+    let allowed = allowed.as_deref();
+    let nodes = Nodes::of(&Known { body: &function.body, facts, allowed, chain });
     let network = program::network(&function.body, &nodes, wanted.levels);
     if let Err(emptied) = consistent(&network) {
         let edges = emptied.edges.iter().flat_map(|&edge| network.edges[edge].ends);
@@ -75,22 +76,15 @@ pub(super) fn assign(evidence: &Evidence<'_>, chain: &Chain, wanted: &Wanted) ->
         ));
     }
     let program = program::program(&function.body, &nodes, &network, chain);
-    let search = Search { evidence, chain, nodes: &nodes, errors: &errors, allowed: allowed.as_deref() };
+    let search = Search { evidence, chain, nodes: &nodes, errors, allowed };
     let within = search.within(program, &network).map_err(|refused| match refused {
         Refusal::Bound(bound) => impossible(&search, &network, wanted, &bound),
         Refusal::Other(why) => why,
     })?;
     let Within { chosen, body, bound, budget } = within;
-    let told = report::Told {
-        evidence,
-        parts: parts.as_ref(),
-        nodes: &nodes,
-        network: &network,
-        chain,
-        errors: &errors,
-    };
-    let unfit = results(&function.body, &errors, &[]).into_iter().map(|(_, why)| why).collect();
-    let assigned = told.assigned(wanted, (&chosen, budget), bound, allowed.as_deref(), unfit);
+    let told = report::Told { evidence, facts, nodes: &nodes, network: &network, chain };
+    let unfit = results(&function.body, errors, &[]).into_iter().map(|(_, why)| why).collect();
+    let assigned = told.assigned(wanted, (&chosen, budget), bound, allowed, unfit);
     Ok(Found { body, assigned })
 }
 
@@ -110,7 +104,7 @@ struct Within {
     /// The budget that it was chosen within.
     budget: f64,
     body: Body,
-    bound: Vec<f64>,
+    bound: Bound,
 }
 
 /// Why there is no assignment.
@@ -135,22 +129,34 @@ impl Search<'_> {
             .map(|(node, format)| (node.op, format))
             .collect();
         apply::apply(self.evidence.context, &mut body, &formats).map_err(Refusal::Other)?;
-        let bound = self.evidence.bound(&body, Depth::Few);
+        // Where nothing is asked, what is written first is what is told of.
+        let depth = if self.allowed.is_some() { Depth::Few } else { Depth::Whole };
+        let bound = self.evidence.bound(&body, depth);
         let within = self.is_within(&bound);
         Ok((Within { chosen, budget, body, bound }, within))
     }
 
-    fn is_within(&self, bound: &[f64]) -> bool {
-        self.allowed.is_none_or(|allowed| bound.iter().zip(allowed).all(|(e, a)| e <= a))
+    fn is_within(&self, bound: &Bound) -> bool {
+        self.are_within(&bound.errors, 1.0)
+    }
+
+    /// Whether errors are within what is allowed, so many times over.
+    fn are_within(&self, errors: &[f64], times: f64) -> bool {
+        self.allowed.is_none_or(|allowed| errors.iter().zip(allowed).all(|(e, a)| e * times <= *a))
+    }
+
+    /// Whether a bound from a few elements is looked at before that from all.
+    fn looks_twice(&self) -> bool {
+        self.evidence.samples.is_some() && self.allowed.is_some()
     }
 
     /// By how many times, at most, a bound from all elements that can be followed is more than one from a few.
     fn more(&self, one: &mut Within) -> f64 {
-        if self.evidence.samples.is_none() || self.allowed.is_none() {
+        if !self.looks_twice() {
             return 1.0;
         }
         let few = std::mem::replace(&mut one.bound, self.evidence.bound(&one.body, Depth::Whole));
-        let ratios = one.bound.iter().zip(few).map(|(whole, few)| whole / few);
+        let ratios = one.bound.errors.iter().zip(few.errors).map(|(whole, few)| whole / few);
         ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::max)
     }
 
@@ -159,7 +165,7 @@ impl Search<'_> {
     fn whole(&self, mut passing: Vec<Within>) -> (Option<Within>, f64) {
         passing.sort_by_key(|one| one.chosen.cost);
         passing.dedup_by_key(|one| one.chosen.cost);
-        if self.evidence.samples.is_none() || self.allowed.is_none() {
+        if !self.looks_twice() {
             return (passing.into_iter().next(), 1.0);
         }
         let (mut best, mut more) = (None, 1.0f64);
@@ -188,14 +194,14 @@ impl Search<'_> {
         let cheapest = budgeted.choose().map_err(|_| none())?;
         let least = cheapest.least;
         let (found, within) = self.written(cheapest, f64::INFINITY)?;
-        if within && (self.evidence.samples.is_none() || self.allowed.is_none()) {
+        if within && !self.looks_twice() {
             return Ok(found);
         }
         let finest = self.finest(&budgeted, network, least);
         let (mut finest, _) = self.written(finest, f64::INFINITY)?;
         let mut more = self.more(&mut finest);
         if !self.is_within(&finest.bound) {
-            return Err(Refusal::Bound(finest.bound));
+            return Err(Refusal::Bound(finest.bound.errors));
         }
         for _ in 0..ROUNDS {
             let (best, seen) = self.whole(self.tried(&mut budgeted, more)?);
@@ -222,7 +228,7 @@ impl Search<'_> {
             match budgeted.choose() {
                 Ok(chosen) => {
                     let (found, _) = self.written(chosen, budget)?;
-                    if self.is_within(&times(&found.bound, more)) {
+                    if self.are_within(&found.bound.errors, more) {
                         low = budget;
                         passing.push(found);
                     } else {
@@ -319,10 +325,6 @@ pub(super) fn results(body: &Body, errors: &Errors, allowed: &[f64]) -> Vec<(usi
         ))
     };
     values.iter().enumerate().filter_map(why).collect()
-}
-
-fn times(bound: &[f64], by: f64) -> Vec<f64> {
-    bound.iter().map(|bound| bound * by).collect()
 }
 
 /// An op's name with the name of its location.

@@ -2,11 +2,12 @@
 
 use ngc_ir::op_def::ACCUMULATE;
 use ngc_ir::{Attr, Body, Context, Op, Rewriter, Type, Value};
-use ngc_numerics::{DType, Format};
+use ngc_numerics::Format;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::need::{constant, conversion};
+use crate::precision::converted;
 
 /// What is held in a wider format.
 #[derive(Default)]
@@ -41,10 +42,12 @@ impl Writer<'_> {
     fn op(&mut self, op: Op, format: Format) -> Result<(), String> {
         let old = self.rewriter.body().result(op, 0);
         let new = match conversion(self.rewriter.body(), op) {
-            Some((from, _)) if self.region.values.contains(&old) => self.convert(op, from, format)?,
+            Some((from, _)) if self.region.values.contains(&old) => {
+                converted(&mut self.rewriter, op, from, format)?
+            }
             Some((from, Some(to))) => {
                 let from = self.widened(op, from, format)?;
-                self.convert(op, from, to)?
+                converted(&mut self.rewriter, op, from, to)?
             }
             _ => self.again(op, format)?,
         };
@@ -57,7 +60,7 @@ impl Writer<'_> {
             }
         }
         let narrow = match (self.rewriter.body().ty(new).format(), ty.format()) {
-            (Some(from), Some(to)) if from != to => self.convert(op, new, to)?,
+            (Some(from), Some(to)) if from != to => converted(&mut self.rewriter, op, new, to)?,
             _ => new,
         };
         if self.region.values.contains(&old) {
@@ -103,18 +106,8 @@ impl Writer<'_> {
         }
         let source = body.defining_op(value).and_then(|op| conversion(body, op)).map(|(from, _)| from);
         let from = source.filter(|&from| constant(body, from)).unwrap_or(value);
-        let wide = self.convert(before, from, format)?;
+        let wide = converted(&mut self.rewriter, before, from, format)?;
         self.wide.insert(value, wide);
         Ok(wide)
-    }
-
-    /// A value in a format.
-    fn convert(&mut self, before: Op, value: Value, to: Format) -> Result<Value, String> {
-        let to = DType::Float(to);
-        if self.rewriter.body().ty(value).elem() == Some(to) {
-            return Ok(value);
-        }
-        let attrs = [("to", Attr::Type(Type::scalar(to)))];
-        self.rewriter.build_before(before, |b| b.emit("ng.convert", &[value], attrs))
     }
 }
