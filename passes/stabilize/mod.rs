@@ -25,6 +25,8 @@ pub mod target;
 pub mod telling;
 mod window;
 
+pub(crate) use self::window::moves;
+
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;

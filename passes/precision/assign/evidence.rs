@@ -4,7 +4,7 @@ use ngc_ir::pass::Function;
 use ngc_ir::{Body, Context, Module, Op};
 use rustc_hash::FxHashSet;
 
-use super::node::Parts;
+use super::probe::Parts;
 use crate::analysis::calibrate::{Depth, Followed, Samples};
 use crate::analysis::chains::EFFORT;
 use crate::analysis::error::Errors;
@@ -35,15 +35,10 @@ impl Evidence<'_> {
         let seen = seen.transpose().map_err(|error| error.message)?;
         let Function { attrs, body, resources, .. } = self.function;
         let arg_attrs = attrs.get("arg_attrs");
-        let followed = self
-            .samples
-            .filter(|_| asked)
-            .and_then(|samples| samples.follow(self.context, self.module, Depth::Few, self.progress).ok());
-        let parts = |followed: Followed| followed.parts.into_iter().collect();
         Ok(Facts {
             errors: Errors::given(body, arg_attrs, resources, EFFORT, seen.as_ref()),
             fixed: stays(body, &Ranges::of_function(body, arg_attrs, resources)),
-            parts: followed.map(|found| found.into_iter().map(parts).collect()),
+            parts: if asked { Parts::of(self) } else { None },
         })
     }
 
@@ -84,7 +79,7 @@ pub struct Facts {
     /// Ops that stay as they are.
     pub fixed: FxHashSet<Op>,
     /// What roundings became in the results at samples; nothing where bounds do not rest on these, or it is not known.
-    pub parts: Option<Parts>,
+    pub parts: Option<Vec<Parts>>,
 }
 
 /// Bounds of the errors of a function.

@@ -9,6 +9,7 @@ mod apply;
 pub mod chain;
 mod evidence;
 mod node;
+mod probe;
 mod program;
 pub mod report;
 mod search;

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::chain::{Chain, holds};
 use super::evidence::Facts;
+use super::probe::Parts;
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::analysis::work::work;
@@ -38,9 +39,6 @@ pub struct Node {
     /// Operations on elements.
     pub work: f64,
 }
-
-/// By result and op: the part that the op's roundings have in the error of the result.
-pub type Parts = Vec<FxHashMap<Op, f64>>;
 
 /// The nodes of a body, in the order of its ops.
 pub struct Nodes {
@@ -187,31 +185,37 @@ impl Known<'_> {
     }
 
     /// The same, of what roundings became at samples: what a rounding becomes is as many times more as the format has fewer bits.
-    fn part(&self, op: Op, level: Level, (parts, allowed): (&Parts, &[f64]), before: &Nodes) -> f64 {
+    fn part(&self, op: Op, level: Level, (parts, allowed): (&[Parts], &[f64]), before: &Nodes) -> f64 {
         let (body, format) = (self.body, self.chain.format(level));
         let value = body.result(op, 0);
-        let coarser = |own: Format| f64::from(own.precision() as i32 - format.precision() as i32).exp2();
+        let coarser =
+            |own: Format, to: Format| f64::from(own.precision() as i32 - to.precision() as i32).exp2();
         let given = body.ty(value).format().unwrap_or(format);
+        let accumulated = |attrs: &AttrDict, format: Format| {
+            attrs.get(ACCUMULATE.name).and_then(Attr::as_type).and_then(Type::format).unwrap_or(format)
+        };
+        let was = accumulated(&body.op(op).attrs, given);
+        let now = accumulated(&attrs(body, op, format), format);
         let returned = self.facts.errors.results();
-        let of = |(n, parts): (usize, &FxHashMap<Op, f64>)| {
-            let part = |op: Option<Op>| op.and_then(|op| parts.get(&op)).copied();
-            let own = part(Some(op)).unwrap_or(0.0);
+        let of = |(n, parts): (usize, &Parts)| {
+            let all = parts.own.get(&op).copied().unwrap_or(0.0);
+            let last = parts.rounding(value);
+            let inside = if was == given { all } else { (all - last).max(0.0) };
             let operands = body.operands(op).iter().filter_map(|v| {
                 let kept = body.ty(*v).format().filter(|kept| !self.is_held(*v, *kept, level, before))?;
-                // Arguments and constants are rounded as the op itself is.
-                Some(part(body.defining_op(*v)).unwrap_or(own) * coarser(kept))
+                Some(parts.rounding(*v) * coarser(kept, format))
             });
-            let mut sum = own * coarser(given) + operands.sum::<f64>();
+            let mut sum = inside * coarser(was, now) + operands.sum::<f64>();
+            if now != format {
+                sum += last * coarser(given, format);
+            }
             if returned.get(n) == Some(&value) && !holds(given, format) {
                 sum += half_ulp(given, reach(&self.facts.errors.range(value).exact));
             }
             sum / allowed.get(n).copied().unwrap_or(f64::INFINITY)
         };
-        parts
-            .iter()
-            .enumerate()
-            .map(of)
-            .fold(0.0, |worst: f64, x| if x.is_nan() { f64::INFINITY } else { worst.max(x) })
+        let parts = parts.iter().enumerate().map(of);
+        parts.fold(0.0, |worst: f64, x| if x.is_nan() { f64::INFINITY } else { worst.max(x) })
     }
 
     /// Whether a format holds all that a value may be stored in.

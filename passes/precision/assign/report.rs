@@ -136,10 +136,8 @@ impl Told<'_> {
             let bits = allowed.map(|allowed| {
                 let most = match &self.facts.parts {
                     Some(parts) => {
-                        let own = parts
-                            .iter()
-                            .zip(allowed)
-                            .filter_map(|(of, allowed)| Some(of.get(&node.op)? / allowed));
+                        let own =
+                            parts.iter().zip(allowed).map(|(of, allowed)| of.rounding(node.value) / allowed);
                         own.fold(0.0, f64::max) * f64::from(node.given.precision()).exp2()
                     }
                     None => {
