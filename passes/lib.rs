@@ -20,6 +20,7 @@ pub const REGISTRY: Registry = Registry {
         &transform::canonicalize::Canonicalize,
         &transform::cse::Cse,
         &transform::dce::Dce,
+        &precision::amp::DebugAmp,
         &analysis::explain_nonfinite::ExplainNonfinite,
         &transform::fold_constants::FoldConstants,
         &transform::infer_shapes::InferShapes,

@@ -1,7 +1,7 @@
 //! What an analysis found in one function: one structure behind remarks, the table and JSON.
 
 mod json;
-mod table;
+pub mod table;
 
 use std::sync::Mutex;
 

@@ -1,5 +1,6 @@
 //! Formats of values and of accumulators.
 
+pub mod amp;
 pub mod assign;
 pub mod widen;
 

@@ -9,11 +9,14 @@ use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
 use ngc_numerics::{DType, Format as Number, Tensor};
 use ngc_passes::analysis::calibrate::{Parameter, Samples};
 use ngc_passes::analysis::report::Exchange;
+use ngc_passes::precision::amp::Debugged;
+use ngc_passes::precision::amp::policy::Policy;
+use ngc_passes::precision::assign::report::Assigned;
 use ngc_passes::stabilize::telling;
 
 use super::flags::{Flags, Format};
 use super::ranges::arguments;
-use crate::io::{check_folder, read_bytes, write_output};
+use crate::io::{check_folder, check_output, read_bytes, write_output};
 use crate::load::choose_function;
 use crate::progress::Progress;
 
@@ -36,6 +39,20 @@ pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
         }
         check_folder(folder)?;
     }
+    let about = [
+        ("--explain-precision", !flags.explain_precision.is_empty(), "assign-precision"),
+        ("--precision-output", flags.precision_output.is_some(), "assign-precision"),
+        ("--amp-assignment", flags.amp_assignment.is_some(), "debug-amp"),
+    ];
+    if let Some((flag, _, pass)) = about.into_iter().find(|(_, given, pass)| *given && !runs(pass)) {
+        return Err(format!("error: {flag} is about the pass '{pass}', which does not run; add --{pass}"));
+    }
+    if let Some(path) = &flags.precision_output {
+        if !(path.ends_with(".json") || path.ends_with(".py")) {
+            return Err(format!("error: --precision-output writes .json and .py, and '{path}' is neither"));
+        }
+        check_output(path)?;
+    }
     let flag = match () {
         () if flags.calibrate_function.is_some() && flags.calibrate.is_empty() => {
             return Err("error: --calibrate-function needs --calibrate".into());
@@ -44,13 +61,15 @@ pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
         () if !flags.calibrate.is_empty() => "--calibrate",
         () => return Ok(()),
     };
-    if runs("analyze") || flag == "--calibrate" && (runs("stabilize") || runs("assign-precision")) {
+    if runs("analyze")
+        || flag == "--calibrate" && (["stabilize", "assign-precision", "debug-amp"].into_iter().any(runs))
+    {
         return Ok(());
     }
     let (passes, add) = match flag {
         "--calibrate" => (
-            "the passes 'analyze', 'assign-precision' and 'stabilize', none of which runs",
-            "--analyze, --assign-precision or --stabilize",
+            "the passes 'analyze', 'assign-precision', 'debug-amp' and 'stabilize', none of which runs",
+            "--analyze, --assign-precision, --debug-amp or --stabilize",
         ),
         _ => ("the pass 'analyze', which does not run", "--analyze"),
     };
@@ -113,6 +132,48 @@ pub fn write_witnesses(flags: &Flags, exchange: &Exchange) -> Result<(), String>
         let arrays: Vec<(String, Tensor)> = witness.inputs.iter().enumerate().map(named).collect();
         let bytes = npz::write(&arrays).map_err(|e| format!("error: {e}"))?;
         write_output(&path.display().to_string(), &bytes)?;
+    }
+    Ok(())
+}
+
+/// The assignment of formats that `debug-amp` looks at, where a file has it.
+///
+/// # Errors
+/// Names the file and says what is wrong with it.
+pub fn debugged(flags: &Flags) -> Result<Debugged, String> {
+    let read = |path: &String| {
+        let (name, bytes) = read_bytes(path)?;
+        let text = String::from_utf8(bytes).map_err(|_| format!("error: {name} is no text"))?;
+        Policy::parse(&name, &text).map_err(|why| format!("error: {name}: {why}"))
+    };
+    Ok(Debugged::new(flags.amp_assignment.as_ref().map(read).transpose()?))
+}
+
+/// Prints assignments of formats, and why the ops that are asked for have theirs.
+///
+/// # Errors
+/// Names what is asked for and is the name of no op.
+pub fn tell(flags: &Flags, assignments: &[Assigned], sources: &Sources) -> Result<(), String> {
+    assignments.iter().for_each(|assigned| eprint!("{}", assigned.table(sources)));
+    for op in &flags.explain_precision {
+        let told: String = assignments.iter().map(|assigned| assigned.explain(op, sources)).collect();
+        if told.is_empty() && !assignments.is_empty() {
+            return Err(format!(
+                "error: --explain-precision: no op that was given a format is called '{op}'; write the name of an op, such as \
+                 softmax, or of its location, such as --remarks=text shows"
+            ));
+        }
+        eprint!("{told}");
+    }
+    if let (Some(path), Some(_)) = (&flags.precision_output, assignments.first()) {
+        let [assigned] = assignments else {
+            return Err("error: --precision-output writes the formats of one function, and there are several; keep one".into());
+        };
+        let text = match path.ends_with(".py") {
+            true => assigned.python(),
+            false => format!("{:#}\n", assigned.json()),
+        };
+        write_output(path, text.as_bytes())?;
     }
     Ok(())
 }

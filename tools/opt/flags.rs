@@ -154,6 +154,21 @@ pub struct Flags {
     #[arg(long, value_name = "NAME", help_heading = "Analysis")]
     pub calibrate_function: Option<String>,
 
+    /// Say why ops of this name, such as 'softmax' or the name of a module, have the formats that --assign-precision gave them:
+    /// the range or the bits, the ops that lead there, and where the gap opens; may be given again
+    #[arg(long, value_name = "OP", help_heading = "Analysis")]
+    pub explain_precision: Vec<String>,
+
+    /// Write the formats that --assign-precision chose to this file, for PyTorch: .json, a list by name of op and of module, or .py,
+    /// which also applies it to the exported program
+    #[arg(long, value_name = "FILE", help_heading = "Analysis")]
+    pub precision_output: Option<String>,
+
+    /// The formats that --debug-amp looks at, instead of those of a list: JSON as in {"formats": {"matmul": "f16"}, "default": "f32"},
+    /// with names of ops, of modules or of values
+    #[arg(long, value_name = "FILE", help_heading = "Analysis")]
+    pub amp_assignment: Option<String>,
+
     /// Take the range of an argument from its samples where none is stated: a rewrite whose condition rests on that is
     /// proven for the samples alone, and its remark says so
     #[arg(long, requires = "calibrate", help_heading = "Laws")]

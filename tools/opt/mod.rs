@@ -238,6 +238,7 @@ impl Driver<'_> {
         let exchange = analysis::exchange(&self.flags, &module, sources, &mut found.0)?;
         let rewriting = analysis::rewriting(&self.flags);
         let assignments = Assignments::default();
+        let debugged = analysis::debugged(&self.flags)?;
         let stabilizes = self.pipeline.steps.iter().any(|s| s.pass.name() == "stabilize");
         let before = (stabilizes && !self.flags.verify_diagnostics).then(|| State::of(&module));
         let mut manager = PassManager::new(&self.context);
@@ -246,6 +247,7 @@ impl Driver<'_> {
         manager.supplies.push(&self.library);
         manager.supplies.push(&rewriting);
         manager.supplies.push(&assignments);
+        manager.supplies.push(&debugged);
         let printed = PrintOptions {
             generic: self.flags.mlir_print_op_generic,
             debuginfo: self.flags.print_debuginfo,
@@ -265,7 +267,8 @@ impl Driver<'_> {
         analysis::write_witnesses(&self.flags, &exchange)?;
         self.reports.proofs(&rewriting, sources);
         if !self.flags.verify_diagnostics {
-            assignments.take().iter().for_each(|assigned| eprint!("{}", assigned.table(sources)));
+            debugged.take().iter().for_each(|text| eprint!("{text}"));
+            analysis::tell(&self.flags, &assignments.take(), sources)?;
         }
         if let Some(failure) = run.failure {
             let summary = reproducer::describe(&failure, &self.pipeline);

@@ -49,7 +49,8 @@ impl Report {
             cells.extend(norms.then(|| row.norm2.map_or_else(|| "-".into(), nearest)));
             cells
         }));
-        align(&rows, &mut out);
+        let figures: Vec<usize> = (WORDS..rows[0].len()).collect();
+        align(&rows, &figures, &mut out);
         self.totals(&mut out, sources, file.as_deref());
         out
     }
@@ -161,15 +162,19 @@ impl Sampled {
     }
 }
 
-fn align(rows: &[Vec<String>], out: &mut String) {
+/// Lines of cells in columns of one width, flush right in those that hold figures.
+pub fn align(rows: &[Vec<String>], figures: &[usize], out: &mut String) {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |n: usize| rows.iter().map(|row| row[n].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     for row in rows {
         let mut line = String::new();
         for (n, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let _ =
-                if n < WORDS { write!(line, "  {cell:<width$}") } else { write!(line, "  {cell:>width$}") };
+            let _ = if figures.contains(&n) {
+                write!(line, "  {cell:>width$}")
+            } else {
+                write!(line, "  {cell:<width$}")
+            };
         }
         out.push_str(line.trim_end());
         out.push('\n');
@@ -177,7 +182,7 @@ fn align(rows: &[Vec<String>], out: &mut String) {
 }
 
 /// `line:column`, with the file where it is not the function's, or the name that a location has.
-pub(super) fn place(loc: &Loc, sources: &Sources, file: Option<&str>) -> String {
+pub fn place(loc: &Loc, sources: &Sources, file: Option<&str>) -> String {
     match sources.resolve(loc) {
         Some((own, at)) if Some(own.as_str()) == file => format!("{}:{}", at.line, at.column),
         Some((own, at)) => format!("{own}:{}:{}", at.line, at.column),

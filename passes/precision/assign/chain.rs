@@ -49,6 +49,13 @@ impl Chain {
         Ok(longest.into_iter().map(Chain).collect())
     }
 
+    /// Of these formats, of which each holds the ones before, some of them named twice perhaps.
+    pub fn of(formats: impl IntoIterator<Item = Format>) -> Chain {
+        let mut formats: Vec<Format> = formats.into_iter().collect();
+        formats.dedup();
+        Chain(formats)
+    }
+
     /// How many formats there are.
     pub fn len(&self) -> Level {
         self.0.len() as Level

@@ -1,7 +1,7 @@
 //! What the bounds of an assignment rest on: the ranges that are stated, or samples.
 
-use ngc_ir::pass::Function;
-use ngc_ir::{Body, Context, Module, Op};
+use ngc_ir::pass::{Changed, Function, PassContext};
+use ngc_ir::{Body, Context, Diagnostic, Diagnostics, Module, Op, Severity};
 use rustc_hash::FxHashSet;
 
 use super::probe::Parts;
@@ -9,6 +9,7 @@ use crate::analysis::calibrate::{Depth, Followed, Samples};
 use crate::analysis::chains::EFFORT;
 use crate::analysis::error::Errors;
 use crate::analysis::range::Ranges;
+use crate::analysis::report::Exchange;
 use crate::precision::widen::stays;
 
 /// A function, and what is known of its inputs.
@@ -26,6 +27,40 @@ pub struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
+    /// Works on each function of a module that has a body; what is returned takes the place of its body.
+    ///
+    /// # Errors
+    /// What is said against a function, at its place.
+    pub fn each(
+        module: &mut Module,
+        cx: &mut PassContext<'_>,
+        mut work: impl FnMut(&Evidence<'_>, &mut PassContext<'_>) -> Result<Option<Body>, String>,
+    ) -> Result<Changed, Diagnostics> {
+        let exchange = cx.supply::<Exchange>();
+        let samples = exchange.filter(|e| e.assume_calibrated).and_then(|e| e.samples.as_ref());
+        let progress = exchange.and_then(|e| e.following.as_deref()).unwrap_or(&|_, _| {});
+        let given = module.clone();
+        let mut changed = Changed::No;
+        let functions: Vec<Function> =
+            module.functions().into_iter().filter_map(|op| Function::take(module, op)).collect();
+        for mut function in functions {
+            let samples = samples.filter(|samples| samples.function() == function.name());
+            let evidence =
+                Evidence { context: cx.context, module: &given, function: &function, samples, progress };
+            let done = match function.body.blocks(function.body.root()).len() {
+                1 => work(&evidence, cx),
+                _ => Err("control flow must be inlined or unrolled before formats are assigned".into()),
+            };
+            let fails = |why| Diagnostics(vec![Diagnostic::new(Severity::Error, function.loc.clone(), why)]);
+            if let Some(body) = done.map_err(fails)? {
+                function.body = body;
+                changed = Changed::Yes;
+            }
+            function.put_back(module);
+        }
+        Ok(changed)
+    }
+
     /// What is known of the function as it is given; what roundings become in its results only where that is `asked`.
     ///
     /// # Errors

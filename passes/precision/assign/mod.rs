@@ -7,12 +7,16 @@
 
 mod apply;
 pub mod chain;
-mod evidence;
-mod node;
+pub(super) mod evidence;
+pub mod explain;
+mod export;
+pub(super) mod node;
 mod probe;
-mod program;
+pub(super) mod program;
 pub mod report;
-mod search;
+pub(super) mod search;
+mod told;
+mod wanted;
 
 use ngc_ir::pass::{
     Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, RemarkKind, StatisticDef,
@@ -23,8 +27,8 @@ use ngc_sheaf::{Level, Levels};
 use self::chain::Chain;
 use self::evidence::Evidence;
 use self::report::{Assigned, Assignments};
-use self::search::{Found, Wanted, assign};
-use crate::analysis::report::Exchange;
+use self::search::{Found, assign};
+pub(super) use self::wanted::Wanted;
 
 /// The pass.
 pub struct AssignPrecision;
@@ -95,45 +99,23 @@ impl Pass for AssignPrecision {
     }
 
     fn run_on_module(&self, module: &mut Module, cx: &mut PassContext<'_>) -> Result<Changed, Diagnostics> {
-        let fails = |loc: &Loc, message: String| {
-            Diagnostics(vec![Diagnostic::new(Severity::Error, loc.clone(), message)])
-        };
-        let chains = Chain::parse(&cx.options.string("formats")).map_err(|why| fails(&Loc::Unknown, why))?;
-        let wanted = Wanted {
-            target: Some(cx.options.float("target")).filter(|target| *target > 0.0),
-            relative: cx.options.string("measure") == "relative",
-            levels: cx.options.int("levels").clamp(0, i64::from(Levels::MOST)) as Level,
-        };
-        let exchange = cx.supply::<Exchange>();
-        let samples = exchange.filter(|e| e.assume_calibrated).and_then(|e| e.samples.as_ref());
-        let progress = exchange.and_then(|e| e.following.as_deref()).unwrap_or(&|_, _| {});
-        let given = module.clone();
-        let functions: Vec<Function> =
-            module.functions().into_iter().filter_map(|op| Function::take(module, op)).collect();
-        let mut changed = false;
-        for mut function in functions {
-            let samples = samples.filter(|samples| samples.function() == function.name());
-            let evidence =
-                Evidence { context: cx.context, module: &given, function: &function, samples, progress };
-            let Found { body, assigned } =
-                cheapest(&evidence, &chains, &wanted).map_err(|why| fails(&function.loc, why))?;
-            changed |= tell(&assigned, &function, cx);
+        let chains = Chain::parse(&cx.options.string("formats"))
+            .map_err(|why| Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]))?;
+        let levels = cx.options.int("levels").clamp(0, i64::from(Levels::MOST)) as Level;
+        let wanted = Wanted::of(cx.options, levels);
+        Evidence::each(module, cx, |evidence, cx| {
+            let Found { body, assigned } = cheapest(evidence, &chains, &wanted)?;
+            let changed = tell(&assigned, evidence.function, cx);
             if let Some(sink) = cx.supply::<Assignments>() {
                 sink.push(assigned);
             }
-            function.body = body;
-            function.put_back(module);
-        }
-        Ok(Changed::from(changed))
+            Ok(changed.then_some(body))
+        })
     }
 }
 
 /// The cheapest assignment of formats of one of some chains.
 fn cheapest(evidence: &Evidence<'_>, chains: &[Chain], wanted: &Wanted) -> Result<Found, String> {
-    let body = &evidence.function.body;
-    if body.blocks(body.root()).len() != 1 {
-        return Err("control flow must be inlined or unrolled before formats are assigned".into());
-    }
     let facts = evidence.facts(wanted.target.is_some())?;
     let mut best: Option<Found> = None;
     let mut refused = Vec::new();

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use super::chain::{Chain, holds};
 use super::evidence::Facts;
 use super::probe::Parts;
+use super::report::Against;
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::analysis::work::work;
@@ -31,7 +32,7 @@ pub struct Node {
     /// The levels that it may take.
     pub admissible: Levels,
     /// The levels that it may not take, and why.
-    pub refused: Vec<(Level, String)>,
+    pub refused: Vec<(Level, Against, String)>,
     /// For each level that it may take: the error of the function's results that it adds, in units of what is allowed.
     pub errors: Vec<(Level, f64)>,
     /// Elements of the result.
@@ -86,7 +87,7 @@ impl Known<'_> {
         let (mut refused, mut levels) = (Vec::new(), Vec::new());
         for (level, format) in self.chain.iter() {
             match self.refusal(op, format, given) {
-                Some(why) => refused.push((level, why)),
+                Some((kind, why)) => refused.push((level, kind, why)),
                 None if takes(body, op, format) => levels.push(level),
                 None => {}
             }
@@ -126,15 +127,19 @@ impl Known<'_> {
     }
 
     /// Why an op may not take a format.
-    fn refusal(&self, op: Op, format: Format, given: Format) -> Option<String> {
+    fn refusal(&self, op: Op, format: Format, given: Format) -> Option<(Against, String)> {
+        let leaves = self.leaves(op, format).map(|why| (Against::Range, why));
+        let narrower = || self.allowed.is_none() && format != given && !holds(format, given);
+        let unasked = || format!("it was given in {given}, and nothing says how accurate it must be");
+        leaves.or_else(|| narrower().then(|| (Against::Unasked, unasked())))
+    }
+
+    /// What of the numbers that an op makes and reads over the reals leaves a format.
+    pub fn leaves(&self, op: Op, format: Format) -> Option<String> {
         let ends = |x: &Interval| {
             let most = reach(x);
             (!(most.is_finite() && format.round(most).is_finite()))
                 .then(|| format!("reaches {}, and {format} ends at {}", up(most), down(format.max_finite())))
-        };
-        let unsaid = || {
-            let narrower = self.allowed.is_none() && format != given && !holds(format, given);
-            narrower.then(|| format!("was given in {given}, and nothing says how accurate it must be"))
         };
         let value = self.body.result(op, 0);
         if let Some(why) = ends(&self.facts.errors.range(value).exact) {
@@ -146,7 +151,7 @@ impl Known<'_> {
             let name = self.body.defining_op(*v).map_or("an argument", |op| self.body.name(op));
             Some(format!("its operand {name} {why}"))
         });
-        whys.next().or_else(unsaid)
+        whys.next()
     }
 
     /// The error of the results that an op adds in a format, in units of what is allowed: its own rounding, and that of the operands
@@ -241,6 +246,22 @@ impl Known<'_> {
         let s = Signature { def: body.op(op).def?, operands: &types, attrs: &attrs };
         transfer_aliased(&s, &ranges, &alias, &[result]).into_iter().next()
     }
+}
+
+/// Bits that the rounding of a node alone needs for what is allowed; nothing where nothing is asked.
+pub fn demanded_bits(facts: &Facts, node: &Node, allowed: Option<&[f64]>) -> Option<f64> {
+    let allowed = allowed?;
+    let most = match &facts.parts {
+        Some(parts) => {
+            let own = parts.iter().zip(allowed).map(|(of, allowed)| of.rounding(node.value) / allowed);
+            own.fold(0.0, f64::max) * f64::from(node.given.precision()).exp2()
+        }
+        None => {
+            let onward = facts.errors.amplification(node.value).zip(allowed);
+            onward.map(|(to, allowed)| to.lipschitz * reach(&node.range) / allowed).fold(0.0, f64::max)
+        }
+    };
+    Some(most.log2().ceil())
 }
 
 /// The format of an op's result, if it has one result of a format.

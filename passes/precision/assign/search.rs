@@ -3,32 +3,25 @@
 use ngc_ir::{Body, Op, Value};
 use ngc_numerics::Format;
 use ngc_numerics::figures::half_ulp;
+use ngc_sheaf::Network;
 use ngc_sheaf::budget::{Budgeted, Chosen, Refused};
 use ngc_sheaf::consistency::consistent;
 use ngc_sheaf::cut::Program;
-use ngc_sheaf::{Level, Network};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chain::Chain;
 use super::evidence::{Bound, Evidence, Facts};
+use super::explain::title;
 use super::node::{Known, Node, Nodes};
-use super::report::{self, Assigned};
+use super::report::Assigned;
+use super::told::Told;
+use super::wanted::Wanted;
 use super::{apply, program};
 use crate::analysis::calibrate::Depth;
 use crate::analysis::error::Errors;
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::precision::widen::conversion;
-
-/// What is asked for.
-pub(super) struct Wanted {
-    /// The error that each result may have.
-    pub target: Option<f64>,
-    /// Whether it is relative to the result's greatest magnitude.
-    pub relative: bool,
-    /// Levels that one instruction converts across.
-    pub levels: Level,
-}
 
 /// A body in chosen formats, and what is told of it.
 pub(super) struct Found {
@@ -56,10 +49,7 @@ pub(super) fn assign(
     wanted: &Wanted,
 ) -> Result<Found, String> {
     let (function, errors) = (evidence.function, &facts.errors);
-    let allowed: Option<Vec<f64>> = wanted.target.map(|target| {
-        let most = |v| reach(&errors.range(v).exact);
-        errors.results().iter().map(|&v| if wanted.relative { target * most(v) } else { target }).collect()
-    });
+    let allowed = wanted.allowed(errors);
     let allowed = allowed.as_deref();
     let nodes = Nodes::of(&Known { body: &function.body, facts, allowed, chain });
     let network = program::network(&function.body, &nodes, wanted.levels);
@@ -82,7 +72,7 @@ pub(super) fn assign(
         Refusal::Other(why) => why,
     })?;
     let Within { chosen, body, bound, budget } = within;
-    let told = report::Told { evidence, facts, nodes: &nodes, network: &network, chain };
+    let told = Told { evidence, facts, nodes: &nodes, network: &network, chain };
     let unfit = results(&function.body, errors, &[]).into_iter().map(|(_, why)| why).collect();
     let assigned = told.assigned(wanted, (&chosen, budget), bound, allowed, unfit);
     Ok(Found { body, assigned })
@@ -118,17 +108,9 @@ enum Refusal {
 impl Search<'_> {
     /// An assignment written, with the bounds of its errors; and whether they are within what is allowed.
     fn written(&self, chosen: Chosen, budget: f64) -> Result<(Within, bool), Refusal> {
-        let mut body = self.evidence.function.body.clone();
         let levels = self.nodes.nodes.iter().zip(&chosen.levels);
-        let formats: FxHashMap<Op, Format> = levels
-            .map(|(node, &level)| (node, self.chain.format(level)))
-            // A conversion reads what is stored, in whatever format that is.
-            .filter(|(node, format)| {
-                node.given != *format || conversion(&self.evidence.function.body, node.op).is_some()
-            })
-            .map(|(node, format)| (node.op, format))
-            .collect();
-        apply::apply(self.evidence.context, &mut body, &formats).map_err(Refusal::Other)?;
+        let formats = levels.map(|(node, &level)| (node, self.chain.format(level)));
+        let body = written(self.evidence, formats).map_err(Refusal::Other)?;
         // Where nothing is asked, what is written first is what is told of.
         let depth = if self.allowed.is_some() { Depth::Few } else { Depth::Whole };
         let bound = self.evidence.bound(&body, depth);
@@ -257,6 +239,25 @@ impl Search<'_> {
     }
 }
 
+/// The function with nodes in these formats.
+///
+/// # Errors
+/// What an op says against its format.
+pub fn written<'a>(
+    evidence: &Evidence<'_>,
+    formats: impl Iterator<Item = (&'a Node, Format)>,
+) -> Result<Body, String> {
+    let given = &evidence.function.body;
+    // A conversion reads what is stored, in whatever format that is.
+    let changes =
+        |(node, format): &(&Node, Format)| node.given != *format || conversion(given, node.op).is_some();
+    let formats: FxHashMap<Op, Format> =
+        formats.filter(changes).map(|(node, format)| (node.op, format)).collect();
+    let mut body = given.clone();
+    apply::apply(evidence.context, &mut body, &formats)?;
+    Ok(body)
+}
+
 /// Why no assignment serves: what the results have where all is in the widest format, and which ops add most to it.
 fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[f64]) -> String {
     let Search { chain, nodes, allowed, .. } = search;
@@ -328,9 +329,6 @@ pub(super) fn results(body: &Body, errors: &Errors, allowed: &[f64]) -> Vec<(usi
 }
 
 /// An op's name with the name of its location.
-pub(super) fn name(body: &Body, op: Op) -> String {
-    match body.op(op).loc.name_in() {
-        Some(own) => format!("{} '{own}'", body.name(op)),
-        None => body.name(op).to_string(),
-    }
+pub fn name(body: &Body, op: Op) -> String {
+    title(body.name(op), &body.op(op).loc)
 }

@@ -1,0 +1,63 @@
+//! An assignment for PyTorch: JSON, and a Python file that applies it to an exported program.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ngc_numerics::Format;
+use serde_json::{Value as Json, json};
+
+use super::report::Assigned;
+
+/// What applies an assignment to an exported program, in Python; `CONFIG` stands before it.
+const APPLY: &str = include_str!("apply.py");
+
+impl Assigned {
+    /// `formats` from the name of each op of the exported graph to its format, as `--amp-assignment` reads it; the bound of what was
+    /// written; and names of modules of which an op needs a wider format than the lowest, in the form of transformers'
+    /// `_keep_in_fp32_modules`.
+    pub fn json(&self) -> Json {
+        let bound: Vec<Json> =
+            self.bound.iter().map(|e| if e.is_finite() { json!(e) } else { Json::Null }).collect();
+        json!({
+            "function": self.function,
+            "formats": self.formats().into_iter().map(|(name, f)| (name.to_string(), json!(f.name()))).collect::<serde_json::Map<_, _>>(),
+            "keep_in_fp32_modules": self.kept(),
+            "target": self.target,
+            "error_bound": bound,
+            "given": self.given,
+            "bytes": self.bytes(),
+        })
+    }
+
+    /// A Python file with the assignment, and a function `apply` that inserts the casts.
+    pub fn python(&self) -> String {
+        let text = serde_json::to_string_pretty(&self.json()).unwrap_or_default();
+        format!("CONFIG = r\"\"\"\n{text}\n\"\"\"\n\n{APPLY}")
+    }
+
+    /// By name of the location: the widest format of the ops there.
+    fn formats(&self) -> BTreeMap<&str, Format> {
+        let mut formats: BTreeMap<&str, Format> = BTreeMap::new();
+        for row in &self.rows {
+            let Some(name) = row.loc.name_in() else { continue };
+            let known = formats.entry(name).or_insert(row.format);
+            if known.precision() < row.format.precision() {
+                *known = row.format;
+            }
+        }
+        formats
+    }
+
+    /// The last part, numbers aside, of the path of each module of which an op is in another format than the lowest.
+    fn kept(&self) -> BTreeSet<&str> {
+        let lowest = self.chain.format(0);
+        let wide = self.rows.iter().filter(|row| row.format.width() > lowest.width());
+        let module = |name: &'_ str| name.rsplit_once('/').map(|(module, _)| module.to_string());
+        let modules: BTreeSet<String> = wide.filter_map(|row| module(row.loc.name_in()?)).collect();
+        let all = self.rows.iter().filter_map(|row| row.loc.name_in()?.rsplit_once('/'));
+        let last = |path| {
+            let parts = str::rsplit(path, '.');
+            parts.into_iter().find(|part| !part.is_empty() && !part.bytes().all(|b| b.is_ascii_digit()))
+        };
+        all.filter(|(path, _)| modules.contains(*path)).filter_map(|(path, _)| last(path)).collect()
+    }
+}

@@ -1,0 +1,141 @@
+//! Gathers what is told of an assignment.
+
+use ngc_sheaf::budget::Chosen;
+use ngc_sheaf::consistency::uniform;
+use ngc_sheaf::{Level, Network, count, cycles};
+
+use super::chain::Chain;
+use super::evidence::{Bound, Evidence, Facts};
+use super::node::{Known, Node, Nodes, demanded_bits};
+use super::program;
+use super::report::{Against, Assigned, Border, Reason, Row};
+use super::search::name;
+use super::wanted::Wanted;
+use crate::analysis::report::up;
+use crate::precision::amp::policy::Policy;
+
+/// What an assignment is told of.
+pub(super) struct Told<'a> {
+    pub evidence: &'a Evidence<'a>,
+    pub facts: &'a Facts,
+    pub nodes: &'a Nodes,
+    pub network: &'a Network,
+    pub chain: &'a Chain,
+}
+
+impl Told<'_> {
+    /// What is told of a choice of levels.
+    pub fn assigned(
+        &self,
+        wanted: &Wanted,
+        (chosen, budget): (&Chosen, f64),
+        bound: Bound,
+        allowed: Option<&[f64]>,
+        unfit: Vec<String>,
+    ) -> Assigned {
+        let Told { nodes, network, chain, .. } = self;
+        let function = self.evidence.function;
+        let rows = nodes.nodes.iter().zip(&chosen.levels).map(|(node, &level)| {
+            let bits = demanded_bits(self.facts, node, allowed);
+            let reason = self.reason(node, level, |spared, added| {
+                wanted.target.is_some() && added >= 1.0 || chosen.error - spared + added > budget
+            });
+            Row {
+                name: function.body.name(node.op),
+                loc: function.body.op(node.op).loc.clone(),
+                range: node.range,
+                given: node.given,
+                format: chain.format(level),
+                elements: node.elements,
+                bits,
+                reason,
+            }
+        });
+        let rows: Vec<Row> = rows.collect();
+        let alone = chain.iter().map(|(level, format)| {
+            let bytes: f64 = nodes.nodes.iter().map(|node| node.elements * program::bytes(format)).sum();
+            let why = nodes.nodes.iter().find_map(|node| {
+                let (.., why) = node.refused.iter().find(|(own, ..)| *own == level)?;
+                Some(format!("{}: {why}", name(&function.body, node.op)))
+            });
+            (format, bytes, why)
+        });
+        let mixed = uniform(network).into_iter().filter_map(Result::err).map(|mixed| {
+            mixed
+                .nodes
+                .iter()
+                .map(|&v| name(&function.body, nodes.nodes[v].op))
+                .collect::<Vec<String>>()
+                .join(", ")
+        });
+        let named = |v: usize| name(&function.body, nodes.nodes[v].op);
+        let demanded: Vec<i64> = rows.iter().map(Row::whole_bits).collect();
+        let apart = cycles::forced(network);
+        let mut borders: Vec<Border> = cycles::gaps(network, &demanded)
+            .into_iter()
+            .enumerate()
+            .filter(|(edge, _)| {
+                let [a, b] = network.edges[*edge].ends;
+                chosen.levels[a] != chosen.levels[b]
+            })
+            .map(|(edge, gap)| {
+                let [from, to] = network.edges[edge].ends.map(named);
+                Border { from, to, gap, apart: apart.binary_search(&edge).is_ok() }
+            })
+            .collect();
+        borders.sort_by_key(|border| std::cmp::Reverse(border.gap.abs()));
+        /// Networks of more nodes are not counted.
+        const COUNTED: usize = 400;
+        let count = (network.nodes() <= COUNTED).then(|| count::sections(network)).flatten();
+        Assigned {
+            function: function.name().to_string(),
+            loc: function.loc.clone(),
+            edges: network.edges.iter().map(|edge| edge.ends).collect(),
+            chain: (*chain).clone(),
+            target: wanted.target,
+            asked: wanted.told(),
+            cost: chosen.cost,
+            gap: chosen.gap(),
+            alone: alone.collect(),
+            amp: Policy::NAMES.iter().filter_map(|name| self.amp(&Policy::of(name)?)).collect(),
+            mixed: mixed.collect(),
+            borders,
+            count: count.map(|n| n.to_string()),
+            unfit,
+            given: self.evidence.given(&bound),
+            bound: bound.errors,
+            rows,
+        }
+    }
+
+    /// What a list of AMP makes of the function: the bytes, and the first op that leaves its format.
+    fn amp(&self, policy: &Policy) -> Option<(String, f64, Option<String>)> {
+        let body = &self.evidence.function.body;
+        let nodes = &self.nodes.nodes;
+        let known = Known { body, facts: self.facts, allowed: None, chain: self.chain };
+        let formats = policy.formats(body, nodes);
+        let bytes =
+            nodes.iter().zip(&formats).map(|(node, format)| node.elements * program::bytes(*format)).sum();
+        let why = nodes.iter().zip(&formats).find_map(|(node, &format)| {
+            let why = known.leaves(node.op, format)?;
+            Some(format!("{} in {format}: {why}", name(body, node.op)))
+        });
+        (!nodes.is_empty()).then(|| (policy.name.clone(), bytes, why))
+    }
+
+    /// Why an op takes no lower level; `over` says whether it is too much to add one error in place of another one.
+    fn reason(&self, node: &Node, level: Level, over: impl Fn(f64, f64) -> bool) -> Option<Reason> {
+        let reason = |level, kind, why| Some(Reason { format: self.chain.format(level), kind, why });
+        if let Some((own, kind, why)) = node.refused.iter().rev().find(|(own, ..)| *own < level) {
+            return reason(*own, *kind, why.clone());
+        }
+        let (lower, error) = *node.errors.iter().rfind(|(own, _)| *own < level)?;
+        let own = node.errors.iter().find(|(own, _)| *own == level).map_or(0.0, |(_, error)| *error);
+        if !over(own, error) {
+            return reason(lower, Against::Cost, "conversions would cost more than it saves".to_string());
+        }
+        let part =
+            if error >= 1.0 { format!("{} times", up(error)) } else { format!("{}% of", up(100.0 * error)) };
+        reason(lower, Against::Error, format!("its rounding would add {part} what is allowed to the error"))
+    }
+}

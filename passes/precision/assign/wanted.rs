@@ -1,0 +1,45 @@
+//! What is asked of an assignment.
+
+use ngc_ir::pass::Options;
+use ngc_sheaf::Level;
+
+use crate::analysis::error::Errors;
+use crate::analysis::range::reach;
+
+/// What is asked for.
+pub struct Wanted {
+    /// The error that each result may have.
+    pub target: Option<f64>,
+    /// Whether it is relative to the result's greatest magnitude.
+    pub relative: bool,
+    /// Levels that one instruction converts across.
+    pub levels: Level,
+}
+
+impl Wanted {
+    /// By the options of a pass.
+    pub fn of(options: &Options, levels: Level) -> Wanted {
+        Wanted {
+            target: Some(options.float("target")).filter(|target| *target > 0.0),
+            relative: options.string("measure") == "relative",
+            levels,
+        }
+    }
+
+    /// By result: the error that it may have, in units of the result; nothing where nothing is asked.
+    pub fn allowed(&self, errors: &Errors) -> Option<Vec<f64>> {
+        let target = self.target?;
+        let most = |v| reach(&errors.range(v).exact);
+        let allowed = |&v| if self.relative { target * most(v) } else { target };
+        Some(errors.results().iter().map(allowed).collect())
+    }
+
+    /// What is asked, beside a bound.
+    pub fn told(&self) -> String {
+        match self.target {
+            Some(target) if self.relative => format!(" (asked: {target:e} of the greatest magnitude)"),
+            Some(target) => format!(" (asked: {target:e})"),
+            None => String::new(),
+        }
+    }
+}
