@@ -96,7 +96,7 @@ impl Complex {
         let columns: Vec<usize> = own.choices.values().copied().collect();
         let (rows, _) = self.d0.size();
         let mut sums = vec![Integer::new(); rows];
-        let free = self.d0.without_columns(&columns, fixed, &mut sums);
+        let free = self.d0.without_columns(&columns, &[fixed], &mut sums);
         free.solves(&sums)
     }
 

@@ -10,14 +10,20 @@ use crate::{Level, Network};
 const MOST: usize = 1 << 20;
 
 /// How often each choice of levels for some nodes extends to the nodes that were eliminated.
-struct Table {
-    nodes: Vec<usize>,
+#[derive(Clone)]
+pub(crate) struct Table {
+    pub nodes: Vec<usize>,
     counts: BTreeMap<Vec<Level>, Integer>,
 }
 
 /// How many choices of a level for each node are admissible and compatible; nothing where that takes too large a table.
 pub fn sections(network: &Network) -> Option<Integer> {
-    let mut tables: Vec<Table> = Vec::new();
+    Some(total(&eliminated(tables(network), (0..network.nodes()).collect())?))
+}
+
+/// Of each node by itself, and of each edge: a choice has as many extensions as the product of what they say of it, that is one or none.
+pub(crate) fn tables(network: &Network) -> Vec<Table> {
+    let mut tables = Vec::new();
     for (v, own) in network.admissible.iter().enumerate() {
         let counts = own.iter().map(|level| (vec![level], Integer::from(1))).collect();
         tables.push(Table { nodes: vec![v], counts });
@@ -26,25 +32,41 @@ pub fn sections(network: &Network) -> Option<Integer> {
         let counts = pairs.into_iter().map(|(a, b)| (vec![a, b], Integer::from(1))).collect();
         tables.push(Table { nodes: ends.to_vec(), counts });
     }
-    let mut left: BTreeSet<usize> = (0..network.nodes()).collect();
-    while !left.is_empty() {
-        // The node whose elimination joins the fewest others.
-        let joined = |v: usize| {
-            let of = tables.iter().filter(|table| table.nodes.contains(&v));
-            of.flat_map(|table| table.nodes.iter().copied()).collect::<BTreeSet<usize>>()
-        };
-        let node = left.iter().copied().min_by_key(|&v| (joined(v).len(), v))?;
+    tables
+}
+
+/// Tables for the other nodes whose product is that of the given ones, summed over the levels of some nodes; nothing where that takes
+/// too large a table.
+pub(crate) fn eliminated(mut tables: Vec<Table>, mut left: BTreeSet<usize>) -> Option<Vec<Table>> {
+    let mut joined: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for table in &tables {
+        table.nodes.iter().for_each(|&v| joined.entry(v).or_default().extend(&table.nodes));
+    }
+    // The node whose elimination joins the fewest others.
+    while let Some(node) = left.iter().copied().min_by_key(|v| (joined.get(v).map_or(0, BTreeSet::len), *v)) {
         left.remove(&node);
-        let (own, others): (Vec<Table>, Vec<Table>) =
+        let mut others = joined.remove(&node).unwrap_or_default();
+        others.remove(&node);
+        for other in &others {
+            let further = joined.entry(*other).or_default();
+            further.extend(&others);
+            further.remove(&node);
+        }
+        let (own, rest): (Vec<Table>, Vec<Table>) =
             tables.into_iter().partition(|table| table.nodes.contains(&node));
-        tables = others;
+        tables = rest;
         let mut product = Table { nodes: Vec::new(), counts: BTreeMap::from([(Vec::new(), 1.into())]) };
         for table in own {
             product = product.times(&table)?;
         }
         tables.push(product.without(node));
     }
-    Some(tables.iter().map(|table| table.counts.values().sum::<Integer>()).product())
+    Some(tables)
+}
+
+/// The product of tables for no nodes.
+pub(crate) fn total(tables: &[Table]) -> Integer {
+    tables.iter().map(|table| table.counts.values().sum::<Integer>()).product()
 }
 
 impl Table {

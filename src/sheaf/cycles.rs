@@ -42,31 +42,33 @@ fn parts(network: &Network) -> Vec<Parts> {
     network.pairs().into_iter().map(of).collect()
 }
 
-/// `H^1` of the cover by edges, with coefficients in the free abelian presheaf on choices.
-pub fn h1(network: &Network) -> Group {
-    let parts = parts(network);
-    let mut first = Vec::new();
-    let mut generators = 0;
-    for edge in &parts {
-        first.push(generators);
-        generators += edge.count;
+/// From numbers for the levels of some nodes, in their order, to numbers for the connected parts of all edges: each part gets the sum of
+/// its levels at the lower end less that at the other one. The coboundary of a cellular sheaf on the graph.
+pub(crate) fn coboundary(network: &Network, nodes: &[usize]) -> Matrix {
+    let mut first = vec![None; network.nodes()];
+    let mut columns = 0;
+    for &v in nodes {
+        first[v] = Some(columns);
+        columns += network.admissible[v].len();
     }
-    let starts: Vec<usize> = network
-        .admissible
-        .iter()
-        .scan(0, |next, own| Some(std::mem::replace(next, *next + own.len())))
-        .collect();
-    let rows = network.admissible.iter().map(|own| own.len()).sum();
-    let mut relations = Matrix::new(rows, generators);
-    for (edge, first) in parts.iter().zip(first) {
+    let parts = parts(network);
+    let mut matrix = Matrix::new(parts.iter().map(|edge| edge.count).sum(), columns);
+    let mut row = 0;
+    for edge in &parts {
         for (end, sign) in [(0, 1), (1, -1)] {
-            for (n, level) in network.admissible[edge.ends[end]].iter().enumerate() {
-                let part = edge.of[end][&level];
-                relations.add(starts[edge.ends[end]] + n, first + part, sign);
+            let Some(first) = first[edge.ends[end]] else { continue };
+            for (n, part) in edge.of[end].values().enumerate() {
+                matrix.add(row + part, first + n, sign);
             }
         }
+        row += edge.count;
     }
-    relations.quotient()
+    matrix
+}
+
+/// `H^1` of the cover by edges, with coefficients in the free abelian presheaf on choices.
+pub fn h1(network: &Network) -> Group {
+    coboundary(network, &(0..network.nodes()).collect::<Vec<usize>>()).cokernel()
 }
 
 /// Whether the obstruction of a choice for some nodes vanishes, on the cover by edges: whether integers for the levels of all nodes

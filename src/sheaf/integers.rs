@@ -2,9 +2,12 @@
 //!
 //! Pivots of size one are eliminated first, in sparse rows; what is left, mostly nothing, is brought to Smith normal form.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rug::{Integer, ops::RemRounding};
+
+use crate::normal::smith;
+use crate::pivots::Sparse;
 
 /// A sparse matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -49,6 +52,16 @@ impl Matrix {
         }
     }
 
+    /// The entries that are not 0, with their rows and columns.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, usize, &Integer)> {
+        self.rows.iter().enumerate().flat_map(|(r, row)| row.iter().map(move |(&c, x)| (r, c, x)))
+    }
+
+    /// The rows, each by its columns.
+    pub(crate) fn into_rows(self) -> Vec<BTreeMap<usize, Integer>> {
+        self.rows
+    }
+
     /// Whether all entries are 0.
     pub fn is_zero(&self) -> bool {
         self.rows.iter().all(BTreeMap::is_empty)
@@ -69,7 +82,7 @@ impl Matrix {
 
     /// The invariant factors that are not 0, each a divisor of the next.
     pub fn factors(&self) -> Vec<Integer> {
-        let mut sparse = Sparse::new(self.rows.clone(), self.columns);
+        let mut sparse = Sparse::new(self.rows.clone(), self.columns, self.columns);
         let mut units = 0;
         while let Some((row, column)) = sparse.unit() {
             sparse.eliminate(row, column);
@@ -139,22 +152,20 @@ impl Matrix {
         own.len() == wide.len() && own.iter().product::<Integer>() == wide.iter().product::<Integer>()
     }
 
-    /// The matrix without some columns; of these one is taken once, to the sums that the rows are to give.
-    pub fn without_columns(&self, columns: &[usize], fixed: usize, sums: &mut [Integer]) -> Matrix {
+    /// The matrix without some columns; some of these are taken once, to the sums that the rows are to give.
+    pub fn without_columns(&self, columns: &[usize], fixed: &[usize], sums: &mut [Integer]) -> Matrix {
         let mut free = self.clone();
         for (row, sum) in free.rows.iter_mut().zip(sums) {
-            if let Some(x) = row.get(&fixed) {
-                *sum -= x;
-            }
+            fixed.iter().filter_map(|column| row.get(column)).for_each(|x| *sum -= x);
             columns.iter().for_each(|column| drop(row.remove(column)));
         }
         free
     }
 
-    /// The integers for each column, modulo the rows.
-    pub fn quotient(&self) -> Group {
+    /// The integers for each row, modulo the columns.
+    pub fn cokernel(&self) -> Group {
         let factors = self.factors();
-        let rank = self.columns - factors.len();
+        let rank = self.rows.len() - factors.len();
         Group { rank, torsion: factors.into_iter().filter(|x| *x != 1).collect() }
     }
 }
@@ -169,122 +180,4 @@ fn power(x: u64, exponent: u64, p: u64) -> u64 {
         left >>= 1;
     }
     result
-}
-
-/// Rows under elimination, with the rows of each column.
-struct Sparse {
-    rows: Vec<BTreeMap<usize, Integer>>,
-    columns: Vec<BTreeSet<usize>>,
-    /// Rows that have an entry of size one, by their length.
-    units: BTreeSet<(usize, usize)>,
-}
-
-impl Sparse {
-    fn new(rows: Vec<BTreeMap<usize, Integer>>, columns: usize) -> Sparse {
-        let mut sparse = Sparse { rows, columns: vec![BTreeSet::new(); columns], units: BTreeSet::new() };
-        for n in 0..sparse.rows.len() {
-            for &column in sparse.rows[n].keys() {
-                sparse.columns[column].insert(n);
-            }
-            sparse.note(n);
-        }
-        sparse
-    }
-
-    fn note(&mut self, row: usize) {
-        if self.rows[row].values().any(is_unit) {
-            self.units.insert((self.rows[row].len(), row));
-        }
-    }
-
-    /// An entry of size one in a short row and a short column.
-    fn unit(&self) -> Option<(usize, usize)> {
-        let &(_, row) = self.units.first()?;
-        let units = self.rows[row].iter().filter(|(_, x)| is_unit(x)).map(|(column, _)| *column);
-        units.min_by_key(|&column| self.columns[column].len()).map(|column| (row, column))
-    }
-
-    /// Takes a row and a column out, where the entry that they have in common is of size one.
-    fn eliminate(&mut self, row: usize, column: usize) {
-        let pivot = std::mem::take(&mut self.rows[row]);
-        self.units.remove(&(pivot.len(), row));
-        for c in pivot.keys() {
-            self.columns[*c].remove(&row);
-        }
-        let unit = &pivot[&column];
-        for other in std::mem::take(&mut self.columns[column]) {
-            self.units.remove(&(self.rows[other].len(), other));
-            let by = Integer::from(&self.rows[other][&column] * unit);
-            for (&c, x) in &pivot {
-                let entry = self.rows[other].entry(c).or_default();
-                *entry -= Integer::from(x * &by);
-                if *entry == 0 {
-                    self.rows[other].remove(&c);
-                    self.columns[c].remove(&other);
-                } else {
-                    self.columns[c].insert(other);
-                }
-            }
-            self.note(other);
-        }
-    }
-
-    /// What is left, without empty rows and columns.
-    fn dense(self) -> Vec<Vec<Integer>> {
-        let used: Vec<usize> = (0..self.columns.len()).filter(|&c| !self.columns[c].is_empty()).collect();
-        let rows = self.rows.into_iter().filter(|row| !row.is_empty());
-        rows.map(|row| used.iter().map(|c| row.get(c).cloned().unwrap_or_default()).collect()).collect()
-    }
-}
-
-fn is_unit(x: &Integer) -> bool {
-    *x == 1 || *x == -1
-}
-
-/// The invariant factors of a dense matrix that are not 0.
-fn smith(mut rows: Vec<Vec<Integer>>) -> Vec<Integer> {
-    let mut factors = Vec::new();
-    while let Some((r, c)) = smallest(&rows) {
-        // The least entry, at the corner.
-        rows.swap(0, r);
-        rows.iter_mut().for_each(|row| row.swap(0, c));
-        let corner = rows[0][0].clone();
-        let mut clean = true;
-        let (first, others) = rows.split_at_mut(1);
-        for row in others.iter_mut() {
-            let by = Integer::from(&row[0] / &corner);
-            row.iter_mut().zip(&first[0]).for_each(|(x, y)| *x -= Integer::from(y * &by));
-            clean &= row[0] == 0;
-        }
-        for column in 1..rows[0].len() {
-            let by = Integer::from(&rows[0][column] / &corner);
-            for row in &mut rows {
-                let change = Integer::from(&row[0] * &by);
-                row[column] -= change;
-            }
-            clean &= rows[0][column] == 0;
-        }
-        if !clean {
-            continue;
-        }
-        // The corner divides all of the rest, or a row of what it does not divide is added to the first.
-        let rest = rows[1..].iter().position(|row| row.iter().any(|x| !x.is_divisible(&corner)));
-        if let Some(n) = rest {
-            let row = rows[n + 1].clone();
-            rows[0].iter_mut().zip(row).for_each(|(x, y)| *x += y);
-            continue;
-        }
-        factors.push(corner.abs());
-        rows.remove(0);
-        rows.iter_mut().for_each(|row| drop(row.remove(0)));
-    }
-    factors
-}
-
-/// Where the entry of the least size that is not 0 stands.
-fn smallest(rows: &[Vec<Integer>]) -> Option<(usize, usize)> {
-    let all =
-        rows.iter().enumerate().flat_map(|(r, row)| row.iter().enumerate().map(move |(c, x)| (r, c, x)));
-    let found = all.filter(|(_, _, x)| **x != 0).min_by(|a, b| a.2.cmp_abs(b.2));
-    found.map(|(r, c, _)| (r, c))
 }

@@ -27,7 +27,7 @@ impl Relation {
 }
 
 /// Two nodes, and which of their levels go together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Edge {
     /// The nodes.
     pub ends: [usize; 2],
@@ -36,7 +36,7 @@ pub struct Edge {
 }
 
 /// Nodes with the levels that each may take, and edges between them.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Network {
     /// By node: the levels that it may take.
     pub admissible: Vec<Levels>,

@@ -4,6 +4,7 @@ use ngc_sheaf::complex::{Coefficients, Complex};
 use ngc_sheaf::cover::Cover;
 use ngc_sheaf::cycles;
 use ngc_sheaf::integers::Matrix;
+use ngc_sheaf::normal::echelon;
 use ngc_sheaf::presheaf;
 use ngc_sheaf::{Level, Network};
 use rug::Integer;
@@ -193,6 +194,32 @@ fn invariant_factors_are_those_of_determinantal_divisors() {
                 (-reach..=reach).any(|x| entries.iter().zip(&off).all(|(row, sum)| *sum == row[0] * x));
             assert_eq!(matrix.solves(&off), by_hand, "{entries:?} {off:?}");
         }
+    }
+}
+
+#[test]
+fn echelons_have_the_span_of_their_rows() {
+    let mut draw = Draw(18);
+    let matrix = |rows: &[Vec<Integer>]| {
+        let mut matrix = Matrix::new(rows.len(), rows.first().map_or(0, Vec::len));
+        for (r, row) in rows.iter().enumerate() {
+            row.iter().enumerate().for_each(|(c, x)| matrix.add(r, c, x));
+        }
+        matrix
+    };
+    for _ in 0..500 {
+        let (rows, columns) = (1 + draw.below(5), 1 + draw.below(5));
+        let mut row = || (0..columns).map(|_| Integer::from(draw.below(13) as i64 - 6)).collect();
+        let given: Vec<Vec<Integer>> = (0..rows).map(|_| row()).collect();
+        let found = echelon(given.clone());
+        let leads: Vec<usize> =
+            found.iter().map(|row| row.iter().position(|x| *x != 0).expect("no row is 0")).collect();
+        assert!(leads.windows(2).all(|pair| pair[0] < pair[1]), "{given:?} {found:?}");
+        // Lattices of one rank and one index, one of which holds the other, are the same.
+        let factors = matrix(&given).factors();
+        let both: Vec<Vec<Integer>> = given.iter().chain(&found).cloned().collect();
+        assert_eq!(matrix(&found).factors(), factors, "{given:?} {found:?}");
+        assert_eq!(matrix(&both).factors(), factors, "{given:?} {found:?}");
     }
 }
 

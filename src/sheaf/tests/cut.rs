@@ -1,7 +1,7 @@
 use ngc_sheaf::Level;
 use ngc_sheaf::budget::{Budgeted, Refused};
 use ngc_sheaf::cut::{Hinge, Program};
-use ngc_sheaf::memory::{Value, fit, profile};
+use ngc_sheaf::memory::{Part, Value, fit, profile};
 
 use crate::draw::{Draw, all_sections};
 
@@ -88,10 +88,13 @@ fn values_are_fitted_into_a_memory() {
     for _ in 0..1000 {
         let values: Vec<Value> = (0..1 + draw.below(8))
             .map(|_| {
-                let first = draw.below(6);
-                let (bytes, error) = (1 + draw.below(20) as u64, 1.0 + draw.below(50) as f64);
-                let levels = vec![(bytes, error), (2 * bytes, error / 8192.0)];
-                Value { live: [first, first + draw.below(4)], levels }
+                let error = 1.0 + draw.below(50) as f64;
+                let part = |draw: &mut Draw| {
+                    let (first, bytes) = (draw.below(6), 1 + draw.below(20) as u64);
+                    Part { live: [first, first + draw.below(4)], bytes: vec![bytes, 2 * bytes] }
+                };
+                let parts = (0..1 + draw.below(2)).map(|_| part(&mut draw)).collect();
+                Value { parts, errors: vec![error, error / 8192.0] }
             })
             .collect();
         let memory = 10 + draw.below(80) as u64;

@@ -5,5 +5,7 @@ mod cohomology;
 mod cut;
 mod draw;
 mod flow;
+mod gluing;
 mod known;
+mod pieces;
 mod sections;
