@@ -48,8 +48,10 @@ pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
         return Err(format!("error: {flag} is about the pass '{pass}', which does not run; add --{pass}"));
     }
     if let Some(path) = &flags.precision_output {
-        if !(path.ends_with(".json") || path.ends_with(".py")) {
-            return Err(format!("error: --precision-output writes .json and .py, and '{path}' is neither"));
+        if ![".json", ".py", ".dot"].iter().any(|end| path.ends_with(end)) {
+            return Err(format!(
+                "error: --precision-output writes .json, .py and .dot, and '{path}' is none of these"
+            ));
         }
         check_output(path)?;
     }
@@ -169,9 +171,10 @@ pub fn tell(flags: &Flags, assignments: &[Assigned], sources: &Sources) -> Resul
         let [assigned] = assignments else {
             return Err("error: --precision-output writes the formats of one function, and there are several; keep one".into());
         };
-        let text = match path.ends_with(".py") {
-            true => assigned.python(),
-            false => format!("{:#}\n", assigned.json()),
+        let text = match () {
+            () if path.ends_with(".py") => assigned.python(),
+            () if path.ends_with(".dot") => assigned.dot(),
+            () => format!("{:#}\n", assigned.json()),
         };
         write_output(path, text.as_bytes())?;
     }

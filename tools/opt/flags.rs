@@ -159,8 +159,8 @@ pub struct Flags {
     #[arg(long, value_name = "OP", help_heading = "Analysis")]
     pub explain_precision: Vec<String>,
 
-    /// Write the formats that --assign-precision chose to this file, for PyTorch: .json, a list by name of op and of module, or .py,
-    /// which also applies it to the exported program
+    /// Write the formats that --assign-precision chose to this file: .json, a list by name of op and of module; .py, which also
+    /// applies it to the program of torch.export; or .dot, a picture of the ops with the edges at which formats change
     #[arg(long, value_name = "FILE", help_heading = "Analysis")]
     pub precision_output: Option<String>,
 

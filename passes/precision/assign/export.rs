@@ -1,18 +1,19 @@
-//! An assignment for PyTorch: JSON, and a Python file that applies it to an exported program.
+//! An assignment for others: for PyTorch, JSON and a Python file that applies it to an exported program; and a picture.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use ngc_numerics::Format;
 use serde_json::{Value as Json, json};
 
-use super::report::Assigned;
+use super::report::{Assigned, Row};
 
 /// What applies an assignment to an exported program, in Python; `CONFIG` stands before it.
 const APPLY: &str = include_str!("apply.py");
 
 impl Assigned {
     /// `formats` from the name of each op of the exported graph to its format, as `--amp-assignment` reads it; the bound of what was
-    /// written; and names of modules of which an op needs a wider format than the lowest, in the form of transformers'
+    /// written; and names of modules that read their parameters in a wider format than the lowest, in the form of transformers'
     /// `_keep_in_fp32_modules`.
     pub fn json(&self) -> Json {
         let bound: Vec<Json> =
@@ -34,6 +35,31 @@ impl Assigned {
         format!("CONFIG = r\"\"\"\n{text}\n\"\"\"\n\n{APPLY}")
     }
 
+    /// A picture for Graphviz: ops in their formats, and the edges at which these change, with their gap in bits; red where the two
+    /// ops have no format in common.
+    pub fn dot(&self) -> String {
+        let colors = ["#cfe8cf", "#f6e3b4", "#f3c6c0", "#dcc8ea"];
+        let color = |row: &Row| colors[usize::from(self.chain.level(row.format).unwrap_or(0)) % colors.len()];
+        let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+        let mut text =
+            format!("digraph \"{}\" {{\n  node [shape=box, style=filled];\n", escaped(&self.function));
+        for (n, row) in self.rows.iter().enumerate() {
+            let own = row.loc.name_in().map(|own| format!("\\n{}", escaped(own))).unwrap_or_default();
+            let label = format!("{}{own}\\n{}", row.name, row.format);
+            let _ = writeln!(text, "  n{n} [label=\"{label}\", fillcolor=\"{}\"];", color(row));
+        }
+        for (n, [from, to]) in self.edges.iter().enumerate() {
+            let border = self.borders.iter().find(|border| border.edge == n);
+            let marks = border.map(|border| {
+                let color = if border.apart { ", color=red, fontcolor=red" } else { "" };
+                format!(" [label=\"{} bits\", penwidth=2{color}]", border.gap)
+            });
+            let _ = writeln!(text, "  n{from} -> n{to}{};", marks.unwrap_or_default());
+        }
+        text.push_str("}\n");
+        text
+    }
+
     /// By name of the location: the widest format of the ops there.
     fn formats(&self) -> BTreeMap<&str, Format> {
         let mut formats: BTreeMap<&str, Format> = BTreeMap::new();
@@ -47,10 +73,11 @@ impl Assigned {
         formats
     }
 
-    /// The last part, numbers aside, of the path of each module of which an op is in another format than the lowest.
+    /// The last part, numbers aside, of the path of each module of which an op reads parameters in a wider format than the
+    /// lowest.
     fn kept(&self) -> BTreeSet<&str> {
         let lowest = self.chain.format(0);
-        let wide = self.rows.iter().filter(|row| row.format.width() > lowest.width());
+        let wide = self.rows.iter().filter(|row| row.parameters && row.format.width() > lowest.width());
         let module = |name: &'_ str| name.rsplit_once('/').map(|(module, _)| module.to_string());
         let modules: BTreeSet<String> = wide.filter_map(|row| module(row.loc.name_in()?)).collect();
         let all = self.rows.iter().filter_map(|row| row.loc.name_in()?.rsplit_once('/'));

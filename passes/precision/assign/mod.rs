@@ -10,6 +10,7 @@ pub mod chain;
 pub(super) mod evidence;
 pub mod explain;
 mod export;
+pub mod memory;
 pub(super) mod node;
 mod probe;
 pub(super) mod program;
@@ -26,6 +27,7 @@ use ngc_sheaf::{Level, Levels};
 
 use self::chain::Chain;
 use self::evidence::Evidence;
+use self::memory::Use;
 use self::report::{Assigned, Assignments};
 use self::search::{Found, assign};
 pub(super) use self::wanted::Wanted;
@@ -54,6 +56,8 @@ impl Pass for AssignPrecision {
          `target` no op takes a narrower format than it was given in. Arguments and results of the function keep their types. With \
          `--calibrate inputs.npz --assume-calibrated` values lie where the samples showed them, and the bound is the one of `analyze` for that: \
          conditional, and labelled so. \
+         With `memory` the most accurate assignment is searched that fits, not the cheapest; the peak is taken from when values are \
+         made and read last, and parameters and activations are told apart. \
          Of formats of which neither holds the other one, as f16 and bf16, each chain is tried, and the cheaper assignment taken. \
          Where no assignment serves, the pass fails and says which ops are to blame.\n\n\
          The table on the standard error stream gives for each op that may not take the cheapest format its range, headroom, \
@@ -88,6 +92,17 @@ impl Pass for AssignPrecision {
                 kind: OptionKind::Int { default: Levels::MOST as i64, min: 0 },
                 doc: "formats of the chain that one instruction converts across",
             },
+            OptionDef {
+                name: "memory",
+                kind: OptionKind::Str(""),
+                doc: "a memory that all values must fit, such as 24GiB: the most accurate assignment that does is searched, not \
+                      the cheapest",
+            },
+            OptionDef {
+                name: "use",
+                kind: OptionKind::Choice(Use::NAMES),
+                doc: "what the memory holds: in training gradients, what the optimiser keeps, and all activations until the end",
+            },
         ]
     }
 
@@ -102,7 +117,11 @@ impl Pass for AssignPrecision {
         let chains = Chain::parse(&cx.options.string("formats"))
             .map_err(|why| Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]))?;
         let levels = cx.options.int("levels").clamp(0, i64::from(Levels::MOST)) as Level;
-        let wanted = Wanted::of(cx.options, levels);
+        let fails = |why| Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]);
+        let memory = Some(cx.options.string("memory")).filter(|text| !text.is_empty());
+        let memory = memory.map(|text| memory::parse(&text)).transpose().map_err(fails)?;
+        let used = Use::of(&cx.options.string("use"));
+        let wanted = Wanted { memory, used, ..Wanted::of(cx.options, levels) };
         Evidence::each(module, cx, |evidence, cx| {
             let Found { body, assigned } = cheapest(evidence, &chains, &wanted)?;
             let changed = tell(&assigned, evidence.function, cx);

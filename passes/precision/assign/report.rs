@@ -8,6 +8,7 @@ use ngc_numerics::Format;
 use ngc_numerics::figures::Interval;
 
 use super::chain::Chain;
+use super::memory::Taken;
 use super::program;
 use crate::analysis::range::reach;
 use crate::analysis::report::table::{align, place};
@@ -50,6 +51,8 @@ pub struct Assigned {
     pub cost: u64,
     /// What the bound rests on where it does not hold for all inputs.
     pub given: Option<String>,
+    /// What it takes of a memory; nothing where extents are unknown.
+    pub memory: Option<Taken>,
     /// By what part of its cost a cheaper one with the same sum of errors may cost less.
     pub gap: f64,
     /// By list of AMP: the bytes of all values, and why it cannot serve, if an op leaves its format.
@@ -73,6 +76,8 @@ pub struct Assigned {
 /// An edge at which the format changes.
 #[derive(Clone, Debug)]
 pub struct Border {
+    /// The edge, by its number.
+    pub edge: usize,
     /// The op whose result is read.
     pub from: String,
     /// The op that reads it.
@@ -84,6 +89,7 @@ pub struct Border {
 }
 
 impl Border {
+    /// What is told of it.
     fn text(&self) -> String {
         let apart = if self.apart { ", no format in common" } else { "" };
         format!("{} -> {} (gap {} bits{apart})", self.from, self.to, self.gap)
@@ -105,6 +111,8 @@ pub struct Row {
     pub format: Format,
     /// Elements of its result.
     pub elements: f64,
+    /// Whether it reads a constant of more than one element, a parameter.
+    pub parameters: bool,
     /// Bits that its own rounding alone needs for the target.
     pub bits: Option<f64>,
     /// Why it takes no lower format.
@@ -212,6 +220,7 @@ impl Assigned {
         let lists = self.amp.iter().map(|(name, bytes, _)| format!("{bytes:.0} as {name} has it"));
         let alone = alone.chain(lists).collect::<Vec<String>>().join(", ");
         totals.push(format!("bytes of values: {:.0}; {alone}", self.bytes()));
+        totals.extend(self.memory.as_ref().map(Taken::text));
         for (format, _, why) in &self.alone {
             totals.extend(why.as_ref().map(|why| format!("{format} alone cannot serve: {why}")));
         }

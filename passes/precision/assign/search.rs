@@ -3,15 +3,16 @@
 use ngc_ir::{Body, Op, Value};
 use ngc_numerics::Format;
 use ngc_numerics::figures::half_ulp;
-use ngc_sheaf::Network;
 use ngc_sheaf::budget::{Budgeted, Chosen, Refused};
 use ngc_sheaf::consistency::consistent;
 use ngc_sheaf::cut::Program;
+use ngc_sheaf::{Level, Network};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chain::Chain;
 use super::evidence::{Bound, Evidence, Facts};
 use super::explain::title;
+use super::memory::Profile;
 use super::node::{Known, Node, Nodes};
 use super::report::Assigned;
 use super::told::Told;
@@ -66,15 +67,21 @@ pub(super) fn assign(
         ));
     }
     let program = program::program(&function.body, &nodes, &network, chain);
-    let search = Search { evidence, chain, nodes: &nodes, errors, allowed };
-    let within = search.within(program, &network).map_err(|refused| match refused {
+    let search = Search { evidence, chain, nodes: &nodes, errors, allowed, target: wanted.target.is_some() };
+    let profile = Profile::of(&function.body, chain, &nodes, wanted.used);
+    let within = match wanted.memory {
+        Some(memory) => search.fitted(program, &profile.as_ref().map_err(String::clone)?.fit(memory)?),
+        None => search.within(program, &network),
+    };
+    let within = within.map_err(|refused| match refused {
         Refusal::Bound(bound) => impossible(&search, &network, wanted, &bound),
         Refusal::Other(why) => why,
     })?;
     let Within { chosen, body, bound, budget } = within;
     let told = Told { evidence, facts, nodes: &nodes, network: &network, chain };
     let unfit = results(&function.body, errors, &[]).into_iter().map(|(_, why)| why).collect();
-    let assigned = told.assigned(wanted, (&chosen, budget), bound, allowed, unfit);
+    let mut assigned = told.assigned(wanted, (&chosen, budget), bound, allowed, unfit);
+    assigned.memory = profile.ok().map(|profile| profile.taken(&chosen.levels[..nodes.nodes.len()]));
     Ok(Found { body, assigned })
 }
 
@@ -86,6 +93,8 @@ struct Search<'a> {
     errors: &'a Errors,
     /// By result: the error that it may have.
     allowed: Option<&'a [f64]>,
+    /// Whether the bounds must be within that.
+    target: bool,
 }
 
 /// An assignment, the body with it, and by result the bound of its error.
@@ -167,10 +176,7 @@ impl Search<'_> {
     /// The cheapest assignment that is found whose bounds are within what is allowed. What errors add up to, op by op, is not
     /// the bound of what is written, but falls and rises with it: the budget is searched for which the bound is just within.
     fn within(&self, program: Program, network: &Network) -> Result<Within, Refusal> {
-        let nodes = self.nodes.nodes.len();
-        let by_level = |node: &Node| node.errors.iter().map(|(_, error)| *error).collect();
-        let mut errors: Vec<Vec<f64>> = self.nodes.nodes.iter().map(by_level).collect();
-        errors.extend(program.costs[nodes..].iter().map(|costs| vec![0.0; costs.len()]));
+        let errors = self.errors_of(&program);
         let mut budgeted = Budgeted { program, errors, budget: f64::INFINITY };
         let none = || Refusal::Other("no assignment is admissible".into());
         let cheapest = budgeted.choose().map_err(|_| none())?;
@@ -227,6 +233,42 @@ impl Search<'_> {
             };
         }
         Ok(passing)
+    }
+
+    /// The assignment of these levels; conversions as cheap as they can be.
+    fn fitted(&self, mut program: Program, levels: &[Level]) -> Result<Within, Refusal> {
+        for (costs, level) in program.costs.iter_mut().zip(levels) {
+            costs.retain(|(own, _)| own == level);
+        }
+        let mut errors = self.errors_of(&program);
+        for ((own, node), level) in errors.iter_mut().zip(&self.nodes.nodes).zip(levels) {
+            *own = node.errors.iter().filter(|(of, _)| of == level).map(|(_, error)| *error).collect();
+        }
+        let none = |_| {
+            Refusal::Other(
+                "what fits the memory needs conversions across more levels than one instruction has".into(),
+            )
+        };
+        let chosen = Budgeted { program, errors, budget: f64::INFINITY }.choose().map_err(none)?;
+        let (mut found, _) = self.written(chosen, f64::INFINITY)?;
+        self.more(&mut found);
+        if self.target && !self.is_within(&found.bound) {
+            let bound: Vec<String> = found.bound.errors.iter().map(|e| up(*e)).collect();
+            return Err(Refusal::Other(format!(
+                "the most accurate assignment found that fits the memory has an error bound of {}, which is more than was asked",
+                bound.join(", ")
+            )));
+        }
+        Ok(found)
+    }
+
+    /// By node of a program and level: the error that it adds.
+    fn errors_of(&self, program: &Program) -> Vec<Vec<f64>> {
+        let nodes = self.nodes.nodes.len();
+        let by_level = |node: &Node| node.errors.iter().map(|(_, error)| *error).collect();
+        let mut errors: Vec<Vec<f64>> = self.nodes.nodes.iter().map(by_level).collect();
+        errors.extend(program.costs[nodes..].iter().map(|costs| vec![0.0; costs.len()]));
+        errors
     }
 
     /// Every op in its widest format.

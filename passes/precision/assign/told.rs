@@ -6,13 +6,14 @@ use ngc_sheaf::{Level, Network, count, cycles};
 
 use super::chain::Chain;
 use super::evidence::{Bound, Evidence, Facts};
-use super::node::{Known, Node, Nodes, demanded_bits};
+use super::node::{Known, Node, Nodes, demanded_bits, elements};
 use super::program;
 use super::report::{Against, Assigned, Border, Reason, Row};
 use super::search::name;
 use super::wanted::Wanted;
 use crate::analysis::report::up;
 use crate::precision::amp::policy::Policy;
+use crate::precision::widen::constant;
 
 /// What an assignment is told of.
 pub(super) struct Told<'a> {
@@ -37,7 +38,9 @@ impl Told<'_> {
         let function = self.evidence.function;
         let rows = nodes.nodes.iter().zip(&chosen.levels).map(|(node, &level)| {
             let bits = demanded_bits(self.facts, node, allowed);
-            let reason = self.reason(node, level, |spared, added| {
+            let fits =
+                wanted.memory.is_some().then(|| format!("the memory holds it in {}", chain.format(level)));
+            let reason = self.reason(node, level, fits.as_deref(), |spared, added| {
                 wanted.target.is_some() && added >= 1.0 || chosen.error - spared + added > budget
             });
             Row {
@@ -47,6 +50,11 @@ impl Told<'_> {
                 given: node.given,
                 format: chain.format(level),
                 elements: node.elements,
+                parameters: function
+                    .body
+                    .operands(node.op)
+                    .iter()
+                    .any(|v| constant(&function.body, *v) && elements(function.body.ty(*v)) > 1.0),
                 bits,
                 reason,
             }
@@ -80,7 +88,7 @@ impl Told<'_> {
             })
             .map(|(edge, gap)| {
                 let [from, to] = network.edges[edge].ends.map(named);
-                Border { from, to, gap, apart: apart.binary_search(&edge).is_ok() }
+                Border { edge, from, to, gap, apart: apart.binary_search(&edge).is_ok() }
             })
             .collect();
         borders.sort_by_key(|border| std::cmp::Reverse(border.gap.abs()));
@@ -95,6 +103,7 @@ impl Told<'_> {
             target: wanted.target,
             asked: wanted.told(),
             cost: chosen.cost,
+            memory: None,
             gap: chosen.gap(),
             alone: alone.collect(),
             amp: Policy::NAMES.iter().filter_map(|name| self.amp(&Policy::of(name)?)).collect(),
@@ -123,16 +132,23 @@ impl Told<'_> {
         (!nodes.is_empty()).then(|| (policy.name.clone(), bytes, why))
     }
 
-    /// Why an op takes no lower level; `over` says whether it is too much to add one error in place of another one.
-    fn reason(&self, node: &Node, level: Level, over: impl Fn(f64, f64) -> bool) -> Option<Reason> {
+    /// Why an op takes no lower level: because a memory `fits` it, or what else there is; `over` says whether it is too much to add one error in place of another one.
+    fn reason(
+        &self,
+        node: &Node,
+        level: Level,
+        fits: Option<&str>,
+        over: impl Fn(f64, f64) -> bool,
+    ) -> Option<Reason> {
         let reason = |level, kind, why| Some(Reason { format: self.chain.format(level), kind, why });
         if let Some((own, kind, why)) = node.refused.iter().rev().find(|(own, ..)| *own < level) {
             return reason(*own, *kind, why.clone());
         }
         let (lower, error) = *node.errors.iter().rfind(|(own, _)| *own < level)?;
         let own = node.errors.iter().find(|(own, _)| *own == level).map_or(0.0, |(_, error)| *error);
-        if !over(own, error) {
-            return reason(lower, Against::Cost, "conversions would cost more than it saves".to_string());
+        if fits.is_some() || !over(own, error) {
+            let why = fits.unwrap_or("conversions would cost more than it saves");
+            return reason(lower, Against::Cost, why.to_string());
         }
         let part =
             if error >= 1.0 { format!("{} times", up(error)) } else { format!("{}% of", up(100.0 * error)) };

@@ -3,6 +3,7 @@
 use ngc_ir::pass::Options;
 use ngc_sheaf::Level;
 
+use super::memory::Use;
 use crate::analysis::error::Errors;
 use crate::analysis::range::reach;
 
@@ -14,6 +15,10 @@ pub struct Wanted {
     pub relative: bool,
     /// Levels that one instruction converts across.
     pub levels: Level,
+    /// The bytes that all must fit.
+    pub memory: Option<u64>,
+    /// What a memory is told for.
+    pub used: Use,
 }
 
 impl Wanted {
@@ -23,14 +28,17 @@ impl Wanted {
             target: Some(options.float("target")).filter(|target| *target > 0.0),
             relative: options.string("measure") == "relative",
             levels,
+            memory: None,
+            used: Use::Inference,
         }
     }
 
     /// By result: the error that it may have, in units of the result; nothing where nothing is asked.
     pub fn allowed(&self, errors: &Errors) -> Option<Vec<f64>> {
-        let target = self.target?;
+        // What is to be as accurate as fits is measured by the magnitudes of the results.
+        let target = self.target.or(self.memory.map(|_| 1.0))?;
         let most = |v| reach(&errors.range(v).exact);
-        let allowed = |&v| if self.relative { target * most(v) } else { target };
+        let allowed = |&v| if self.relative || self.target.is_none() { target * most(v) } else { target };
         Some(errors.results().iter().map(allowed).collect())
     }
 
