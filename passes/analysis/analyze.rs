@@ -91,10 +91,11 @@ impl Pass for Analyze {
         let calibration = exchange.and_then(|e| calibrate(module, cx, e).transpose()).transpose()?;
         let samples = exchange.and_then(|e| e.samples.as_ref());
         let wanted = exchange.is_some_and(|e| e.reports.is_some());
+        let runtime = exchange.and_then(|e| e.runtime);
         let given: Option<Given> =
             exchange.filter(|e| e.assume_calibrated).zip(samples).map(|(exchange, samples)| {
                 let progress = exchange.following.as_deref().unwrap_or(&|_, _| {});
-                samples.follow(cx.context, module, Depth::Whole, progress)
+                samples.follow(cx.context, module, (Depth::Whole, runtime), progress)
             });
         let report = |op: &Op| {
             let attrs = &module.body.op(*op).attrs;
@@ -104,8 +105,10 @@ impl Pass for Analyze {
             let seen = calibration.as_ref().filter(|_| samples.is_some_and(|s| s.function() == name));
             let given = given.as_ref().filter(|_| seen.is_some());
             let assumed = seen.filter(|_| given.is_some());
-            let errors = Errors::given(body, attrs.get("arg_attrs"), &module.resources, effort, assumed);
-            let report = Report::new(attrs, loc, body, &errors, seen, given, floor);
+            let errors =
+                Errors::given(body, attrs.get("arg_attrs"), &module.resources, effort, assumed, runtime);
+            let report =
+                Report::new(attrs, loc, body, &errors, seen, given, floor).in_runtime(runtime, &errors);
             Some((*op, if wanted { report.with_norms(body, &errors) } else { report }))
         };
         let reports: Vec<(Op, Report)> = module.functions().par_iter().filter_map(report).collect();
@@ -113,8 +116,8 @@ impl Pass for Analyze {
         for (function, report) in &reports {
             remarks(report, cx);
             leaves_stated_range(report, cx);
-            // What an attribute says must hold for all inputs.
-            let writes = cx.options.flag("attributes") && !report.assumed;
+            // What an attribute says must hold for all inputs, wherever the function runs.
+            let writes = cx.options.flag("attributes") && !report.assumed && report.table.is_none();
             if let (true, Some(body)) = (writes, module.body.body_mut(*function)) {
                 for rows in report.rows.chunk_by(|a, b| a.op == b.op) {
                     if let Some(op) = rows[0].op {
@@ -225,6 +228,7 @@ fn remarks(report: &Report, cx: &mut PassContext<'_>) {
         totals.push("conditional: given that every value lies where the samples showed it to".into());
         totals.extend(report.not_followed.clone());
     }
+    totals.extend(report.table.as_ref().map(|table| table.text()));
     cx.remark(RemarkKind::Analysis, "totals", report.loc.clone(), totals.join("; "))
         .arg("largest-path", report.largest_path)
         .arg("total-curvature", report.total_curvature)

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ngc_dialects::runtime::Runtime;
 use ngc_dialects::transfer::Flow;
 use ngc_ir::pass::{Analysis, Function};
 use ngc_ir::{Attr, Body, Context, InternalError, Op, Resources, Value};
@@ -35,19 +36,22 @@ impl Errors {
         resources: &Resources,
         effort: usize,
     ) -> Errors {
-        Errors::given(body, arg_attrs, resources, effort, None)
+        Errors::given(body, arg_attrs, resources, effort, None, None)
     }
 
     /// As [`of_function`](Self::of_function), given that each value, exact and as computed, lies where samples showed values:
-    /// bounds for inputs of which that is true.
+    /// bounds for inputs of which that is true; and for a run in a `runtime`, given its table.
     pub fn given(
         body: &Body,
         arg_attrs: Option<&Attr>,
         resources: &Resources,
         effort: usize,
         seen: Option<&Calibration>,
+        runtime: Option<&'static Runtime>,
     ) -> Errors {
-        let flow = Flow::of_function(body, arg_attrs, resources);
+        let flow = Flow::of_function(body, arg_attrs, resources).in_runtime(runtime);
+        // Chains take it that each op rounds to the nearest.
+        let effort = if runtime.is_some() { 0 } else { effort };
         Errors::flowing(body, &range::stated(body, arg_attrs), effort, flow, seen)
     }
 

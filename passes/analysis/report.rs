@@ -5,6 +5,7 @@ pub mod table;
 
 use std::sync::Mutex;
 
+use ngc_dialects::runtime::Runtime;
 use ngc_ir::location::LocKind;
 use ngc_ir::{Attr, AttrDict, Body, Loc, Op, Sources, Type, Value};
 use ngc_numerics::Figures;
@@ -25,6 +26,9 @@ pub struct Exchange {
     pub samples: Option<Samples>,
     /// Whether bounds are those for inputs of which every value lies where the samples showed it to.
     pub assume_calibrated: bool,
+    /// The runtime that bounds are for, given its table; nothing where they are for functions that round correctly, and sums in
+    /// the order that is written.
+    pub runtime: Option<&'static Runtime>,
     /// Told how many steps of the evaluation are done, of how many.
     pub progress: Option<Box<dyn Fn(usize, usize) + Send + Sync>>,
     /// Told how many groups of elements of results were followed back, of how many.
@@ -56,6 +60,35 @@ pub struct Report {
     pub assumed: bool,
     /// Why it is not known what roundings became in the results at the samples, where bounds are given these.
     pub not_followed: Option<String>,
+    /// The table of a runtime that bounds are given, and the ops that it says nothing of.
+    pub table: Option<Table>,
+}
+
+/// The table of a runtime, of which [`Report::label`] says that bounds rest on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Name and version.
+    pub of: String,
+    /// Ops with their formats of which it says nothing.
+    pub without: Vec<String>,
+}
+
+impl Table {
+    /// What bounds rest on.
+    pub fn of(runtime: &Runtime, errors: &Errors) -> Table {
+        let without = errors.flow().unmeasured().iter();
+        let without = without.map(|(name, format)| format!("{name} in {format}")).collect();
+        Table { of: format!("{} {}", runtime.name, runtime.version), without }
+    }
+
+    /// In a sentence.
+    pub fn text(&self) -> String {
+        let without = match self.without.is_empty() {
+            true => String::new(),
+            false => format!("; of {} it says nothing", self.without.join(", ")),
+        };
+        format!("given table {}, which was measured and not proved{without}", self.of)
+    }
 }
 
 /// The figures of one value.
@@ -193,14 +226,23 @@ impl Report {
             calibration: calibration.map(|c| (c.samples, c.reference)),
             assumed: given.is_some(),
             not_followed: given.and_then(|followed| followed.as_ref().err().cloned()),
+            table: None,
         };
         report.set_shares(&build.contributions());
         report
     }
 
-    /// What the figures are: `bound`, or `conditional` where they rest on samples.
-    pub fn label(&self) -> &'static str {
-        if self.assumed { "conditional" } else { "bound" }
+    /// What the figures are: `bound`, or `conditional` where they rest on samples; and the table that they are given.
+    pub fn label(&self) -> String {
+        let label = if self.assumed { "conditional" } else { "bound" };
+        let table = self.table.as_ref().map(|table| format!(" given table {}", table.of));
+        label.to_string() + &table.unwrap_or_default()
+    }
+
+    /// Takes it that the figures are those in a runtime.
+    pub fn in_runtime(mut self, runtime: Option<&Runtime>, errors: &Errors) -> Report {
+        self.table = runtime.map(|runtime| Table::of(runtime, errors));
+        self
     }
 
     /// Adds estimates of the 2-norms of constant matrices, which take time for large ones.

@@ -1,10 +1,13 @@
 //! Runs the transfer functions of ops over a body.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ngc_ir::{Attr, Body, InternalError, Op, Resources, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{intersect, magnitude, widen};
-use ngc_numerics::{Enclosure, Figures, Flags, Interval, Mixed, Operands, Prim, Range, Reduce, StoredTensor};
+use ngc_numerics::{
+    Enclosure, Figures, Flags, Format, Interval, Mixed, Operands, Prim, Range, Reduce, StoredTensor,
+};
 use smallvec::SmallVec;
 
 use crate::facts::{self, Fact, Pointwise, Store};
@@ -12,6 +15,7 @@ use crate::memo::{Answer, Memo, Question};
 use crate::ng::convert::is_exact;
 use crate::normalised::normalised;
 use crate::relative::{self, Term};
+use crate::runtime::Runtime;
 use crate::transfer::{followed, has_elements, transfer_known};
 
 /// What is known of the values of a body: ranges, and bounds of the error of each computed value, absolute and relative.
@@ -26,6 +30,10 @@ pub struct Flow {
     mixed: Vec<Mixed>,
     /// What was found before, where that is kept.
     memo: Option<Memo>,
+    /// Where the ops run, if not as they are written.
+    runtime: Option<&'static Runtime>,
+    /// Ops and formats of which its table says nothing.
+    unmeasured: BTreeSet<(&'static str, Format)>,
 }
 
 impl Flow {
@@ -47,6 +55,17 @@ impl Flow {
     pub fn remembering(mut self, before: Flow) -> Flow {
         self.memo = Some(before.memo.unwrap_or_default());
         self
+    }
+
+    /// Bounds what the ops are in a runtime, given its table.
+    pub fn in_runtime(mut self, runtime: Option<&'static Runtime>) -> Flow {
+        self.runtime = runtime;
+        self
+    }
+
+    /// Ops and formats of which the table of the runtime says nothing, so that nothing is known of their results.
+    pub fn unmeasured(&self) -> &BTreeSet<(&'static str, Format)> {
+        &self.unmeasured
     }
 
     /// The tensor of a constant; of one whose elements are all alike a single one, with 1 for each extent.
@@ -165,6 +184,12 @@ impl Flow {
             memo.answers.entry(Question::new(s, &x, &alias, &terms, &results)).or_insert_with(found).clone()
         })?;
         drop(lent);
+        let steps = steps.filter(|_| self.runtime.is_none());
+        if self.runtime.is_some() {
+            for (figures, &ty) in found.iter_mut().zip(&results) {
+                self.worsen(body, op, &operands, figures, ty);
+            }
+        }
         for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {
             let ty = results[n];
             let fact = || relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op));
@@ -197,6 +222,17 @@ impl Flow {
         }
         self.known.step(body, op, &operands, &found);
         Some(found)
+    }
+}
+
+impl Flow {
+    /// Makes the figures of a result of an op those that it has in the runtime.
+    fn worsen(&mut self, body: &Body, op: Op, operands: &[Range], figures: &mut Figures, ty: Type) {
+        let Some(runtime) = self.runtime else { return };
+        let known = body.with_signature(op, |s| (runtime.worsen(s, operands, figures, ty), s.def.name));
+        if let (Some((false, name)), Some(format)) = (known, ty.format()) {
+            self.unmeasured.insert((name, format));
+        }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod ng;
 mod normalised;
 mod pointwise;
 mod relative;
+pub mod runtime;
 mod simplify;
 pub mod structure;
 pub mod transfer;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 
+use ngc_dialects::runtime::Runtime;
 use ngc_formats::npz;
 use ngc_ir::pass::Pipeline;
 use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
@@ -16,6 +17,7 @@ use ngc_passes::stabilize::telling;
 
 use super::flags::{Flags, Format};
 use super::ranges::arguments;
+use crate::formats;
 use crate::io::{check_folder, check_output, read_bytes, write_output};
 use crate::load::choose_function;
 use crate::progress::Progress;
@@ -76,6 +78,17 @@ pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
         _ => ("the pass 'analyze', which does not run", "--analyze"),
     };
     Err(format!("error: {flag} is about {passes}; add {add}"))
+}
+
+/// The runtime that bounds are for: the one that is named, or one that runs the format that is written.
+pub fn runtime(flags: &Flags, written: formats::Format) -> Option<&'static Runtime> {
+    let own = match written {
+        formats::Format::Onnx => "onnxruntime",
+        formats::Format::Pt2 | formats::Format::PyTorch => "torch",
+        formats::Format::StableHlo => "xla",
+        _ => "reference",
+    };
+    Runtime::named(flags.runtime.as_deref().unwrap_or(own))
 }
 
 /// What the pass is given for a module. Notes on how the samples were read go to `found`.

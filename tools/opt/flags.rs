@@ -154,6 +154,12 @@ pub struct Flags {
     #[arg(long, value_name = "NAME", help_heading = "Analysis")]
     pub calibrate_function: Option<String>,
 
+    /// Bound errors as the ops run there, given its measured table: bounds rest on the table then. 'reference' rounds each function
+    /// correctly, and sums in the order that is written [default: onnxruntime for an ONNX file that is written, torch for a
+    /// PyTorch one, xla for StableHLO, else reference]
+    #[arg(long, value_name = "RUNTIME", value_parser = ["reference", "onnxruntime", "torch", "xla"], help_heading = "Analysis")]
+    pub runtime: Option<String>,
+
     /// Say why ops of this name, such as 'softmax' or the name of a module, have the formats that --assign-precision gave them:
     /// the range or the bits, the ops that lead there, and where the gap opens; may be given again
     #[arg(long, value_name = "OP", help_heading = "Analysis")]

@@ -228,14 +228,15 @@ impl Driver<'_> {
         self.reports.phase("verify", start.elapsed());
 
         // Passes for which a constant that is not at hand could be anything, NaN among it.
-        let values = ["analyze", "assign-precision", "explain-nonfinite", "stabilize"];
+        let values = ["analyze", "assign-precision", "debug-amp", "explain-nonfinite", "stabilize"];
         let reads = self.pipeline.steps.iter().any(|s| values.contains(&s.pass.name()));
         let attaches = reads || self.target.takes_weights();
         let weights = if attaches { input.attach_weights(&mut module)? } else { Vec::new() };
         self.target.relocate(&mut module, input)?;
         // Of another format than ours, a reproducer shows the module that was read, not the text.
         let original = (input.format != Format::Ngir).then(|| module.clone());
-        let exchange = analysis::exchange(&self.flags, &module, sources, &mut found.0)?;
+        let mut exchange = analysis::exchange(&self.flags, &module, sources, &mut found.0)?;
+        exchange.runtime = analysis::runtime(&self.flags, self.target.format);
         let rewriting = analysis::rewriting(&self.flags);
         let assignments = Assignments::default();
         let debugged = analysis::debugged(&self.flags)?;

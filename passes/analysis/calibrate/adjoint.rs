@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ngc_dialects::runtime::Runtime;
 use ngc_interp::Tape;
 use ngc_ir::{Context, Module, Op};
 
@@ -66,7 +67,7 @@ impl Followed {
 }
 
 impl Samples {
-    /// By result of the function: a bound of its error.
+    /// By result of the function: a bound of its error, in a runtime given its table.
     ///
     /// # Errors
     /// A sentence that says why there is none.
@@ -74,7 +75,7 @@ impl Samples {
         &self,
         context: &Context,
         module: &Module,
-        depth: Depth,
+        (depth, runtime): (Depth, Option<&'static Runtime>),
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<Followed>, String> {
         let (mode, _) = super::reference(module);
@@ -125,20 +126,42 @@ impl Samples {
             }
         }
         let ops = tape.ops();
+        let times =
+            runtime.map_or_else(|| Ok(vec![1.0; ops.len()]), |runtime| self.times(module, ops, runtime))?;
         Ok(largest
             .into_iter()
             .zip(elements)
             .enumerate()
             .map(|(result, (parts, elements))| {
-                let sum = |parts: &Vec<f64>| parts.iter().sum::<f64>();
+                let part = |(part, times): (&f64, &f64)| if *part == 0.0 { 0.0 } else { part * times };
+                let sum = |parts: &Vec<f64>| parts.iter().zip(&times).map(part).sum::<f64>();
                 let bound = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
                 let worst = parts.iter().max_by(|a, b| bound(sum(a)).total_cmp(&bound(sum(b))));
                 let parts = worst.map_or_else(Vec::new, |parts| {
-                    ops.iter().copied().zip(parts.iter().copied().map(bound)).collect::<Vec<_>>()
+                    ops.iter().copied().zip(parts.iter().zip(&times).map(part).map(bound)).collect::<Vec<_>>()
                 });
                 let error = bound(parts.iter().map(|(_, part)| part).sum::<f64>());
                 Followed { error, elements: elements.len(), of: tape.elements(result), samples, parts }
             })
             .collect())
+    }
+
+    /// By op: by how many times its roundings may be more in a runtime than as it is written.
+    fn times(&self, module: &Module, ops: &[Op], runtime: &Runtime) -> Result<Vec<f64>, String> {
+        let body =
+            module.symbol(self.function()).and_then(|f| module.body.body(f)).ok_or("it has no body")?;
+        let of = |&op: &Op| {
+            let mut formats = body.results(op).filter_map(|v| body.ty(v).format());
+            let constant = body.op(op).def.is_some_and(|def| def.traits.constant);
+            let Some(format) = formats.next().filter(|_| !constant) else { return Ok(1.0) };
+            runtime.times(body.name(op), format).ok_or_else(|| {
+                let name = body.name(op);
+                format!(
+                    "the table of {} {} gives no factor for the roundings of {name} in {format}",
+                    runtime.name, runtime.version
+                )
+            })
+        };
+        ops.iter().map(of).collect()
     }
 }

@@ -101,6 +101,9 @@ impl Report {
                 "  given that every value lies where the samples showed it to (conditional bounds):\n",
             );
         }
+        if let Some(table) = &self.table {
+            let _ = writeln!(out, "  {}:", table.text());
+        }
         for (n, output) in self.outputs.iter().enumerate() {
             let _ = write!(out, "  output {n}: {}", output.error.text());
             if let Some(s) = &output.sampled {

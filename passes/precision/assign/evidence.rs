@@ -1,5 +1,6 @@
 //! What the bounds of an assignment rest on: the ranges that are stated, or samples.
 
+use ngc_dialects::runtime::Runtime;
 use ngc_ir::pass::{Changed, Function, PassContext};
 use ngc_ir::{Body, Context, Diagnostic, Diagnostics, Module, Op, Severity};
 use rustc_hash::FxHashSet;
@@ -22,6 +23,8 @@ pub struct Evidence<'a> {
     pub function: &'a Function,
     /// Samples, where bounds are given that roundings have no larger part in the results than at these.
     pub samples: Option<&'a Samples>,
+    /// The runtime that bounds are for, given its table.
+    pub runtime: Option<&'static Runtime>,
     /// Told how many steps are done, of how many.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
@@ -39,14 +42,16 @@ impl Evidence<'_> {
         let exchange = cx.supply::<Exchange>();
         let samples = exchange.filter(|e| e.assume_calibrated).and_then(|e| e.samples.as_ref());
         let progress = exchange.and_then(|e| e.following.as_deref()).unwrap_or(&|_, _| {});
+        let runtime = exchange.and_then(|e| e.runtime);
         let given = module.clone();
         let mut changed = Changed::No;
         let functions: Vec<Function> =
             module.functions().into_iter().filter_map(|op| Function::take(module, op)).collect();
         for mut function in functions {
             let samples = samples.filter(|samples| samples.function() == function.name());
+            let context = cx.context;
             let evidence =
-                Evidence { context: cx.context, module: &given, function: &function, samples, progress };
+                Evidence { context, module: &given, function: &function, samples, runtime, progress };
             let done = match function.body.blocks(function.body.root()).len() {
                 1 => work(&evidence, cx),
                 _ => Err("control flow must be inlined or unrolled before formats are assigned".into()),
@@ -71,7 +76,7 @@ impl Evidence<'_> {
         let Function { attrs, body, resources, .. } = self.function;
         let arg_attrs = attrs.get("arg_attrs");
         Ok(Facts {
-            errors: Errors::given(body, arg_attrs, resources, EFFORT, seen.as_ref()),
+            errors: Errors::given(body, arg_attrs, resources, EFFORT, seen.as_ref(), self.runtime),
             fixed: stays(body, &Ranges::of_function(body, arg_attrs, resources)),
             parts: if asked { Parts::of(self) } else { None },
         })
@@ -82,28 +87,31 @@ impl Evidence<'_> {
         if let Some(samples) = self.samples {
             let mut module = self.module.clone();
             module.body.set_body(self.function.op, body.clone());
-            if let Ok(found) = samples.follow(self.context, &module, depth, self.progress) {
+            if let Ok(found) = samples.follow(self.context, &module, (depth, self.runtime), self.progress) {
                 let mut from: Vec<String> = found.iter().map(Followed::from).collect();
                 from.dedup();
                 let errors = found.into_iter().map(|followed| followed.error).collect();
                 return Bound { errors, followed: Some(from.join(", ")) };
             }
         }
-        let errors =
-            Errors::of_function(body, self.function.attrs.get("arg_attrs"), &self.function.resources, EFFORT);
+        let Function { attrs, resources, .. } = self.function;
+        let errors = Errors::given(body, attrs.get("arg_attrs"), resources, EFFORT, None, self.runtime);
         Bound { errors: errors.results().iter().map(|&v| errors.absolute(v)).collect(), followed: None }
     }
 
     /// What a bound rests on where it does not hold for all inputs.
     pub fn given(&self, bound: &Bound) -> Option<String> {
-        let count = self.samples?.count();
+        let table = self
+            .runtime
+            .map(|r| format!("given table {} {}, which was measured and not proved", r.name, r.version));
+        let Some(samples) = self.samples else { return table };
+        let count = samples.count();
         let from = bound.followed.as_ref().map(|from| {
             format!(", and roundings have no larger part in the results than there; followed from {from}")
         });
-        Some(format!(
-            "conditional: given that values lie where {count} samples showed them{}",
-            from.unwrap_or_default()
-        ))
+        let table = table.map(|table| format!("; {table}")).unwrap_or_default();
+        let from = from.unwrap_or_default();
+        Some(format!("conditional: given that values lie where {count} samples showed them{from}{table}"))
     }
 }
 

@@ -27,7 +27,9 @@ impl Parts {
         let (body, probes) = probed(evidence.context, given, &users).ok()?;
         let mut module = evidence.module.clone();
         module.body.set_body(evidence.function.op, body);
-        let found = samples.follow(evidence.context, &module, Depth::Few, evidence.progress).ok()?;
+        let found = samples
+            .follow(evidence.context, &module, (Depth::Few, evidence.runtime), evidence.progress)
+            .ok()?;
         let parts = |followed: Followed| {
             let mut parts = Parts { own: FxHashMap::default(), rounded: FxHashMap::default() };
             for (op, part) in followed.parts {
