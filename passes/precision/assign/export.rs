@@ -77,7 +77,7 @@ impl Assigned {
     /// lowest.
     fn kept(&self) -> BTreeSet<&str> {
         let lowest = self.chain.format(0);
-        let wide = self.rows.iter().filter(|row| row.parameters && row.format.width() > lowest.width());
+        let wide = self.rows.iter().filter(|row| row.parameters > 0.0 && row.format.width() > lowest.width());
         let module = |name: &'_ str| name.rsplit_once('/').map(|(module, _)| module.to_string());
         let modules: BTreeSet<String> = wide.filter_map(|row| module(row.loc.name_in()?)).collect();
         let all = self.rows.iter().filter_map(|row| row.loc.name_in()?.rsplit_once('/'));

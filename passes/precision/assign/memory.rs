@@ -113,7 +113,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
 }
 
 /// Bytes with a unit, three digits of them.
-fn human(bytes: f64) -> String {
+pub(super) fn human(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let n = (0..units.len() - 1).take_while(|n| bytes >= 1024f64.powi(*n as i32 + 1)).count();
     let scaled = bytes / 1024f64.powi(n as i32);

@@ -11,6 +11,7 @@ pub(super) mod evidence;
 pub mod explain;
 mod export;
 pub mod memory;
+mod modules;
 pub(super) mod node;
 mod probe;
 pub(super) mod program;

@@ -111,8 +111,10 @@ pub struct Row {
     pub format: Format,
     /// Elements of its result.
     pub elements: f64,
-    /// Whether it reads a constant of more than one element, a parameter.
-    pub parameters: bool,
+    /// Elements of the parameters that it reads, constants of more than one.
+    pub parameters: f64,
+    /// The format that torch gives it on CUDA.
+    pub amp: Format,
     /// Bits that its own rounding alone needs for the target.
     pub bits: Option<f64>,
     /// Why it takes no lower format.
@@ -272,6 +274,7 @@ impl Assigned {
         if told.len() > MOST {
             let _ = writeln!(text, "  and {} more: add --remarks=text", told.len() - MOST);
         }
+        text.push_str(&self.modules());
         for total in self.totals() {
             let _ = writeln!(text, "  {total}");
         }

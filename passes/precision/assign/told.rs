@@ -1,5 +1,6 @@
 //! Gathers what is told of an assignment.
 
+use ngc_ir::Op;
 use ngc_sheaf::budget::Chosen;
 use ngc_sheaf::consistency::uniform;
 use ngc_sheaf::{Level, Network, count, cycles};
@@ -36,7 +37,9 @@ impl Told<'_> {
     ) -> Assigned {
         let Told { nodes, network, chain, .. } = self;
         let function = self.evidence.function;
-        let rows = nodes.nodes.iter().zip(&chosen.levels).map(|(node, &level)| {
+        let cuda = Policy::of(Policy::NAMES[0]).map(|policy| policy.formats(&function.body, &nodes.nodes));
+        let cuda = cuda.unwrap_or_else(|| nodes.nodes.iter().map(|node| node.given).collect());
+        let rows = nodes.nodes.iter().zip(&chosen.levels).zip(cuda).map(|((node, &level), amp)| {
             let bits = demanded_bits(self.facts, node, allowed);
             let fits =
                 wanted.memory.is_some().then(|| format!("the memory holds it in {}", chain.format(level)));
@@ -50,11 +53,8 @@ impl Told<'_> {
                 given: node.given,
                 format: chain.format(level),
                 elements: node.elements,
-                parameters: function
-                    .body
-                    .operands(node.op)
-                    .iter()
-                    .any(|v| constant(&function.body, *v) && elements(function.body.ty(*v)) > 1.0),
+                parameters: self.parameters(node.op),
+                amp,
                 bits,
                 reason,
             }
@@ -115,6 +115,13 @@ impl Told<'_> {
             bound: bound.errors,
             rows,
         }
+    }
+
+    /// Elements of the constants of more than one that an op reads.
+    fn parameters(&self, op: Op) -> f64 {
+        let body = &self.evidence.function.body;
+        let constants = body.operands(op).iter().filter(|v| constant(body, **v));
+        constants.map(|v| elements(body.ty(*v))).filter(|count| *count > 1.0).sum()
     }
 
     /// What a list of AMP makes of the function: the bytes, and the first op that leaves its format.
