@@ -487,12 +487,16 @@ TERNARY = [("ng.fma", "")]
 POWERS = [0.5, 2.0, 3.0, -1.0, -0.5, 1.5]
 
 
+# What runtimes make of subnormal inputs, the worst last.
+FATES = ["kept", "flushed", "wrong"]
+
+
 class Line:
     """What is measured of an op in a format, the largest over all of its cases."""
 
     def __init__(self):
         self.units, self.floor, self.within, self.beyond, self.times, self.kind = None, None, None, None, None, None
-        self.flushed, self.every = False, True
+        self.inputs, self.every = "kept", True
 
     def take(self, name, value):
         old = getattr(self, name)
@@ -522,10 +526,10 @@ def elementwise(ngc, runtime, op, attributes, elem, line, inputs, constants=()):
     xs = [np.concatenate([x, x[places[other]]]) for x in inputs]
     [errors] = measured(ngc, of(len(found)), elem, xs, [found])
     subnormal = np.logical_or.reduce([(zeroed(x, elem) == 0) & (x != 0) for x in xs])
-    flushed = reads_zeros(errors, subnormal, found[:n], program([zeroed(x, elem) for x in inputs])[0])
-    line.flushed |= flushed
+    fate = subnormals(errors, subnormal, found[:n], program([zeroed(x, elem) for x in inputs])[0])
+    line.inputs = max(line.inputs, fate, key=FATES.index)
     line.every &= every
-    counts = errors.normal & ~(subnormal & flushed)
+    counts = errors.normal & ~(subnormal & (fate != "kept"))
     note, sizes = "", np.abs(xs[0].astype(np.float64))
     lost = counts & np.isinf(errors.units)
     if lost.any() and len(inputs) == 1:
@@ -542,22 +546,25 @@ def elementwise(ngc, runtime, op, attributes, elem, line, inputs, constants=()):
         line.take("units", float(units[at]))
         note += f"at {', '.join(repr(float(x[at])) for x in xs)}: {found[at]} for {errors.exact[at]!r}"
         note += spread(sizes, units)
-    under = errors.counts & ~errors.normal
+    under = errors.counts & ~errors.normal & ~(subnormal & (fate == "wrong"))
     if under.any():
         line.take("floor", float(errors.under[under].max()))
     line.take("beyond", float(np.max(errors.beyond[counts | under], initial=0.0)))
     return f"{note}; beyond {FEW:g} ulp {line.beyond:.3g}"
 
 
-def reads_zeros(errors, subnormal, found, of_zeros):
-    """Whether subnormal inputs are read as zeros: results are wrong for them alone, and are what zeros give."""
+def subnormals(errors, subnormal, found, of_zeros):
+    """What becomes of subnormal inputs: kept; flushed, where results are wrong for them alone and are what zeros give; or wrong
+    in another way, as where a comparison flushes them and the product after it does not."""
     n = len(found)
     units, here, there = errors.units[:n], (errors.normal & subnormal)[:n], (errors.normal & ~subnormal)[:n]
     if not (here.any() and there.any()):
-        return False
+        return "kept"
     same = (found == of_zeros) | (np.isnan(found.astype(np.float64)) & np.isnan(of_zeros.astype(np.float64)))
     bad = here & (units > 2 * max(1.0, min(float(np.max(units[there])), 64.0)))
-    return bool(bad.any() and same[bad].all())
+    if bad.any() and same[bad].all():
+        return "flushed"
+    return "wrong" if (units[bad] > 64).any() else "kept"
 
 
 def spread(sizes, units):
@@ -594,9 +601,9 @@ def conversion(ngc, runtime, source, elem, line, random):
     if source in FORMATS:
         flat = zeroed(x, source)
         subnormal = (flat == 0) & (x != 0)
-        flushed = reads_zeros(errors, subnormal, whole, program([flat])[0])
-        line.flushed |= flushed
-        counts = counts & ~(subnormal & flushed)
+        fate = subnormals(errors, subnormal, whole, program([flat])[0])
+        line.inputs = max(line.inputs, fate, key=FATES.index)
+        counts = counts & ~(subnormal & (fate != "kept"))
     for name, chosen, of in (("units", counts, errors.units), ("floor", errors.counts & ~errors.normal, errors.under)):
         if chosen.any():
             line.take(name, float(of[chosen].max()))
@@ -870,7 +877,7 @@ def moved(ngc, runtime, item, elem, line, random):
         if any(isinstance(e, np.ndarray) and e.any() for e in again):
             line.take("units", math.inf)
             return "a wrong choice"
-        line.flushed = True
+        line.inputs = max(line.inputs, "flushed", key=FATES.index)
     for errors in judged:
         if isinstance(errors, np.ndarray):
             line.take("units", 0.0)
@@ -915,7 +922,6 @@ def stated_floor(measured, elem):
 
 
 def rows(op, elem, line):
-    inputs = "flushed" if line.flushed else "kept"
     if line.times is not None:
         return [[op, elem, line.kind, "-", "-", "-", "-", up(max(2.0, 2.0 * line.times))]]
     flush = 2.0 ** (FORMATS[elem][1] - 1)
@@ -930,10 +936,10 @@ def rows(op, elem, line):
     least = 0.0 if exact or op in IEEE else 0.5
     floor = "-" if line.floor is None else stated_floor(max(line.floor, least), elem)
     within = "-" if line.within is None else repr(line.within)
-    found = [[op, elem, "exact" if exact else "function", units, floor, inputs, within, "-"]]
+    found = [[op, elem, "exact" if exact else "function", units, floor, line.inputs, within, "-"]]
     if line.units is not None and line.units * MARGIN > 2 * FEW and line.beyond and line.beyond * MARGIN < 1:
         beyond = repr(math.nextafter(line.beyond * MARGIN, math.inf))
-        found.append([op, elem, "absolute", up(FEW), beyond, inputs, within, "-"])
+        found.append([op, elem, "absolute", up(FEW), beyond, line.inputs, within, "-"])
     return found
 
 
@@ -1001,7 +1007,7 @@ def main():
                     line.take("times", note[0])
                 else:
                     small = "" if line.floor is None else f"{line.floor:.3g}"
-                    progress(op, elem, label, "ulps", line.units, "floor", small, "flushed" if line.flushed else "", note)
+                    progress(op, elem, label, "ulps", line.units, "floor", small, line.inputs, note)
                 if line.units is not None or line.times is not None:
                     lines[key] = line
     table = [row for (op, elem, _), line in sorted(lines.items(), key=lambda item: item[0]) for row in rows(op, elem, line)]
@@ -1027,8 +1033,9 @@ HEAD = """# The errors of {name} {version} by op and format, on a CPU ({processo
 # Measured, not proved: inputs are all numbers of f16 and bf16 for functions of one argument, and samples otherwise.
 # ulps: the largest error over results in the normal range, in units in the last place of the exact result, times
 # {margin}; 0.5 is said of what is correctly rounded. floor: the largest error of results below the least normal number.
-# inputs: whether subnormal inputs are read as zeros; ulps then leave them out. within: the greatest size of an input for
-# which the line holds. times: twice the largest ratio of an error to the bound that --analyze prints, at least 2.
+# inputs: whether subnormal inputs are kept, flushed to zeros (ulps then leave them out), or give results that are wrong in
+# other ways (then the line says nothing of them). within: the greatest size of an input for which the line holds. times:
+# twice the largest ratio of an error to the bound that --analyze prints, at least 2.
 # The kind compensated is of sums in pairs or with compensation, whose bounds are smaller, where composed leaves these out.
 # A line of the kind absolute says the same otherwise, for functions whose zeros or tails have few right digits: each
 # error is at most ulps units in the last place of the exact result (of the least normal number for those below it) and

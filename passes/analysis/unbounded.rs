@@ -38,6 +38,11 @@ pub fn first(body: &Body, errors: &Errors, end: Value) -> Option<Unbounded> {
 }
 
 fn why(body: &Body, op: Op, figures: &[Figures], errors: &Errors) -> String {
+    let unmeasured = errors.flow().unmeasured();
+    let mut formats = body.results(op).filter_map(|v| body.ty(v).format());
+    if let Some(format) = formats.find(|format| unmeasured.contains(&(body.name(op), *format))) {
+        return format!("the table of the runtime says nothing of it in {format}");
+    }
     let beyond = body.results(op).any(|v| !is_finite(&errors.range(v).computed));
     if beyond {
         let cause = cause::of(body, op, errors.flow(), false);

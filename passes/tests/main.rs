@@ -31,3 +31,4 @@ mod stabilize;
 mod structures;
 mod support;
 mod widen;
+mod written;
