@@ -493,7 +493,7 @@ def peers_of_onnx(name, model, shown, held, truth_shown, truth_held, found, resu
         row = Row(name, tool, setting, seconds, bytes_of, error(run(converted, held), truth_held),
                   error(run(converted, shown), truth_shown), as_run=error(run(converted, held, True), truth_held))
         rows.append(row)
-        say(f"{name}: {tool} {setting}: {row.held} {row.as_run} {row.counts} {seconds:.1f} s")
+        say(f"{name}: {tool} {setting}: {row.held}, as it stands {row.as_run}, bytes {row.counts}, {seconds:.1f} s")
     return rows
 
 
@@ -578,8 +578,8 @@ class Attention(torch.nn.Module):
 class Exponentials(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer("w", torch.full((4, 4), 1.1))
-        self.register_buffer("u", torch.full((4, 1), 1e-36))
+        self.register_buffer("w", torch.full((4, 4), 1.09375))
+        self.register_buffer("u", torch.full((4, 1), 1e-35))
 
     def forward(self, x):
         return torch.matmul(torch.exp(torch.exp(torch.relu(torch.matmul(x, self.w)))), self.u)
@@ -596,16 +596,27 @@ ATTENTION = """func.func @main(%q: tensor<32x64xf32> {ng.range = [24.0, 40.0]}, 
 }
 """
 EXPONENTIALS = """func.func @main(%x: tensor<1x4xf32> {ng.range = [0.0, 1.0]}) -> tensor<1x1xf32> {
-  %w = ng.constant dense<1.1> : tensor<4x4xf32>
+  %w = ng.constant dense<1.09375> : tensor<4x4xf32>
   %h = ng.matmul %x, %w : tensor<1x4xf32>, tensor<4x4xf32> -> tensor<1x4xf32>
   %r = ng.relu %h : tensor<1x4xf32>
   %e = ng.exp %r : tensor<1x4xf32>
   %f = ng.exp %e : tensor<1x4xf32>
-  %u = ng.constant dense<1.0e-36> : tensor<4x1xf32>
+  %u = ng.constant dense<1.0e-35> : tensor<4x1xf32>
   %o = ng.matmul %f, %u : tensor<1x4xf32>, tensor<4x1xf32> -> tensor<1x1xf32>
   func.return %o : tensor<1x1xf32>
 }
 """
+# What the text is in f16: the weights of the last product are none of its numbers, and stay as they are.
+HALVES = {
+    "attention": ATTENTION.replace("f32", "f16"),
+    "exponentials": EXPONENTIALS.replace("f32", "f16")
+    .replace("dense<1.0e-35> : tensor<4x1xf16>", "dense<1.0e-35> : tensor<4x1xf32>")
+    .replace("%o = ng.matmul %f, %u : tensor<1x4xf16>, tensor<4x1xf16> -> tensor<1x1xf16>",
+             "%g = ng.convert %f {to = f32} : tensor<1x4xf16> -> tensor<1x4xf32>\n"
+             "  %o = ng.matmul %g, %u : tensor<1x4xf32>, tensor<4x1xf32> -> tensor<1x1xf32>")
+    .replace("func.return %o : tensor<1x1xf16>", "func.return %o : tensor<1x1xf32>")
+    .replace("-> tensor<1x1xf16> {", "-> tensor<1x1xf32> {"),
+}
 
 
 def grid(generator, shape, low, high):
@@ -625,10 +636,9 @@ def leaving(options, name, module, text, draw, target):
     subprocess.run([str(options.ngc / "ngc-translate"), str(source), "-o", str(base)], check=True)
     rows, _, _, truth = peers(options, name, program, onnx.load(base), shown, held)
     half = options.work / f"{name}-f16.ngir"
-    half.write_text(text.replace("f32", "f16"))
-    runs = [(source, f"target {target}", f"={'target=' + target}")]
-    if name == "attention":
-        runs.append((half, "of the program in f16, no target", ""))
+    half.write_text(HALVES[name])
+    runs = [(source, f"of the program in f32, target {target}", f"=target={target}"),
+            (half, f"of the program in f16, target {target}", f"=target={target}"), (half, "of the program in f16, no target", "")]
     for file, setting, flags in runs:
         out = file.with_name(f"{file.stem}-assigned.onnx")
         start = time.monotonic()
@@ -649,15 +659,161 @@ def leaving(options, name, module, text, draw, target):
 
 LEAVING = {
     "attention": (Attention, ATTENTION, lambda g: [grid(g, (32, 64), 24, 40), grid(g, (32, 64), 24, 40), grid(g, (32, 64), -1, 1)], "0.5"),
-    "exponentials": (Exponentials, EXPONENTIALS, lambda g: [grid(g, (1, 4), 0, 1)], "1e-2"),
+    "exponentials": (Exponentials, EXPONENTIALS, lambda g: [1 - grid(g, (1, 4), 0, 1) / 16], "1e-2"),
 }
 
 
 # The page
 
 
-def page(options, networks, left):
-    return ""
+HEAD = """# Mixed precision
+
+Formats that `ngc-opt --assign-precision` chooses, beside those of other tools, for the same networks in the same run: bytes, the
+largest error, and the time that the choice takes. The networks are by the frameworks' own model code, with weights from a seed, two
+layers deep and an eighth as wide as published. This page is written by
+
+    benches/models.py FOLDER --small --format pt2
+    benches/mixed_precision.py FOLDER > docs/mixed-precision.md
+
+with {versions}.
+
+*Error* is the largest difference of the result from evaluation in f64, on {held} inputs of the samples' distribution that no tool was
+given. Programs of torch are run by torch on a CPU, where each op computes in f32 and rounds its result to its format. ONNX models are
+run in ONNX Runtime in such a form that the same holds there: each op in f32, its result rounded to the type that the model gives
+it. *As it stands* is the error of the model as the tool wrote it in ONNX Runtime on a CPU, which has few kernels of f16, computes
+neighbouring ops in f32, and leaves out the roundings between them.
+
+Bytes are counted in one way for all, in MB: *values* are the floating results of the ops of the exported program (the same ops for all
+tools, views and transposes among them), each in the format that the tool gives it; *parameters* are the weights and constants, each in
+the formats in which ops read it; *copies* are the values that a conversion between ops writes once more, and are in no sum. In a
+program of torch formats are those of the tensors that were seen in a run; in an ONNX model they are the inferred types of the values
+that have the same numbers as those of the program. *Relative* is values and parameters, relative to all in f32.
+
+*onnxconverter-common* is `auto_convert_mixed_precision` with the first sample and the stated tolerances, and
+`convert_float_to_float16` (all in f16). *ModelOpt AutoCast* is `convert_to_mixed_precision` with the four samples. Both convert the
+ONNX model that `ngc-translate` makes of the program, and keep its types of inputs and outputs. *torch autocast* is the lists of
+`torch.autocast`: that for CUDA applied op by op, that for a CPU as it runs; their *bound* is ngc's, of the same formats. *ngc* is
+`--calibrate NAME.npz --assume-calibrated --assign-precision='formats=f16|f32 target=T'`, as its Python file runs in torch. Targets
+are bounds of the error, in units of the result.
+"""
+
+
+def megabytes(x):
+    return "-" if x is None else figure(x / 1e6)
+
+
+def table(head, rows):
+    print("| " + " | ".join(head) + " |")
+    print("|" + "---|" * len(head))
+    for cells in rows:
+        print("| " + " | ".join(map(str, cells)) + " |")
+    print()
+
+
+def name_of(row):
+    return f"{row.tool}, {row.setting}" if row.tool != "none" else row.setting
+
+
+def finite(x):
+    return isinstance(x, float)
+
+
+def short(x):
+    return "does not run" if isinstance(x, str) and "Error" in x or isinstance(x, str) and "NotImplemented" in x else figure(x)
+
+
+def page(networks, left):
+    held = len(HELD_OUT)
+    packages = [("torch", "torch"), ("ONNX Runtime", "onnxruntime"), ("onnx", "onnx"), ("onnxconverter-common", "onnxconverter-common"),
+                ("ModelOpt", "nvidia-modelopt"), ("transformers", "transformers"), ("torchvision", "torchvision")]
+    versions = ", ".join(f"{title} {importlib.metadata.version(own)}" for title, own in packages)
+    print(HEAD.format(versions=versions + f" and Python {platform.python_version()}", held=held))
+    print("## Bytes and error\n")
+    largest = ", ".join(f"{figure(size)} ({name})" for name, (size, _) in networks.items())
+    print(f"The largest magnitude of the results is {largest}.\n")
+    lines = []
+    for name, (_, rows) in networks.items():
+        full = rows[0].total()
+        for r in rows:
+            if r.note:
+                lines.append([name, name_of(r), "no result: " + r.note.replace("|", "\\|"), *["-"] * 6, f"{r.seconds:.1f}"])
+                continue
+            counted = [megabytes(x) for x in r.counts] if r.counts else ["-"] * 3
+            relative = f"{100 * r.total() / full:.0f} %" if r.counts else "-"
+            seconds = "-" if r.seconds is None else f"{r.seconds:.1f}"
+            lines.append([name, name_of(r), short(r.held), short(r.as_run), figure(r.bound), *counted, relative, seconds])
+    table(["network", "formats", "error", "as it stands", "bound", "values", "parameters", "copies", "relative", "s"], lines)
+    beside(networks)
+    bounds(networks)
+    leave(left)
+    print(LAST)
+
+
+def beside(networks):
+    print("""## ngc beside each of the others
+
+For each choice of another tool whose result is finite: ngc's assignment with the fewest bytes (values and parameters) among those
+whose error is no larger, and ngc's with the least error among those with no more bytes. A dash says that none of the targets tried
+gave one.
+""")
+    lines, fewer, closer, both, neither = [], 0, 0, 0, 0
+    for name, (_, rows) in networks.items():
+        own = [r for r in rows if r.tool == "ngc" and r.counts and finite(r.held)]
+        for peer in rows:
+            if peer.tool in ("ngc", "none") or not peer.counts or not finite(peer.held):
+                continue
+            a = min((r for r in own if r.held <= peer.held), key=Row.total, default=None)
+            b = min((r for r in own if r.total() <= peer.total()), key=lambda r: r.held, default=None)
+            by = a and 100 * (a.total() / peer.total() - 1)
+            saves, nearer = a is not None and by <= -20, b is not None and b.held < peer.held
+            fewer, closer, both, neither = fewer + saves, closer + nearer, both + 1, neither + (not saves and not nearer)
+            lines.append([name, name_of(peer), figure(peer.held), megabytes(peer.total()),
+                          f"{megabytes(a.total())} ({by:+.0f} %), {a.setting}" if a else "-",
+                          f"{figure(b.held)} ({b.held / peer.held:.2g} times), {b.setting}" if b else "-"])
+    table(["network", "other", "its error", "its bytes", "bytes of ngc at no larger error", "error of ngc at no more bytes"], lines)
+    print(f"Of {both} choices, ngc has at least 20 % fewer bytes at no larger error beside {fewer}, less error at no more bytes beside "
+          f"{closer}, and neither beside {neither}.\n")
+
+
+def bounds(networks):
+    print("""## Bounds and errors
+
+The bound that ngc states is conditional: of inputs at which values lie where the samples showed them. Errors are those of ngc's Python
+file in torch.
+""")
+    lines, over = [], []
+    for name, (_, rows) in networks.items():
+        for r in rows:
+            if r.bound is not None:
+                worst = max((x for x in (r.shown, r.held) if finite(x)), default=float("nan"))
+                lines.append([name, name_of(r), figure(r.bound), figure(r.shown), figure(r.held), f"{r.bound / worst:.0f}"])
+                if not worst <= r.bound:
+                    over.append(f"{name} {name_of(r)}")
+    table(["network", "formats", "bound", "error on the samples", "error on other inputs", "ratio"], lines)
+    print(f"Beyond its bound is {', '.join(over)}.\n" if over else "No error is beyond its bound.\n")
+
+
+def leave(left):
+    print("""## Programs that leave f16
+
+*attention* is softmax(q k^T / 8) v of 32 x 64 matrices, q and k in [24, 40], v in [-1, 1], all of them numbers of f16: the products
+before the factor reach 1.02e5. *exponentials* is a product with a matrix, relu, exp(exp(x)) for x up to 4.4, and a product with
+weights of 1e-35. ngc is given the program as text with these ranges and no samples; its bound is of all inputs in them. The values
+are counted in bytes.
+""")
+    for name, (size, rows) in left.items():
+        lines = []
+        for r in rows:
+            if r.note:
+                lines.append([name_of(r), "no result: " + r.note, "-", "-", "-"])
+            else:
+                lines.append([name_of(r), short(r.held), short(r.as_run), figure(r.bound), "-" if r.values is None else f"{r.values:.0f}"])
+        print(f"### {name.capitalize()}\n\nThe largest magnitude of the result is {figure(size)}.\n")
+        table(["formats", "error", "as it stands", "bound", "values"], lines)
+
+
+LAST = """## What is not comparable, and where ngc is worse
+"""
 
 
 def main():
@@ -674,7 +830,7 @@ def main():
     onnxruntime.set_default_logger_severity(4)
     left = {name: leaving(options, name, made(), *rest) for name, (made, *rest) in LEAVING.items()}
     networks = {name: network(options, name) for name in options.only}
-    print(page(options, networks, left))
+    page(networks, left)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ pub mod target;
 pub mod telling;
 mod window;
 
-pub(crate) use self::window::moves;
+pub(crate) use self::window::{moves, primitive};
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -16,7 +16,7 @@ use self::policy::Policy;
 use super::assign::Wanted;
 use super::assign::chain::Chain;
 use super::assign::evidence::Evidence;
-use super::assign::node::{Known, Nodes, demanded_bits};
+use super::assign::node::{Known, Nodes};
 use super::assign::program::bytes;
 use super::assign::search::{name, written};
 use crate::analysis::calibrate::Depth;
@@ -116,10 +116,10 @@ fn debug(evidence: &Evidence<'_>, policy: &Policy, wanted: &Wanted) -> Result<St
     let facts = evidence.facts(wanted.target.is_some())?;
     let allowed = wanted.allowed(&facts.errors);
     let chain = Chain::of([policy.low, policy.high, Format::F64]);
-    let known = Known { body, facts: &facts, allowed: allowed.as_deref(), chain: &chain };
+    let known = Known { body, facts: &facts, allowed: allowed.as_deref(), chain: &chain, curvature: None };
     let nodes = Nodes::of(&known);
     let formats = policy.formats(body, &nodes.nodes);
-    let bits = |op: usize| demanded_bits(&facts, &nodes.nodes[op], allowed.as_deref());
+    let bits = |op: usize| nodes.nodes[op].bits;
     let mut faults = Vec::new();
     for (n, (node, &format)) in nodes.nodes.iter().zip(&formats).enumerate() {
         let operands = body.operands(node.op).iter();

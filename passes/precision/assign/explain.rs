@@ -35,7 +35,7 @@ impl Assigned {
             let path = match reason.kind {
                 Against::Range => self.upstream(n, reason),
                 Against::Error => self.downstream(n),
-                Against::Unasked | Against::Cost => Vec::new(),
+                Against::Curvature | Against::Unasked | Against::Cost => Vec::new(),
             };
             if path.len() > 1 {
                 let what = match reason.kind {

@@ -7,6 +7,7 @@
 
 mod apply;
 pub mod chain;
+mod curvature;
 pub(super) mod evidence;
 pub mod explain;
 mod export;
@@ -89,6 +90,12 @@ impl Pass for AssignPrecision {
                 doc: "whether `target` is in units of the result, or relative to its greatest magnitude",
             },
             OptionDef {
+                name: "criterion",
+                kind: OptionKind::Choice(&["error", "curvature"]),
+                doc: "what `target` is held against: error bounds, or the curvature of each op, an estimate: log2(curvature * diameter^2 / \
+                      target) bits",
+            },
+            OptionDef {
                 name: "levels",
                 kind: OptionKind::Int { default: Levels::MOST as i64, min: 0 },
                 doc: "formats of the chain that one instruction converts across",
@@ -122,7 +129,11 @@ impl Pass for AssignPrecision {
         let memory = Some(cx.options.string("memory")).filter(|text| !text.is_empty());
         let memory = memory.map(|text| memory::parse(&text)).transpose().map_err(fails)?;
         let used = Use::of(&cx.options.string("use"));
-        let wanted = Wanted { memory, used, ..Wanted::of(cx.options, levels) };
+        let by_curvature = cx.options.string("criterion") == "curvature";
+        let wanted = Wanted { memory, used, by_curvature, ..Wanted::of(cx.options, levels) };
+        if by_curvature && (wanted.target.is_none() || memory.is_some()) {
+            return Err(fails("criterion=curvature needs a target, and no memory: write target=1e-2".into()));
+        }
         Evidence::each(module, cx, |evidence, cx| {
             let Found { body, assigned } = cheapest(evidence, &chains, &wanted)?;
             let changed = tell(&assigned, evidence.function, cx);

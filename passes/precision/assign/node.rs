@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::chain::{Chain, holds};
+use super::curvature;
 use super::evidence::Facts;
 use super::probe::Parts;
 use super::report::Against;
@@ -35,6 +36,8 @@ pub struct Node {
     pub refused: Vec<(Level, Against, String)>,
     /// For each level that it may take: the error of the function's results that it adds, in units of what is allowed.
     pub errors: Vec<(Level, f64)>,
+    /// Bits that it demands; nothing where nothing is asked.
+    pub bits: Option<f64>,
     /// Elements of the result.
     pub elements: f64,
     /// Operations on elements.
@@ -59,6 +62,8 @@ pub struct Known<'a> {
     pub allowed: Option<&'a [f64]>,
     /// The formats that there are.
     pub chain: &'a Chain,
+    /// The error for which the curvature of an op says how many bits it takes, where that decides.
+    pub curvature: Option<f64>,
 }
 
 impl Nodes {
@@ -84,9 +89,14 @@ impl Known<'_> {
     fn node(&self, op: Op, given: Format, before: &Nodes) -> Option<Node> {
         let (body, value) = (self.body, self.body.result(op, 0));
         let exact = self.facts.errors.range(value).exact;
+        let curved = self.curvature.and_then(|epsilon| {
+            let figures = self.figures(op, given)?;
+            Some(curvature::bits(body, op, &figures, &self.facts.errors, epsilon))
+        });
         let (mut refused, mut levels) = (Vec::new(), Vec::new());
         for (level, format) in self.chain.iter() {
-            match self.refusal(op, format, given) {
+            let last = level + 1 == self.chain.len();
+            match self.refusal(op, format, given, curved.filter(|_| !last)) {
                 Some((kind, why)) => refused.push((level, kind, why)),
                 None if takes(body, op, format) => levels.push(level),
                 None => {}
@@ -113,7 +123,9 @@ impl Known<'_> {
         }
         let def = body.op(op).def?;
         let ty = body.ty(value);
+        let bits = curved.or_else(|| demanded_bits(self.facts, (value, given), self.allowed));
         Some(Node {
+            bits,
             op,
             value,
             given,
@@ -127,8 +139,24 @@ impl Known<'_> {
     }
 
     /// Why an op may not take a format.
-    fn refusal(&self, op: Op, format: Format, given: Format) -> Option<(Against, String)> {
+    fn refusal(
+        &self,
+        op: Op,
+        format: Format,
+        given: Format,
+        curved: Option<f64>,
+    ) -> Option<(Against, String)> {
         let leaves = self.leaves(op, format).map(|why| (Against::Range, why));
+        if self.curvature.is_some() {
+            let short = curved.filter(|bits| *bits > f64::from(format.precision()));
+            let why = |bits| {
+                (
+                    Against::Curvature,
+                    format!("its curvature demands {bits} bits, and {format} has {}", format.precision()),
+                )
+            };
+            return leaves.or_else(|| short.map(why));
+        }
         let narrower = || self.allowed.is_none() && format != given && !holds(format, given);
         let unasked = || format!("it was given in {given}, and nothing says how accurate it must be");
         leaves.or_else(|| narrower().then(|| (Against::Unasked, unasked())))
@@ -248,17 +276,19 @@ impl Known<'_> {
     }
 }
 
-/// Bits that the rounding of a node alone needs for what is allowed; nothing where nothing is asked.
-pub fn demanded_bits(facts: &Facts, node: &Node, allowed: Option<&[f64]>) -> Option<f64> {
+/// Bits that the rounding of a value alone needs for what is allowed; nothing where nothing is asked.
+fn demanded_bits(facts: &Facts, (value, given): (Value, Format), allowed: Option<&[f64]>) -> Option<f64> {
     let allowed = allowed?;
     let most = match &facts.parts {
         Some(parts) => {
-            let own = parts.iter().zip(allowed).map(|(of, allowed)| of.rounding(node.value) / allowed);
-            own.fold(0.0, f64::max) * f64::from(node.given.precision()).exp2()
+            let own = parts.iter().zip(allowed).map(|(of, allowed)| of.rounding(value) / allowed);
+            own.fold(0.0, f64::max) * f64::from(given.precision()).exp2()
         }
         None => {
-            let onward = facts.errors.amplification(node.value).zip(allowed);
-            onward.map(|(to, allowed)| to.lipschitz * reach(&node.range) / allowed).fold(0.0, f64::max)
+            let onward = facts.errors.amplification(value).zip(allowed);
+            onward
+                .map(|(to, allowed)| to.lipschitz * reach(&facts.errors.range(value).exact) / allowed)
+                .fold(0.0, f64::max)
         }
     };
     Some(most.log2().ceil())

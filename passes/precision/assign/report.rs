@@ -137,6 +137,8 @@ pub struct Reason {
 pub enum Against {
     /// Numbers that leave it.
     Range,
+    /// Its curvature.
+    Curvature,
     /// What it was given in, where nothing says how accurate it must be.
     Unasked,
     /// What its rounding adds to the error.

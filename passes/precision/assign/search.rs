@@ -52,7 +52,13 @@ pub(super) fn assign(
     let (function, errors) = (evidence.function, &facts.errors);
     let allowed = wanted.allowed(errors);
     let allowed = allowed.as_deref();
-    let nodes = Nodes::of(&Known { body: &function.body, facts, allowed, chain });
+    let nodes = Nodes::of(&Known {
+        body: &function.body,
+        facts,
+        allowed,
+        chain,
+        curvature: wanted.target.filter(|_| wanted.by_curvature),
+    });
     let network = program::network(&function.body, &nodes, wanted.levels);
     if let Err(emptied) = consistent(&network) {
         let edges = emptied.edges.iter().flat_map(|&edge| network.edges[edge].ends);
@@ -80,7 +86,7 @@ pub(super) fn assign(
     let Within { chosen, body, bound, budget } = within;
     let told = Told { evidence, facts, nodes: &nodes, network: &network, chain };
     let unfit = results(&function.body, errors, &[]).into_iter().map(|(_, why)| why).collect();
-    let mut assigned = told.assigned(wanted, (&chosen, budget), bound, allowed, unfit);
+    let mut assigned = told.assigned(wanted, (&chosen, budget), bound, unfit);
     assigned.memory = profile.ok().map(|profile| profile.taken(&chosen.levels[..nodes.nodes.len()]));
     Ok(Found { body, assigned })
 }

@@ -7,7 +7,7 @@ use ngc_sheaf::{Level, Network, count, cycles};
 
 use super::chain::Chain;
 use super::evidence::{Bound, Evidence, Facts};
-use super::node::{Known, Node, Nodes, demanded_bits, elements};
+use super::node::{Known, Node, Nodes, elements};
 use super::program;
 use super::report::{Against, Assigned, Border, Reason, Row};
 use super::search::name;
@@ -32,7 +32,6 @@ impl Told<'_> {
         wanted: &Wanted,
         (chosen, budget): (&Chosen, f64),
         bound: Bound,
-        allowed: Option<&[f64]>,
         unfit: Vec<String>,
     ) -> Assigned {
         let Told { nodes, network, chain, .. } = self;
@@ -40,7 +39,7 @@ impl Told<'_> {
         let cuda = Policy::of(Policy::NAMES[0]).map(|policy| policy.formats(&function.body, &nodes.nodes));
         let cuda = cuda.unwrap_or_else(|| nodes.nodes.iter().map(|node| node.given).collect());
         let rows = nodes.nodes.iter().zip(&chosen.levels).zip(cuda).map(|((node, &level), amp)| {
-            let bits = demanded_bits(self.facts, node, allowed);
+            let bits = node.bits;
             let fits =
                 wanted.memory.is_some().then(|| format!("the memory holds it in {}", chain.format(level)));
             let reason = self.reason(node, level, fits.as_deref(), |spared, added| {
@@ -128,7 +127,7 @@ impl Told<'_> {
     fn amp(&self, policy: &Policy) -> Option<(String, f64, Option<String>)> {
         let body = &self.evidence.function.body;
         let nodes = &self.nodes.nodes;
-        let known = Known { body, facts: self.facts, allowed: None, chain: self.chain };
+        let known = Known { body, facts: self.facts, allowed: None, chain: self.chain, curvature: None };
         let formats = policy.formats(body, nodes);
         let bytes =
             nodes.iter().zip(&formats).map(|(node, format)| node.elements * program::bytes(*format)).sum();

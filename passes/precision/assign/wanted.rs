@@ -17,6 +17,8 @@ pub struct Wanted {
     pub levels: Level,
     /// The bytes that all must fit.
     pub memory: Option<u64>,
+    /// Whether the curvature of each op decides, and not the bound.
+    pub by_curvature: bool,
     /// What a memory is told for.
     pub used: Use,
 }
@@ -29,12 +31,16 @@ impl Wanted {
             relative: options.string("measure") == "relative",
             levels,
             memory: None,
+            by_curvature: false,
             used: Use::Inference,
         }
     }
 
     /// By result: the error that it may have, in units of the result; nothing where nothing is asked.
     pub fn allowed(&self, errors: &Errors) -> Option<Vec<f64>> {
+        if self.by_curvature {
+            return None;
+        }
         // What is to be as accurate as fits is measured by the magnitudes of the results.
         let target = self.target.or(self.memory.map(|_| 1.0))?;
         let most = |v| reach(&errors.range(v).exact);
