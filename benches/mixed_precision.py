@@ -318,13 +318,15 @@ def matched(program, results, model, args):
     whole.graph.output.extend(helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in names)
     running = session(whole, False)
     numbers = running.run(names, {i.name: a for i, a in zip(running.get_inputs(), args)})
-    found, start = {}, 0
+    found, start, used = {}, 0, set()
     for name, result in results.items():
-        wanted = result.numpy()
+        wanted = result.detach().numpy()
         scale = np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)
-        for at in range(start, len(names)):
-            if numbers[at].shape == wanted.shape and np.allclose(numbers[at], wanted, rtol=1e-4, atol=1e-4 * scale, equal_nan=True):
+        for at in [*range(start, len(names)), *range(start)]:
+            near = at not in used and numbers[at].shape == wanted.shape
+            if near and np.allclose(numbers[at], wanted, rtol=1e-4, atol=1e-4 * scale, equal_nan=True):
                 found[name], start = names[at], at + 1
+                used.add(at)
                 break
     return found
 
@@ -360,7 +362,7 @@ class Row:
         self.values = counts[0] if counts else None
 
     def total(self):
-        return sum(self.counts) if self.counts else None
+        return sum(self.counts[:2]) if self.counts else None
 
 
 def error(results, truth):
@@ -389,10 +391,14 @@ def ngc(options, name, target):
         command = [options.ngc / "ngc-opt", options.folder / f"{name}.pt2", "--calibrate", options.folder / f"{name}.npz",
                    "--assume-calibrated", f"--assign-precision=formats=f16|f32 target={target}", "--precision-output", written,
                    "-o", stem.with_name(stem.name + ".onnx")]
+        say(f"{name}: ngc {target} ...")
         start = time.monotonic()
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        try:
+            text = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=options.patience).stderr
+        except subprocess.TimeoutExpired:
+            text = f"error: not done after {options.patience} s"
         took = time.monotonic() - start
-        log.write_text(done.stderr)
+        log.write_text(text)
         seconds.write_text(f"{took:.1f}\n")
     return float(seconds.read_text()), log.read_text(), written if written.exists() else None
 
@@ -823,6 +829,7 @@ def main():
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="for what ngc writes [default: FOLDER/mixed]")
     parser.add_argument("--only", nargs="+", metavar="NAME", default=list(TARGETS))
     parser.add_argument("--targets", nargs="+", metavar="T", help="the same for all networks [default: two or three for each]")
+    parser.add_argument("--patience", type=int, default=1500, metavar="S", help="seconds that an assignment may take [default: 1500]")
     options = parser.parse_args()
     options.work = options.work or options.folder / "mixed"
     options.work.mkdir(parents=True, exist_ok=True)

@@ -313,6 +313,10 @@ fn after_help(registry: &Registry) -> String {
          bound them for inputs in a range\n  \
          ngc-opt model.ngir --explain-nonfinite -o /dev/null\n      \
          say which ops can make an infinity or a NaN, and on which inputs\n  \
+         ngc-opt model.pt2 --calibrate inputs.npz --assume-calibrated --assign-precision='target=1e-2' -o mixed.onnx\n      \
+         the cheapest formats whose error bound is within 1e-2 for inputs like these; --explain-precision softmax says why\n  \
+         ngc-opt model.pt2 --calibrate inputs.npz --assume-calibrated --debug-amp='target=1e-2' -o /dev/null\n      \
+         where autocast of torch overflows or costs accuracy\n  \
          ngc-opt model.ngir --stabilize --rules my.ngr -o stable.ngir\n      \
          rewrite with laws of your own too\n  \
          ngc-opt --verify-rules --rules my.ngr\n      \
