@@ -139,7 +139,7 @@ class Xla:
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        self.jax, self.version = jax, f"of jax {jax.__version__}"
+        self.jax, self.version = jax, f"{jax.__version__} (of jax)"
 
     def load(self, path):
         from jax._src.interpreters import mlir
@@ -174,7 +174,7 @@ class Refused(Exception):
 
 class Ngc:
     def __init__(self, tools, folder):
-        self.tools, self.folder = Path(tools), Path(folder)
+        self.tools, self.folder, self.kept = Path(tools), Path(folder), {}
 
     def run(self, tool, *arguments):
         done = subprocess.run([self.tools / tool, *map(str, arguments)], capture_output=True, text=True)
@@ -187,6 +187,14 @@ class Ngc:
         flags = ["--export-stablehlo"] if runtime.suffix == ".mlir" else []
         self.run("ngc-translate", source, *flags, "-o", target)
         return target
+
+    def loaded(self, text, runtime):
+        """The function, loaded by the runtime; the last ones are kept, since compilers take longer than what they compile."""
+        if text not in self.kept:
+            while len(self.kept) > 8:
+                del self.kept[next(iter(self.kept))]
+            self.kept[text] = runtime.load(self.exported(text, runtime))
+        return self.kept[text]
 
     def exact(self, text, inputs):
         """The results of a function of f64 at high precision, rounded to f64 at the end."""
@@ -483,7 +491,8 @@ UNARY += [("ng.leaky_relu", ""), ("ng.leaky_relu", "alpha = 0.1"), ("ng.leaky_re
 UNARY += [("ng.elu", "alpha = 1.5"), ("ng.hardsigmoid", ""), ("ng.hardsigmoid", "alpha = 0.16666666666666666")]
 BINARY = [(f"ng.{name}", "") for name in "add atan2 div hypot logaddexp max min mul pow prelu rem sub xlogy".split()]
 TERNARY = [("ng.fma", "")]
-# Powers with a constant exponent have kernels of their own.
+# Quotients by a constant and powers with a constant exponent have kernels of their own.
+DIVISORS = [3.0, 10.0]
 POWERS = [0.5, 2.0, 3.0, -1.0, -0.5, 1.5]
 
 
@@ -551,6 +560,30 @@ def elementwise(ngc, runtime, op, attributes, elem, line, inputs, constants=()):
         line.take("floor", float(errors.under[under].max()))
     line.take("beyond", float(np.max(errors.beyond[counts | under], initial=0.0)))
     return f"{note}; beyond {FEW:g} ulp {line.beyond:.3g}"
+
+
+def rowwise(ngc, runtime, op, elem, line, random):
+    """Second operands that are one number a row, which compilers may turn into something cheaper, as by 1/y in place of y."""
+    x, y = binary(elem, random, op)
+    rows, columns = len(x) // 16, 16
+    inputs = [x[: rows * columns].reshape(rows, columns), random.choice(y, rows).reshape(rows, 1)]
+    case = Case(op, "", [([rows, columns], "F"), ([rows, 1], "F")], [([rows, columns], "F")])
+    program = runtime.load(ngc.exported(case.text(elem), runtime))
+    [found] = program(inputs)
+    [errors] = measured(ngc, case, elem, inputs, [found])
+    flat = [zeroed(v, elem) for v in inputs]
+    subnormal = np.logical_or(*((z == 0) & (v != 0) for z, v in zip(flat, inputs)))
+    fate = subnormals(errors, subnormal, found, program(flat)[0])
+    line.inputs = max(line.inputs, fate, key=FATES.index)
+    counts = errors.normal & ~(subnormal & (fate != "kept"))
+    under = errors.counts & ~errors.normal & ~(subnormal & (fate == "wrong"))
+    for name, chosen, of in (("units", counts, errors.units), ("floor", under, errors.under)):
+        if chosen.any():
+            line.take(name, float(of[chosen].max()))
+    line.take("beyond", float(np.max(errors.beyond[counts | under], initial=0.0)))
+    line.every = False
+    at = np.unravel_index(np.argmax(np.where(counts, errors.units, -1.0)), counts.shape)
+    return f"a row each, at {float(inputs[0][at])!r}, {float(inputs[1][at[0], 0])!r}: {found[at]} for {errors.exact[at]!r}"
 
 
 def subnormals(errors, subnormal, found, of_zeros):
@@ -783,7 +816,7 @@ def ratio(ngc, runtime, item, kind, elem, random):
     inputs = [x for i, x in enumerate(arrays) if i not in item.constants]
     ends = lambda x: (float(wide(x).min()), float(wide(x).max()))
     ranges = [ends(x) if of == "F" else None for x, (_, of) in zip(inputs, case.arguments())]
-    program = runtime.load(ngc.exported(case.text(elem), runtime))
+    program = ngc.loaded(case.text(elem), runtime)
     [bound] = ngc.bounds(case.text(elem, ranges))
     if not math.isfinite(bound):
         return None
@@ -951,6 +984,11 @@ def work(runtime):
         yield op, attributes, lambda n, e, l, r, o=op, a=attributes: elementwise(n, runtime, o, a, e, l, binary(e, r, o))
     for op, attributes in TERNARY:
         yield op, attributes, lambda n, e, l, r, o=op, a=attributes: elementwise(n, runtime, o, a, e, l, ternary(e, r, o))
+    for op in ("ng.add", "ng.div", "ng.mul", "ng.sub"):
+        yield op, "rows", lambda n, e, l, r, o=op: rowwise(n, runtime, o, e, l, r)
+    for divisor in DIVISORS:
+        c = (np.array(divisor),)
+        yield "ng.div", divisor, lambda n, e, l, r, c=c: elementwise(n, runtime, "ng.div", "", e, l, unary(e, r), c)
     for power in POWERS:
         exponent = (np.array(power),)
         yield "ng.pow", power, lambda n, e, l, r, c=exponent: elementwise(n, runtime, "ng.pow", "", e, l, unary(e, r), c)

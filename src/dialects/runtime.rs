@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 
 use ngc_ir::{Signature, Type};
 use ngc_numerics::figures::{add, magnitude, mignitude, mul, widen};
-use ngc_numerics::{Enclosure, Figures, Format, Interval, Mixed, Range};
+use ngc_numerics::{Enclosure, Figures, Format, Interval, Mixed, Range, SumMethod};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// A runtime whose errors were measured.
 #[derive(Debug)]
@@ -19,27 +20,42 @@ pub struct Runtime {
     pub name: &'static str,
     /// The version that was measured.
     pub version: &'static str,
-    lines: FxHashMap<(&'static str, Format), Accuracy>,
+    lines: FxHashMap<(&'static str, Format), Line>,
 }
 
-/// How far results are from the exact ones.
+/// What a table says of an op in a format.
+#[derive(Debug, Default)]
+struct Line {
+    /// Of a function of elements: bounds of one error, each of which holds.
+    functions: SmallVec<[Accuracy; 1]>,
+    /// Of sums, or of several steps: so many times the bound of the op as it is written.
+    times: Option<f64>,
+    /// The same where sums are made in pairs or with compensation.
+    compensated: Option<f64>,
+}
+
+/// How far results of a function are from the exact ones.
+#[derive(Clone, Copy, Debug)]
+struct Accuracy {
+    /// Units in the last place of the exact result, or of the least normal number for results below it.
+    ulps: f64,
+    /// Beside that, in units of the result.
+    floor: f64,
+    /// What becomes of subnormal inputs.
+    subnormal: Subnormal,
+    /// The greatest size of an input for which this holds.
+    within: f64,
+}
+
+/// What becomes of subnormal inputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Accuracy {
-    /// They are the nearest numbers, or exact.
-    Correct,
-    /// Of a function of elements.
-    Function {
-        /// Units in the last place of the exact result.
-        ulps: f64,
-        /// Beside that, in units of the result.
-        floor: f64,
-        /// Whether subnormal inputs are read as zeros.
-        flushes: bool,
-        /// The greatest size of an input for which this holds.
-        within: f64,
-    },
-    /// So many times the bound of the op as it is written, of sums or of several steps.
-    Times(f64),
+enum Subnormal {
+    /// They are read as they are.
+    Kept,
+    /// They are read as zeros.
+    Flushed,
+    /// What comes of them is wrong otherwise.
+    Unknown,
 }
 
 static RUNTIMES: LazyLock<Vec<Runtime>> = LazyLock::new(|| {
@@ -52,10 +68,7 @@ static RUNTIMES: LazyLock<Vec<Runtime>> = LazyLock::new(|| {
 });
 
 impl Runtime {
-    /// The runtimes that there are tables of.
-    pub const NAMES: &'static [&'static str] = &["onnxruntime", "torch", "xla"];
-
-    /// By name.
+    /// By name: onnxruntime, torch or xla.
     pub fn named(name: &str) -> Option<&'static Runtime> {
         RUNTIMES.iter().find(|runtime| runtime.name == name)
     }
@@ -65,8 +78,15 @@ impl Runtime {
         let mut comments = text.lines().filter_map(|line| line.strip_prefix('#'));
         let version =
             comments.find_map(|line| line.split_whitespace().skip_while(|word| *word != name).nth(1));
-        let lines = text.lines().filter(|line| !line.starts_with('#')).filter_map(line);
-        Runtime { name, version: version.unwrap_or("?"), lines: lines.collect() }
+        let mut lines: FxHashMap<(&'static str, Format), Line> = FxHashMap::default();
+        for text in text.lines().filter(|line| !line.starts_with('#')) {
+            let fields: Vec<&'static str> = text.split('\t').collect();
+            let [op, format, kind, ref figures @ ..] = fields[..] else { continue };
+            if let Some(format) = Format::from_name(format) {
+                lines.entry((op, format)).or_default().add(kind, figures);
+            }
+        }
+        Runtime { name, version: version.unwrap_or("?"), lines }
     }
 
     /// Makes figures of an op's result those of the op as it runs there; says whether the table knows the op.
@@ -78,60 +98,125 @@ impl Runtime {
         ty: Type,
     ) -> bool {
         let Some(format) = ty.format() else { return true };
-        let reads = |i: usize| s.operands.get(i).and_then(|ty| ty.format());
-        let known = self.lines.get(&(s.def.name, format)).copied();
-        match known {
-            Some(Accuracy::Correct) => return true,
-            Some(Accuracy::Times(times)) => {
+        let line = self.lines.get(&(s.def.name, format));
+        let times = line.and_then(|line| line.times(s.sum_method()));
+        let exact = figures.range.exact;
+        match (line, times) {
+            (Some(line), _) if !line.functions.is_empty() => {
+                if line.functions.iter().any(|own| own.is_nearest(format)) {
+                    return true;
+                }
+                let greatest = magnitude(&figures.range.computed).max(magnitude(&exact));
+                let (unit, least) =
+                    (format.ulp(greatest.max(format.min_normal())), format.ulp(format.min_normal()));
+                let (mut delta, mut relative) = (f64::INFINITY, Mixed::UNBOUNDED);
+                for own in &line.functions {
+                    let beside = own.beside(s, operands, figures);
+                    delta = delta.min(add(mul(own.ulps, unit), beside));
+                    // A unit in the last place is at most two roundoffs of a normal number.
+                    let rho = mul(own.ulps, 2.0 * format.unit_roundoff());
+                    let own = Mixed { rho, eta: add(beside, mul(own.ulps, least)) };
+                    relative = relative.better(own, &exact, format.min_normal());
+                }
+                figures.delta = figures.delta.max(delta);
+                figures.relative = relative;
+            }
+            (_, Some(times)) => {
                 figures.delta = mul(figures.delta, times);
                 let Mixed { rho, eta } = figures.relative;
                 figures.relative = Mixed { rho: mul(rho, times), eta: mul(eta, times) };
             }
-            Some(Accuracy::Function { ulps, floor, flushes, within }) => {
-                let inside = operands.iter().all(|x| magnitude(&x.computed) <= within);
-                let greatest = magnitude(&figures.range.computed).max(magnitude(&figures.range.exact));
-                let mut flushed = 0.0;
-                if flushes {
-                    for (i, (x, way)) in operands.iter().zip(&figures.sensitivity).enumerate() {
-                        let Some(own) = reads(i) else { continue };
-                        let small = mignitude(&x.computed) < own.min_normal() && magnitude(&x.computed) > 0.0;
-                        flushed = add(flushed, if small { way.pass(own.min_normal()) } else { 0.0 });
-                    }
-                }
-                let floor = add(floor, flushed);
-                let own = add(mul(ulps, format.ulp(greatest)), floor);
-                figures.delta = if inside { figures.delta.max(own) } else { f64::INFINITY };
-                // A unit in the last place is at most two roundoffs of a normal number.
-                figures.relative = Mixed { rho: mul(2.0 * ulps, format.unit_roundoff()), eta: floor };
-            }
-            None => figures.delta = f64::INFINITY,
+            _ => figures.delta = f64::INFINITY,
         }
-        if !figures.delta.is_finite() {
-            figures.relative = Mixed::UNBOUNDED;
-            figures.range.computed = Range::WHOLE.computed;
-            return known.is_some();
+        if figures.delta.is_finite() {
+            figures.range.computed = stored(format, &widen(&figures.range.computed, figures.delta));
         }
-        let widened = widen(&figures.range.computed, figures.delta);
-        figures.range.computed = stored(format, &widened);
-        if !magnitude(&figures.range.computed).is_finite() {
+        if !figures.delta.is_finite() || !magnitude(&figures.range.computed).is_finite() {
             figures.delta = f64::INFINITY;
             figures.relative = Mixed::UNBOUNDED;
+            figures.range.computed = Range::WHOLE.computed;
         }
-        true
+        line.is_some()
     }
 
     /// By how many times the roundings of an op may be more than they are as it is written; nothing where the table does not say.
-    pub fn times(&self, name: &str, format: Format) -> Option<f64> {
-        match self.lines.get(&(name, format)).copied()? {
-            Accuracy::Correct => Some(1.0),
-            Accuracy::Times(times) => Some(times),
-            Accuracy::Function { ulps, floor, flushes: false, within } => {
-                let tiny = floor <= 2.0 * ulps.max(1.0) * format.min_subnormal();
-                (tiny && within == f64::INFINITY).then_some(2.0 * ulps)
-            }
-            Accuracy::Function { .. } => None,
+    pub fn times(&self, name: &str, format: Format, method: SumMethod) -> Option<f64> {
+        let line = self.lines.get(&(name, format))?;
+        let of = |own: &Accuracy| {
+            let tiny = own.floor <= mul(2.0 * own.ulps.max(1.0), format.min_subnormal());
+            let all = own.subnormal == Subnormal::Kept && own.within == f64::INFINITY;
+            (tiny && all && own.ulps.is_finite()).then_some(2.0 * own.ulps)
+        };
+        if line.functions.iter().any(|own| own.is_nearest(format)) {
+            return Some(1.0);
         }
-        .filter(|times| times.is_finite())
+        let functions = line.functions.iter().find_map(of);
+        functions.or(line.times(method)).filter(|times| times.is_finite())
+    }
+}
+
+impl Line {
+    fn add(&mut self, kind: &str, figures: &[&str]) {
+        let [ulps, floor, inputs, within, times] = figures[..] else { return };
+        let number = |text: &str| text.parse::<f64>().ok().filter(|x| *x >= 0.0);
+        let or = |text: &str, absent: f64| if text == "-" { Some(absent) } else { number(text) };
+        match kind {
+            "exact" | "function" | "absolute" => {
+                let subnormal = match inputs {
+                    "kept" => Subnormal::Kept,
+                    "flushed" => Subnormal::Flushed,
+                    _ => Subnormal::Unknown,
+                };
+                if let (Some(ulps), Some(floor), Some(within)) =
+                    (number(ulps), or(floor, 0.0), or(within, f64::INFINITY))
+                {
+                    self.functions.push(Accuracy { ulps, floor, subnormal, within });
+                }
+            }
+            "composed" => self.times = number(times),
+            "compensated" => self.compensated = number(times),
+            _ => {}
+        }
+    }
+
+    fn times(&self, method: SumMethod) -> Option<f64> {
+        match method {
+            SumMethod::Naive => self.times,
+            _ => self.compensated,
+        }
+        .map(|times| times.max(1.0))
+    }
+}
+
+impl Accuracy {
+    /// Whether results are the nearest numbers.
+    fn is_nearest(&self, format: Format) -> bool {
+        let half = (format.min_subnormal() / 2.0).max(f64::from_bits(1));
+        self.ulps <= 0.5
+            && self.floor <= half
+            && self.subnormal == Subnormal::Kept
+            && self.within == f64::INFINITY
+    }
+
+    /// The error beside units in the last place, for operands of these ranges.
+    fn beside(&self, s: &Signature<'_>, operands: &[Range], figures: &Figures) -> f64 {
+        let mut beside = self.floor;
+        for (i, x) in operands.iter().enumerate() {
+            let Some(own) = s.operands.get(i).and_then(|ty| ty.format()) else { continue };
+            if magnitude(&x.computed) > self.within {
+                return f64::INFINITY;
+            }
+            let small = mignitude(&x.computed) < own.min_normal() && magnitude(&x.computed) > 0.0;
+            match self.subnormal {
+                Subnormal::Flushed if small => {
+                    let way = figures.sensitivity.get(i);
+                    beside = add(beside, way.map_or(f64::INFINITY, |way| way.pass(own.min_normal())));
+                }
+                Subnormal::Unknown if small => return f64::INFINITY,
+                _ => {}
+            }
+        }
+        beside
     }
 }
 
@@ -139,28 +224,4 @@ impl Runtime {
 fn stored(format: Format, x: &Interval) -> Interval {
     let end = |x: f64| if format.round(x).is_infinite() { x.signum() * f64::INFINITY } else { x };
     Enclosure { lo: end(x.lo), hi: end(x.hi), ..*x }
-}
-
-/// The op and format of a line, and how far its results are from the exact ones.
-fn line(text: &'static str) -> Option<((&'static str, Format), Accuracy)> {
-    let fields: Vec<&'static str> = text.split('\t').collect();
-    let [op, format, kind, ulps, floor, inputs, within, times] = fields[..] else { return None };
-    let format = Format::from_name(format)?;
-    let number = |text: &str| text.parse::<f64>().ok().filter(|x| *x >= 0.0);
-    let flushes = inputs == "flushed";
-    let accuracy = match kind {
-        "exact" if !flushes => Accuracy::Correct,
-        "exact" | "function" => {
-            let (ulps, floor) = (number(ulps)?, if floor == "-" { 0.0 } else { number(floor)? });
-            let within = if within == "-" { f64::INFINITY } else { number(within)? };
-            let nearest = ulps <= 0.5 && floor <= format.min_subnormal() / 2.0;
-            match nearest && !flushes && within == f64::INFINITY {
-                true => Accuracy::Correct,
-                false => Accuracy::Function { ulps, floor, flushes, within },
-            }
-        }
-        "composed" => Accuracy::Times(number(times)?.max(1.0)),
-        _ => return None,
-    };
-    Some(((op, format), accuracy))
 }

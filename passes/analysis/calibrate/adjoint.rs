@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ngc_dialects::runtime::Runtime;
 use ngc_interp::Tape;
 use ngc_ir::{Context, Module, Op};
+use ngc_numerics::SumMethod;
 
 use super::Samples;
 
@@ -154,7 +155,8 @@ impl Samples {
             let mut formats = body.results(op).filter_map(|v| body.ty(v).format());
             let constant = body.op(op).def.is_some_and(|def| def.traits.constant);
             let Some(format) = formats.next().filter(|_| !constant) else { return Ok(1.0) };
-            runtime.times(body.name(op), format).ok_or_else(|| {
+            let method = body.with_signature(op, |s| s.sum_method()).unwrap_or(SumMethod::Naive);
+            runtime.times(body.name(op), format, method).ok_or_else(|| {
                 let name = body.name(op);
                 format!(
                     "the table of {} {} gives no factor for the roundings of {name} in {format}",
