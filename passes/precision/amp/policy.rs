@@ -138,3 +138,25 @@ impl Policy {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_no_assignments() {
+        for text in [
+            "",
+            "[]",
+            "{}",
+            r#"{"formats": {"matmul": 16}}"#,
+            r#"{"formats": {"matmul": "f8E4M3FN"}}"#,
+            r#"{"formats": {}}"#,
+        ] {
+            assert!(Policy::parse("file", text).is_err(), "{text}");
+        }
+        let policy =
+            Policy::parse("file", r#"{"formats": {"matmul": "bf16", "a.b": "f64"}, "default": "f32"}"#);
+        assert!(policy.is_ok_and(|policy| policy.low == Format::Bf16 && policy.high == Format::F64));
+    }
+}

@@ -324,3 +324,26 @@ fn stored(body: &Body, v: Ssa) -> f64 {
     let ty = body.ty(v);
     elements(ty) * ty.elem().map_or(8, DType::storage_bytes) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_memories() {
+        let sizes = [
+            ("24GiB", 24 << 30),
+            ("500MB", 500_000_000),
+            ("1e9", 1_000_000_000),
+            ("1.5 KiB", 1536),
+            ("2 B", 2),
+        ];
+        for (text, bytes) in sizes {
+            assert_eq!(parse(text), Ok(bytes));
+        }
+        for text in ["", "GiB", "-1GB", "0", "inf", "nan", "1e30", "12 Gb", "1,5GB", "1e", "e9"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        assert_eq!([1.0, 1536.0, 26.0 * 1024.0, 4e9].map(human), ["1 B", "1.50 KiB", "26.0 KiB", "3.73 GiB"]);
+    }
+}
