@@ -577,6 +577,14 @@ def rowwise(ngc, runtime, op, elem, line, random):
     line.inputs = max(line.inputs, fate, key=FATES.index)
     counts = errors.normal & ~(subnormal & (fate != "kept"))
     under = errors.counts & ~errors.normal & ~(subnormal & (fate == "wrong"))
+    sizes = np.maximum(*(np.abs(v.astype(np.float64)) for v in inputs))
+    lost = counts & (errors.units > 64)
+    if lost.any():
+        # The reciprocal of a large number may be one that is flushed.
+        inside = sizes < sizes[lost].min()
+        counts, under = counts & inside, under & inside
+        reach = float(sizes[counts].max())
+        line.within = reach if line.within is None else min(line.within, reach)
     for name, chosen, of in (("units", counts, errors.units), ("floor", under, errors.under)):
         if chosen.any():
             line.take(name, float(of[chosen].max()))
@@ -591,6 +599,9 @@ def subnormals(errors, subnormal, found, of_zeros):
     in another way, as where a comparison flushes them and the product after it does not."""
     n = len(found)
     units, here, there = errors.units[:n], (errors.normal & subnormal)[:n], (errors.normal & ~subnormal)[:n]
+    lost = errors.counts & ~errors.normal & np.isinf(errors.under)
+    if (lost & subnormal).any() and not (lost & ~subnormal).any():
+        return "wrong"
     if not (here.any() and there.any()):
         return "kept"
     same = (found == of_zeros) | (np.isnan(found.astype(np.float64)) & np.isnan(of_zeros.astype(np.float64)))

@@ -58,6 +58,9 @@ enum Subnormal {
     Unknown,
 }
 
+/// Results that are farther than so many bounds from the exact ones come of another computation than the op's: nothing is said of them.
+const FARTHEST: f64 = 16.0;
+
 static RUNTIMES: LazyLock<Vec<Runtime>> = LazyLock::new(|| {
     let tables = [
         ("onnxruntime", include_str!("runtimes/onnxruntime.tsv")),
@@ -184,6 +187,7 @@ impl Line {
             SumMethod::Naive => self.times,
             _ => self.compensated,
         }
+        .filter(|times| *times <= FARTHEST)
         .map(|times| times.max(1.0))
     }
 }

@@ -8,8 +8,8 @@
 //! constants sees.
 //!
 //! Derivatives are those between the values of the run and the exact ones, which a second run gives: by the mean value theorem, op by
-//! op, the sums bound the errors of the run itself. Where a derivative hardly varies between the two its middle stands for it; elsewhere
-//! (kinks, jumps, poles) it is enclosed. The two runs must choose alike.
+//! op, the sums bound the errors of the run itself. Where a derivative hardly varies between the two its middle stands for it; elsewhere it is
+//! the slope of the chord from one value to the other, and where that is not known (jumps, poles) it is enclosed. The two runs must choose alike.
 
 mod expand;
 mod local;

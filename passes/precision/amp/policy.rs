@@ -1,6 +1,6 @@
 //! Assignments of formats as AMP makes them: by lists of ops, or by a file.
 
-use ngc_ir::{Body, Op, Type};
+use ngc_ir::{Body, Loc, Op, Type};
 use ngc_numerics::Format;
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
@@ -18,8 +18,10 @@ pub struct Policy {
     pub low: Format,
     /// The higher one.
     pub high: Format,
-    /// Names of ops, of modules and of values, and their formats; of several the longest counts.
+    /// Names of ops, and where it is from a file of modules and of values too, and their formats; of several the longest counts.
     named: Vec<(String, Format)>,
+    /// Whether the names are those of ops alone.
+    lists: bool,
     /// The format of all else; where there is none, the widest that an op reads.
     other: Option<Format>,
 }
@@ -58,6 +60,8 @@ const CUDA_HIGH: &[&str] = &[
     "cumprod",
     "cumsum",
 ];
+/// Ops that have the format of what they are of, whatever their parameters have.
+const OF_FIRST: &[&str] = &["ng.batch_norm"];
 /// Ops that autocast of torch runs in the lower format on a CPU (torch 2.15, found by running each).
 const CPU_LOW: &[&str] = &["matmul", "affine", "conv", "attention"];
 /// Those that it runs in f32 there.
@@ -76,7 +80,7 @@ impl Policy {
         };
         let of = |names: &[&str], format| names.iter().map(|n| (n.to_string(), format)).collect::<Vec<_>>();
         let named = [of(lower, low), of(higher, Format::F32)].concat();
-        Some(Policy { name: name.to_string(), low, high: Format::F32, named, other: None })
+        Some(Policy { name: name.to_string(), low, high: Format::F32, named, lists: true, other: None })
     }
 
     /// A policy from JSON: an object with the member `formats`, from names of ops (`matmul`), of modules or of values (as locations
@@ -104,7 +108,7 @@ impl Policy {
         let high = all()
             .max_by_key(|f| (f.width(), f.precision()))
             .map_or(Format::F32, |f| if f.width() > 32 { f } else { Format::F32 });
-        Ok(Policy { name: name.to_string(), low: least, high, named, other })
+        Ok(Policy { name: name.to_string(), low: least, high, named, lists: false, other })
     }
 
     /// The formats of nodes, in order. Numbers in `f64` stay so, as does what converts to a format that it names.
@@ -122,14 +126,20 @@ impl Policy {
     }
 
     fn format(&self, body: &Body, op: Op, taken: &FxHashMap<Op, Format>) -> Option<Format> {
-        let called = self.named.iter().filter(|(name, _)| is_called(body.name(op), &body.op(op).loc, name));
+        let loc = if self.lists { &Loc::Unknown } else { &body.op(op).loc };
+        let called = self.named.iter().filter(|(name, _)| is_called(body.name(op), loc, name));
         if let Some((_, format)) = called.max_by_key(|(name, _)| name.len()) {
             return Some(*format);
         }
         self.other.or_else(|| {
             // A single number takes the format of what it meets.
             let scalar = |ty: Type| ty.shape().is_some_and(<[_]>::is_empty);
-            let read = body.operands(op).iter().filter(|v| !(constant(body, **v) && scalar(body.ty(**v))));
+            let count = if OF_FIRST.contains(&body.name(op)) { 1 } else { usize::MAX };
+            let read = body
+                .operands(op)
+                .iter()
+                .take(count)
+                .filter(|v| !(constant(body, **v) && scalar(body.ty(**v))));
             let formats = read.filter_map(|v| {
                 let own = body.ty(*v).format()?;
                 Some(body.defining_op(*v).and_then(|op| taken.get(&op)).copied().unwrap_or(own))

@@ -8,6 +8,7 @@ or, on the command line, `python formats.py model.pt2 mixed.pt2`, which writes t
 """
 
 import json
+import operator
 import sys
 
 import torch
@@ -26,6 +27,8 @@ def apply(program):
 
     def given(node):
         value = node.meta.get("val")
+        # Of several results the first is the one that has a format.
+        value = value[0] if isinstance(value, (tuple, list)) and value else value
         return value.dtype if isinstance(value, torch.Tensor) and value.dtype.is_floating_point else None
 
     stored = {node: given(node) for node in graph.nodes}
@@ -39,8 +42,20 @@ def apply(program):
                 casts[node, own] = graph.call_function(torch.ops.aten.to.dtype, (node, own))
         return casts[node, own]
 
+    def in_format(node, own):
+        """Sets what a call says of the type of its result."""
+        schema = getattr(node.target, "_schema", None)
+        for n, argument in enumerate(schema.arguments if schema else ()):
+            if argument.name == "dtype" and n < len(node.args) and node.args[n] is not None:
+                node.args = (*node.args[:n], own, *node.args[n + 1 :])
+        if node.kwargs.get("dtype") is not None:
+            node.kwargs = {**node.kwargs, "dtype": own}
+
     for node in list(graph.nodes):
         if node.op in ("placeholder", "get_attr"):
+            continue
+        if node.target is operator.getitem:
+            stored[node] = stored[node.args[0]] if given(node) else None
             continue
         if node.op == "output":
             node.args = torch.fx.map_arg(node.args, lambda v: cast(v, given(v)))
@@ -52,10 +67,8 @@ def apply(program):
         else:
             stored[node] = own
             wanted = lambda v: own
-            if "dtype" in node.kwargs and node.kwargs["dtype"] is not None:
-                node.kwargs = {**node.kwargs, "dtype": own}
-            if node.target is torch.ops.aten.to.dtype:
-                node.args = (node.args[0], own, *node.args[2:])
+            in_format(node, own)
+            if node.target in (torch.ops.aten.to.dtype, torch.ops.aten._to_copy.default):
                 wanted = lambda v: stored.get(v)
         node.args = torch.fx.map_arg(node.args, lambda v: cast(v, wanted(v)))
         node.kwargs = torch.fx.map_arg(node.kwargs, lambda v: cast(v, wanted(v)))

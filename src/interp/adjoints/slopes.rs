@@ -1,5 +1,7 @@
 //! Derivatives of real functions and of reductions, enclosed between the values of the run and the exact ones.
 
+use std::cmp::Ordering;
+
 use ngc_numerics::binary64::Binary64;
 use ngc_numerics::dual::differentiate;
 use ngc_numerics::program::Step;
@@ -20,6 +22,9 @@ pub struct Slope {
 
 /// Where a derivative varies by less than this part between the values of the run and the exact ones, it counts as its middle.
 const SMOOTH: f64 = 1.0 / 1024.0;
+
+/// Where a number of the run is farther than this part from the exact one, the difference of both is known to 23 bits.
+const FAR: f64 = 1.0 / (1u64 << 30) as f64;
 
 impl Slope {
     /// The derivative of what is moved or added.
@@ -105,9 +110,45 @@ impl Scalar {
                     self.params.iter().map(|x| Enclosure::point(*x)).collect();
                 let args: SmallVec<[Interval; 3]> =
                     x.iter().map(|(x, y)| Enclosure::new(x.min(*y), x.max(*y))).collect();
-                differentiate(self.function, &params, &args, &[]).slope.iter().map(Slope::of).collect()
+                let derivatives = differentiate(self.function, &params, &args, &[]).slope;
+                let slope = |(i, derivative)| match Slope::of(derivative) {
+                    // Nothing is known of jumps.
+                    Slope { rad, .. } if rad.is_finite() && rad > 0.0 => {
+                        self.secant(&params, x, i, derivative)
+                    }
+                    slope => slope,
+                };
+                derivatives.iter().enumerate().map(slope).collect()
             }
         }
+    }
+
+    /// The slope by an argument from the exact value to that of the run, of arguments before it exact, and of those behind it in the run:
+    /// the differences by one argument after the other add up to that of the function.
+    fn secant(&self, params: &[Interval], x: &[Span], i: usize, derivative: &Interval) -> Slope {
+        let (run, exact) = x[i];
+        // What is exact is known to 53 bits.
+        if (run - exact).abs() < FAR * run.abs().max(exact.abs()) {
+            return Slope::of(derivative);
+        }
+        let value = |own: f64| {
+            let at = |(j, span): (usize, &Span)| match j.cmp(&i) {
+                Ordering::Less => span.1,
+                Ordering::Equal => own,
+                Ordering::Greater => span.0,
+            };
+            let args: SmallVec<[Interval; 3]> = x.iter().enumerate().map(at).map(Enclosure::point).collect();
+            self.function.enclose(&Binary64, params, &args)
+        };
+        let (a, b) = (value(run), value(exact));
+        let ends = [(a.lo - b.hi) / (run - exact), (a.hi - b.lo) / (run - exact)];
+        let (lo, hi) = (ends[0].min(ends[1]).next_down(), ends[0].max(ends[1]).next_up());
+        if a.may_be_nan || b.may_be_nan || !lo.is_finite() || !hi.is_finite() {
+            return Slope::of(derivative);
+        }
+        // It lies between the derivatives too.
+        let (lo, hi) = (lo.max(derivative.lo), hi.min(derivative.hi));
+        if lo <= hi { Slope::of(&Enclosure::new(lo, hi)) } else { Slope::of(derivative) }
     }
 
     /// Whether its value is one of its arguments, or has no more digits than these.
