@@ -78,7 +78,12 @@ impl Table {
     pub fn of(runtime: &Runtime, errors: &Errors) -> Table {
         let without = errors.flow().unmeasured().iter();
         let without = without.map(|(name, format)| format!("{name} in {format}")).collect();
-        Table { of: format!("{} {}", runtime.name, runtime.version), without }
+        Table { without, ..Table::whole(runtime) }
+    }
+
+    /// As if it knew all ops.
+    pub fn whole(runtime: &Runtime) -> Table {
+        Table { of: format!("{} {}", runtime.name, runtime.version), without: Vec::new() }
     }
 
     /// In a sentence.

@@ -13,12 +13,12 @@ use ngc_sheaf::Levels;
 
 use self::layers::{Fault, sentences};
 use self::policy::Policy;
-use super::assign::Wanted;
 use super::assign::chain::Chain;
 use super::assign::evidence::Evidence;
 use super::assign::node::{Known, Nodes};
 use super::assign::program::bytes;
 use super::assign::search::{name, written};
+use super::assign::wanted::{MEASURE, TARGET, Wanted};
 use crate::analysis::calibrate::Depth;
 use crate::analysis::range::reach;
 use crate::analysis::report::up;
@@ -73,16 +73,8 @@ impl Pass for DebugAmp {
                 kind: OptionKind::Choice(Policy::NAMES),
                 doc: "autocast of torch on CUDA (f16) or on a CPU (bf16)",
             },
-            OptionDef {
-                name: "target",
-                kind: OptionKind::Float { default: 0.0, min: 0.0 },
-                doc: "the error bound that each result may have; 0 asks for nothing but that values fit",
-            },
-            OptionDef {
-                name: "measure",
-                kind: OptionKind::Choice(&["absolute", "relative"]),
-                doc: "whether `target` is in units of the result, or relative to its greatest magnitude",
-            },
+            TARGET,
+            MEASURE,
         ]
     }
 

@@ -10,7 +10,7 @@ use crate::analysis::calibrate::{Depth, Followed, Samples};
 use crate::analysis::chains::EFFORT;
 use crate::analysis::error::Errors;
 use crate::analysis::range::Ranges;
-use crate::analysis::report::Exchange;
+use crate::analysis::report::{Exchange, Table};
 use crate::precision::widen::stays;
 
 /// A function, and what is known of its inputs.
@@ -101,9 +101,7 @@ impl Evidence<'_> {
 
     /// What a bound rests on where it does not hold for all inputs.
     pub fn given(&self, bound: &Bound) -> Option<String> {
-        let table = self
-            .runtime
-            .map(|r| format!("given table {} {}, which was measured and not proved", r.name, r.version));
+        let table = self.runtime.map(|runtime| Table::whole(runtime).text());
         let Some(samples) = self.samples else { return table };
         let count = samples.count();
         let from = bound.followed.as_ref().map(|from| {

@@ -19,7 +19,7 @@ pub(super) mod program;
 pub mod report;
 pub(super) mod search;
 mod told;
-mod wanted;
+pub(super) mod wanted;
 
 use ngc_ir::pass::{
     Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, RemarkKind, StatisticDef,
@@ -32,7 +32,7 @@ use self::evidence::Evidence;
 use self::memory::Use;
 use self::report::{Assigned, Assignments};
 use self::search::{Found, assign};
-pub(super) use self::wanted::Wanted;
+use self::wanted::{MEASURE, TARGET, Wanted};
 
 /// The pass.
 pub struct AssignPrecision;
@@ -79,16 +79,8 @@ impl Pass for AssignPrecision {
                 kind: OptionKind::Str("f16|f32"),
                 doc: "formats to choose from, out of f16, bf16, f32 and f64, with bars between them",
             },
-            OptionDef {
-                name: "target",
-                kind: OptionKind::Float { default: 0.0, min: 0.0 },
-                doc: "the error bound that each result may have; 0 asks for nothing but that values fit",
-            },
-            OptionDef {
-                name: "measure",
-                kind: OptionKind::Choice(&["absolute", "relative"]),
-                doc: "whether `target` is in units of the result, or relative to its greatest magnitude",
-            },
+            TARGET,
+            MEASURE,
             OptionDef {
                 name: "criterion",
                 kind: OptionKind::Choice(&["error", "curvature"]),

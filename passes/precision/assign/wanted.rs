@@ -1,11 +1,24 @@
 //! What is asked of an assignment.
 
-use ngc_ir::pass::Options;
+use ngc_ir::pass::{OptionDef, OptionKind, Options};
 use ngc_sheaf::Level;
 
 use super::memory::Use;
 use crate::analysis::error::Errors;
 use crate::analysis::range::reach;
+
+/// The option of a pass that says which error is allowed.
+pub const TARGET: OptionDef = OptionDef {
+    name: "target",
+    kind: OptionKind::Float { default: 0.0, min: 0.0 },
+    doc: "the error bound that each result may have; 0 asks for nothing but that values fit",
+};
+/// The option that says in what it is measured.
+pub const MEASURE: OptionDef = OptionDef {
+    name: "measure",
+    kind: OptionKind::Choice(&["absolute", "relative"]),
+    doc: "whether `target` is in units of the result, or relative to its greatest magnitude",
+};
 
 /// What is asked for.
 pub struct Wanted {
