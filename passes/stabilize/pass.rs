@@ -1,7 +1,7 @@
 //! The pass `stabilize`: options in, remarks, figures and proofs out.
 
 use ngc_ir::pass::{
-    Anchor, Changed, Function, OptionDef, OptionKind, OptionValue, Pass, PassContext, RemarkKind,
+    Anchor, Changed, Function, OptionDef, OptionKind, OptionValue, Pass, PassContext, Property, RemarkKind,
     StatisticDef,
 };
 use ngc_ir::{Body, Diagnostics, Loc};
@@ -71,6 +71,10 @@ impl Pass for Stabilize {
                 doc: "file that says which ops and formats the machine has: no other one is brought in",
             },
         ]
+    }
+
+    fn invalidates(&self) -> &'static [Property] {
+        &[Property::Formats]
     }
 
     fn statistics(&self) -> &'static [StatisticDef] {

@@ -206,20 +206,23 @@ impl Tape {
     }
 
     /// By element of the n-th result, given by its number in row-major order, then by op of the function: what the roundings of
-    /// the run become in the element, summed.
-    pub fn shares(&self, result: usize, elements: &[usize], done: &(dyn Fn() + Sync)) -> Vec<Vec<f64>> {
+    /// the run become in the element.
+    pub fn shares(&self, result: usize, elements: &[usize], done: &(dyn Fn() + Sync)) -> Vec<Vec<Share>> {
         let of = elements.par_chunks(LANES).with_max_len(1).flat_map_iter(|lanes| {
             let sums = self.follow(result, lanes);
             done();
-            let ops = self.origins.len();
-            (0..lanes.len()).map(move |lane| (0..ops).map(|op| sums[op * LANES + lane] * SLACK).collect())
+            let of = move |lane: usize| {
+                let share = |sums: &Sums| Share { most: sums.most[lane] * SLACK, squares: sums.squares[lane] };
+                sums.iter().map(share).collect()
+            };
+            (0..lanes.len()).map(of)
         });
         of.collect()
     }
 
-    /// By op and lane.
-    fn follow(&self, result: usize, lanes: &[usize]) -> Vec<f64> {
-        let mut sums = vec![0.0; self.origins.len() * LANES];
+    /// By op.
+    fn follow(&self, result: usize, lanes: &[usize]) -> Vec<Sums> {
+        let mut sums = vec![Sums::default(); self.origins.len()];
         let mut adjoints: Vec<Vec<Lanes>> = vec![Vec::new(); self.values];
         let (end, size) = self.results[result];
         adjoints[end] = vec![Lanes::default(); size];
@@ -231,7 +234,7 @@ impl Tape {
             if own.is_empty() {
                 continue;
             }
-            let sum = &mut sums[step.origin * LANES..][..LANES];
+            let sum = &mut sums[step.origin];
             for (adjoint, &error) in own.iter().zip(&step.errors).filter(|(_, error)| **error != 0.0) {
                 adjoint.add_parts(error, sum);
             }
@@ -256,6 +259,23 @@ impl Tape {
     }
 }
 
+/// What the roundings of an op become in an element of a result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// At most so much: the sum of magnitudes.
+    pub most: f64,
+    /// The sum of squares. Were the roundings independent, and each anywhere within its bound with the same probability, a third
+    /// of it would be the variance.
+    pub squares: f64,
+}
+
+/// The shares of an op, by lane.
+#[derive(Clone, Default)]
+struct Sums {
+    most: [f64; LANES],
+    squares: [f64; LANES],
+}
+
 /// Derivatives of elements of a result by one number.
 #[derive(Clone)]
 struct Lanes {
@@ -276,10 +296,13 @@ impl Lanes {
     }
 
     /// Adds what an error of the number becomes.
-    fn add_parts(&self, error: f64, sums: &mut [f64]) {
-        sums.iter_mut().zip(&self.mid).for_each(|(sum, x)| *sum += product(x.abs(), error));
-        for (sum, rad) in sums.iter_mut().zip(self.rad.iter().flat_map(|rad| rad.iter())) {
-            *sum += product(*rad, error);
+    fn add_parts(&self, error: f64, sums: &mut Sums) {
+        let Sums { most, squares } = sums;
+        for (lane, (most, squares)) in most.iter_mut().zip(squares).enumerate() {
+            let rad = self.rad.as_ref().map_or(0.0, |rad| rad[lane]);
+            let part = product(self.mid[lane].abs() + rad, error);
+            *most += part;
+            *squares += part * part;
         }
     }
 

@@ -389,6 +389,7 @@ fn short_flags(matches: &ArgMatches, registry: &Registry) -> Result<Pipeline, St
             pipeline.steps.push(Step::new(pass, &options)?);
         }
     }
+    pipeline.ordered()?;
     Ok(pipeline)
 }
 

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ngc_dialects::runtime::Runtime;
-use ngc_interp::Tape;
+use ngc_interp::{Share, Tape};
 use ngc_ir::{Context, Module, Op};
 use ngc_numerics::SumMethod;
 
@@ -45,9 +45,18 @@ pub struct Followed {
     pub samples: usize,
     /// By op: its part in the element of the greatest error.
     pub parts: Vec<(Op, f64)>,
+    /// By op: its part in the variance of the element of the greatest variance, roundings taken as independent and each anywhere
+    /// within its bound with the same probability (T. Hull and J. Swenson, Tests of probabilistic models for propagation of
+    /// roundoff errors, 1966): an estimate.
+    pub variances: Vec<(Op, f64)>,
 }
 
 impl Followed {
+    /// The standard deviation of the error: an estimate.
+    pub fn deviation(&self) -> f64 {
+        self.variances.iter().map(|(_, part)| part).sum::<f64>().sqrt()
+    }
+
     /// What the bound rests on.
     pub fn text(&self) -> String {
         let samples = if self.samples == 1 { "sample" } else { "samples" };
@@ -108,7 +117,7 @@ impl Samples {
             let now = done.fetch_add(1, Ordering::Relaxed) + 1;
             progress(now.min(total), total);
         };
-        let mut largest: Vec<Vec<Vec<f64>>> = Vec::new();
+        let mut largest: Vec<Vec<Vec<Share>>> = Vec::new();
         for n in 0..samples {
             if n > 0 {
                 tape = record(n * self.count() / samples)?;
@@ -120,7 +129,9 @@ impl Samples {
                     Some(known) => known.iter_mut().flatten().zip(found.into_iter().flatten()).for_each(
                         |(known, found)| {
                             // What is no number is unbounded.
-                            *known = if found <= *known { *known } else { found };
+                            let larger = |known: f64, found: f64| if found <= known { known } else { found };
+                            known.most = larger(known.most, found.most);
+                            known.squares = larger(known.squares, found.squares);
                         },
                     ),
                 }
@@ -134,15 +145,11 @@ impl Samples {
             .zip(elements)
             .enumerate()
             .map(|(result, (parts, elements))| {
-                let part = |(part, times): (&f64, &f64)| if *part == 0.0 { 0.0 } else { part * times };
-                let sum = |parts: &Vec<f64>| parts.iter().zip(&times).map(part).sum::<f64>();
-                let bound = |x: f64| if x.is_nan() { f64::INFINITY } else { x };
-                let worst = parts.iter().max_by(|a, b| bound(sum(a)).total_cmp(&bound(sum(b))));
-                let parts = worst.map_or_else(Vec::new, |parts| {
-                    ops.iter().copied().zip(parts.iter().zip(&times).map(part).map(bound)).collect::<Vec<_>>()
-                });
+                let most = |share: &Share, times: f64| product(share.most, times);
+                let variance = |share: &Share, times: f64| product(share.squares, times * times / 3.0);
+                let (parts, variances) = (worst(ops, &parts, &times, most), worst(ops, &parts, &times, variance));
                 let error = bound(parts.iter().map(|(_, part)| part).sum::<f64>());
-                Followed { error, elements: elements.len(), of: tape.elements(result), samples, parts }
+                Followed { error, elements: elements.len(), of: tape.elements(result), samples, parts, variances }
             })
             .collect())
     }
@@ -166,4 +173,26 @@ impl Samples {
         };
         ops.iter().map(of).collect()
     }
+}
+
+/// By op: its part in the element in which all parts together are the most.
+fn worst(
+    ops: &[Op],
+    elements: &[Vec<Share>],
+    times: &[f64],
+    part: impl Fn(&Share, f64) -> f64,
+) -> Vec<(Op, f64)> {
+    let part = |(share, times): (&Share, &f64)| bound(part(share, *times));
+    let sum = |shares: &Vec<Share>| shares.iter().zip(times).map(part).sum::<f64>();
+    let worst = elements.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
+    worst.map_or_else(Vec::new, |shares| ops.iter().copied().zip(shares.iter().zip(times).map(part)).collect())
+}
+
+/// What is no number is unbounded.
+fn bound(x: f64) -> f64 {
+    if x.is_nan() { f64::INFINITY } else { x }
+}
+
+fn product(part: f64, times: f64) -> f64 {
+    if part == 0.0 { 0.0 } else { part * times }
 }

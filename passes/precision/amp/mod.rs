@@ -105,7 +105,7 @@ impl Pass for DebugAmp {
 /// What is told of a function.
 fn debug(evidence: &Evidence<'_>, policy: &Policy, wanted: &Wanted) -> Result<String, String> {
     let Function { body, .. } = evidence.function;
-    let facts = evidence.facts(wanted.target.is_some())?;
+    let facts = evidence.facts(wanted.asked())?;
     let allowed = wanted.allowed(&facts.errors);
     let chain = Chain::of([policy.low, policy.high, Format::F64]);
     let known = Known { body, facts: &facts, allowed: allowed.as_deref(), chain: &chain, curvature: None };

@@ -6,6 +6,7 @@ use ngc_ir::{Body, Context, Diagnostic, Diagnostics, Module, Op, Severity};
 use rustc_hash::FxHashSet;
 
 use super::probe::Parts;
+use super::wanted::{Criterion, DEVIATIONS};
 use crate::analysis::calibrate::{Depth, Followed, Samples};
 use crate::analysis::chains::EFFORT;
 use crate::analysis::error::Errors;
@@ -70,7 +71,7 @@ impl Evidence<'_> {
     ///
     /// # Errors
     /// Why the function cannot be evaluated on the samples.
-    pub fn facts(&self, asked: bool) -> Result<Facts, String> {
+    pub fn facts(&self, asked: Option<Criterion>) -> Result<Facts, String> {
         let seen = self.samples.map(|samples| samples.evaluate(self.context, self.module, &|_, _| {}));
         let seen = seen.transpose().map_err(|error| error.message)?;
         let Function { attrs, body, resources, .. } = self.function;
@@ -78,7 +79,7 @@ impl Evidence<'_> {
         Ok(Facts {
             errors: Errors::given(body, arg_attrs, resources, EFFORT, seen.as_ref(), self.runtime),
             fixed: stays(body, &Ranges::of_function(body, arg_attrs, resources)),
-            parts: if asked { Parts::of(self) } else { None },
+            parts: asked.and_then(|criterion| Parts::find(self, criterion)),
         })
     }
 
@@ -90,13 +91,15 @@ impl Evidence<'_> {
             if let Ok(found) = samples.follow(self.context, &module, (depth, self.runtime), self.progress) {
                 let mut from: Vec<String> = found.iter().map(Followed::from).collect();
                 from.dedup();
+                let deviations = found.iter().map(|followed| DEVIATIONS * followed.deviation()).collect();
                 let errors = found.into_iter().map(|followed| followed.error).collect();
-                return Bound { errors, followed: Some(from.join(", ")) };
+                return Bound { errors, deviations: Some(deviations), followed: Some(from.join(", ")) };
             }
         }
         let Function { attrs, resources, .. } = self.function;
         let errors = Errors::given(body, attrs.get("arg_attrs"), resources, EFFORT, None, self.runtime);
-        Bound { errors: errors.results().iter().map(|&v| errors.absolute(v)).collect(), followed: None }
+        let errors = errors.results().iter().map(|&v| errors.absolute(v)).collect();
+        Bound { errors, deviations: None, followed: None }
     }
 
     /// What a bound rests on where it does not hold for all inputs.
@@ -127,6 +130,18 @@ pub struct Facts {
 pub struct Bound {
     /// By result, in units of the result.
     pub errors: Vec<f64>,
+    /// By result: standard deviations of its error, as many as it is taken to be within, where results were followed.
+    pub deviations: Option<Vec<f64>>,
     /// From which elements results were followed, where bounds are what roundings became at samples.
     pub followed: Option<String>,
+}
+
+impl Bound {
+    /// What is held against what is allowed.
+    pub fn of(&self, criterion: Criterion) -> &[f64] {
+        match (criterion, &self.deviations) {
+            (Criterion::Deviation, Some(deviations)) => deviations,
+            _ => &self.errors,
+        }
+    }
 }

@@ -16,14 +16,16 @@ impl Assigned {
     /// written; and names of modules that read their parameters in a wider format than the lowest, in the form of transformers'
     /// `_keep_in_fp32_modules`.
     pub fn json(&self) -> Json {
-        let bound: Vec<Json> =
-            self.bound.iter().map(|e| if e.is_finite() { json!(e) } else { Json::Null }).collect();
+        let figures = |of: &Vec<f64>| -> Vec<Json> {
+            of.iter().map(|e| if e.is_finite() { json!(e) } else { Json::Null }).collect()
+        };
         json!({
             "function": self.function,
             "formats": self.formats().into_iter().map(|(name, f)| (name.to_string(), json!(f.name()))).collect::<serde_json::Map<_, _>>(),
             "keep_in_fp32_modules": self.kept(),
             "target": self.target,
-            "error_bound": bound,
+            "error_bound": figures(&self.bound),
+            "estimated_error": self.estimate.as_ref().map(figures),
             "given": self.given,
             "bytes": self.bytes(),
         })

@@ -22,7 +22,7 @@ mod told;
 pub(super) mod wanted;
 
 use ngc_ir::pass::{
-    Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, RemarkKind, StatisticDef,
+    Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, Property, RemarkKind, StatisticDef,
 };
 use ngc_ir::{Diagnostic, Diagnostics, Loc, Module, Severity};
 use ngc_sheaf::{Level, Levels};
@@ -31,8 +31,9 @@ use self::chain::Chain;
 use self::evidence::Evidence;
 use self::memory::Use;
 use self::report::{Assigned, Assignments};
+use crate::analysis::report::Exchange;
 use self::search::{Found, assign};
-use self::wanted::{MEASURE, TARGET, Wanted};
+use self::wanted::{Criterion, MEASURE, Objective, TARGET, Wanted};
 
 /// The pass.
 pub struct AssignPrecision;
@@ -83,9 +84,15 @@ impl Pass for AssignPrecision {
             MEASURE,
             OptionDef {
                 name: "criterion",
-                kind: OptionKind::Choice(&["error", "curvature"]),
-                doc: "what `target` is held against: error bounds, or the curvature of each op, an estimate: log2(curvature * diameter^2 / \
-                      target) bits",
+                kind: OptionKind::Choice(Criterion::NAMES),
+                doc: "what `target` is held against: error bounds; or four standard deviations of the error at samples, roundings \
+                      taken as independent and each anywhere within its bound with the same probability, an estimate; or the curvature \
+                      of each op, an estimate: log2(curvature * diameter^2 / target) bits",
+            },
+            OptionDef {
+                name: "objective",
+                kind: OptionKind::Choice(Objective::NAMES),
+                doc: "what is to be the least: the time that operations, and the bytes of values and of conversions, take; or bytes alone",
             },
             OptionDef {
                 name: "levels",
@@ -106,6 +113,10 @@ impl Pass for AssignPrecision {
         ]
     }
 
+    fn establishes(&self) -> &'static [Property] {
+        &[Property::Formats]
+    }
+
     fn statistics(&self) -> &'static [StatisticDef] {
         &[
             StatisticDef { name: "assigned", doc: "ops that were given a format" },
@@ -118,14 +129,8 @@ impl Pass for AssignPrecision {
             .map_err(|why| Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]))?;
         let levels = cx.options.int("levels").clamp(0, i64::from(Levels::MOST)) as Level;
         let fails = |why| Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]);
-        let memory = Some(cx.options.string("memory")).filter(|text| !text.is_empty());
-        let memory = memory.map(|text| memory::parse(&text)).transpose().map_err(fails)?;
-        let used = Use::of(&cx.options.string("use"));
-        let by_curvature = cx.options.string("criterion") == "curvature";
-        let wanted = Wanted { memory, used, by_curvature, ..Wanted::of(cx.options, levels) };
-        if by_curvature && (wanted.target.is_none() || memory.is_some()) {
-            return Err(fails("criterion=curvature needs a target, and no memory: write target=1e-2".into()));
-        }
+        let sampled = cx.supply::<Exchange>().is_some_and(|e| e.assume_calibrated && e.samples.is_some());
+        let wanted = Wanted::all(cx.options, levels, sampled).map_err(fails)?;
         Evidence::each(module, cx, |evidence, cx| {
             let Found { body, assigned } = cheapest(evidence, &chains, &wanted)?;
             let changed = tell(&assigned, evidence.function, cx);
@@ -139,7 +144,7 @@ impl Pass for AssignPrecision {
 
 /// The cheapest assignment of formats of one of some chains.
 fn cheapest(evidence: &Evidence<'_>, chains: &[Chain], wanted: &Wanted) -> Result<Found, String> {
-    let facts = evidence.facts(wanted.target.is_some())?;
+    let facts = evidence.facts(wanted.asked())?;
     let mut best: Option<Found> = None;
     let mut refused = Vec::new();
     for chain in chains {

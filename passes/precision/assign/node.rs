@@ -221,8 +221,9 @@ impl Known<'_> {
     fn part(&self, op: Op, level: Level, (parts, allowed): (&[Parts], &[f64]), before: &Nodes) -> f64 {
         let (body, format) = (self.body, self.chain.format(level));
         let value = body.result(op, 0);
-        let coarser =
-            |own: Format, to: Format| f64::from(own.precision() as i32 - to.precision() as i32).exp2();
+        let coarser = |own: Format, to: Format, power: i32| {
+            f64::from((own.precision() as i32 - to.precision() as i32) * power).exp2()
+        };
         let given = body.ty(value).format().unwrap_or(format);
         let accumulated = |attrs: &AttrDict, format: Format| {
             attrs.get(ACCUMULATE.name).and_then(Attr::as_type).and_then(Type::format).unwrap_or(format)
@@ -231,21 +232,22 @@ impl Known<'_> {
         let now = accumulated(&attrs(body, op, format), format);
         let returned = self.facts.errors.results();
         let of = |(n, parts): (usize, &Parts)| {
+            let power = parts.criterion.power();
             let all = parts.own.get(&op).copied().unwrap_or(0.0);
             let last = parts.rounding(value);
             let inside = if was == given { all } else { (all - last).max(0.0) };
             let operands = body.operands(op).iter().filter_map(|v| {
                 let kept = body.ty(*v).format().filter(|kept| !self.is_held(*v, *kept, level, before))?;
-                Some(parts.rounding(*v) * coarser(kept, format))
+                Some(parts.read(*v, op) * coarser(kept, format, power))
             });
-            let mut sum = inside * coarser(was, now) + operands.sum::<f64>();
+            let mut sum = inside * coarser(was, now, power) + operands.sum::<f64>();
             if now != format {
-                sum += last * coarser(given, format);
+                sum += last * coarser(given, format, power);
             }
             if returned.get(n) == Some(&value) && !holds(given, format) {
-                sum += half_ulp(given, reach(&self.facts.errors.range(value).exact));
+                sum += parts.rounded(half_ulp(given, reach(&self.facts.errors.range(value).exact)));
             }
-            sum / allowed.get(n).copied().unwrap_or(f64::INFINITY)
+            parts.of(sum, allowed.get(n).copied().unwrap_or(f64::INFINITY))
         };
         let parts = parts.iter().enumerate().map(of);
         parts.fold(0.0, |worst: f64, x| if x.is_nan() { f64::INFINITY } else { worst.max(x) })
@@ -281,7 +283,9 @@ fn demanded_bits(facts: &Facts, (value, given): (Value, Format), allowed: Option
     let allowed = allowed?;
     let most = match &facts.parts {
         Some(parts) => {
-            let own = parts.iter().zip(allowed).map(|(of, allowed)| of.rounding(value) / allowed);
+            let own = parts.iter().zip(allowed).map(|(of, &allowed)| {
+                of.of(of.rounding(value), allowed).powf(1.0 / f64::from(of.criterion.power()))
+            });
             own.fold(0.0, f64::max) * f64::from(given.precision()).exp2()
         }
         None => {

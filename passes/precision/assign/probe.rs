@@ -1,27 +1,42 @@
 //! What rounding each value becomes in the results at samples.
 //!
-//! A copy of the function has, after each number that may be rounded, a product with one: it changes no number of a run, and what
-//! its rounding becomes in the results is what any rounding of the number becomes, at the precision of its type.
+//! A copy of the function has, after each number that may be rounded, a product with one, and one more before each op that reads it
+//! where several do: they change no number of a run, and what their roundings become in the results is what any rounding of the
+//! number becomes, for all that read it or for one of them, at the precision of its type.
 
 use ngc_ir::{Body, Builder, Context, Op, Value};
 use rustc_hash::FxHashMap;
 
 use super::evidence::Evidence;
+use super::node::elements;
+use super::wanted::{Criterion, DEVIATIONS};
 use crate::analysis::calibrate::{Depth, Followed};
 use crate::precision::widen::constant;
 use crate::stabilize::moves;
 
-/// The part that roundings have in the error of a result.
+/// The part that roundings have in the error of a result, or in its variance.
 pub struct Parts {
+    /// Whether these are variances.
+    pub criterion: Criterion,
+
     /// Those of an op, as it is given.
     pub own: FxHashMap<Op, f64>,
     /// One more rounding of a value to its own type.
-    rounded: FxHashMap<Value, f64>,
+    roundings: FxHashMap<Value, f64>,
+    /// The same, of a value that several ops read, as one of them reads it.
+    reads: FxHashMap<(Value, Op), f64>,
+}
+
+/// What a product with one stands for.
+#[derive(Clone, Copy)]
+enum Probe {
+    Value(Value),
+    Read(Value, Op),
 }
 
 impl Parts {
     /// By result of the function; nothing where the function cannot be followed.
-    pub(super) fn of(evidence: &Evidence<'_>) -> Option<Vec<Parts>> {
+    pub(super) fn find(evidence: &Evidence<'_>, criterion: Criterion) -> Option<Vec<Parts>> {
         let (samples, given) = (evidence.samples?, &evidence.function.body);
         let users = users(given);
         let (body, probes) = probed(evidence.context, given, &users).ok()?;
@@ -31,26 +46,64 @@ impl Parts {
             .follow(evidence.context, &module, (Depth::Few, evidence.runtime), evidence.progress)
             .ok()?;
         let parts = |followed: Followed| {
-            let mut parts = Parts { own: FxHashMap::default(), rounded: FxHashMap::default() };
-            for (op, part) in followed.parts {
+            let mut parts = Parts {
+                criterion,
+                own: FxHashMap::default(),
+                roundings: FxHashMap::default(),
+                reads: FxHashMap::default(),
+            };
+            let found = match criterion {
+                Criterion::Deviation => followed.variances,
+                _ => followed.parts,
+            };
+            for (op, part) in found {
                 match probes.get(&op) {
-                    Some(&v) => drop(parts.rounded.insert(v, part)),
+                    Some(&Probe::Value(v)) => drop(parts.roundings.insert(v, part)),
+                    Some(&Probe::Read(v, reader)) => drop(parts.reads.insert((v, reader), part)),
                     None => drop(parts.own.insert(op, part)),
                 }
             }
             for (&table, users) in users.iter().filter(|(v, _)| constant(given, **v)) {
-                let moved = users.iter().flat_map(|&op| given.results(op)).map(|v| parts.rounding(v));
-                let all = moved.sum();
-                parts.rounded.entry(table).or_insert(all);
+                if parts.roundings.contains_key(&table) {
+                    continue;
+                }
+                let mut all = 0.0;
+                for &op in users {
+                    let moved = given.results(op).map(|v| parts.rounding(v)).sum();
+                    parts.reads.insert((table, op), moved);
+                    all += moved;
+                }
+                parts.roundings.insert(table, all);
             }
             parts
         };
         Some(found.into_iter().map(parts).collect())
     }
 
+    /// A part, in units of what is allowed.
+    pub fn of(&self, part: f64, allowed: f64) -> f64 {
+        match self.criterion {
+            Criterion::Deviation => part / (allowed / DEVIATIONS).powi(2),
+            _ => part / allowed,
+        }
+    }
+
+    /// What a rounding of a result, of no more than this, adds.
+    pub fn rounded(&self, most: f64) -> f64 {
+        match self.criterion {
+            Criterion::Deviation => most * most / 3.0,
+            _ => most,
+        }
+    }
+
     /// What one rounding of a value to its own type becomes.
     pub fn rounding(&self, v: Value) -> f64 {
-        self.rounded.get(&v).copied().unwrap_or(0.0)
+        self.roundings.get(&v).copied().unwrap_or(0.0)
+    }
+
+    /// What one rounding of a value becomes that only an op reads so.
+    pub fn read(&self, v: Value, reader: Op) -> f64 {
+        self.reads.get(&(v, reader)).copied().unwrap_or_else(|| self.rounding(v))
     }
 }
 
@@ -58,38 +111,59 @@ impl Parts {
 fn users(body: &Body) -> FxHashMap<Value, Vec<Op>> {
     let mut users: FxHashMap<Value, Vec<Op>> = FxHashMap::default();
     for op in body.entry().into_iter().flat_map(|block| body.ops(block)) {
-        body.operands(op).iter().for_each(|&v| users.entry(v).or_default().push(op));
+        for &v in body.operands(op) {
+            let users = users.entry(v).or_default();
+            if users.last() != Some(&op) {
+                users.push(op);
+            }
+        }
     }
     users
 }
 
-/// A body with the products, and the value that each of them is of. A constant that is only moved, as a table of which rows are
-/// taken, has none: what is moved has one.
+/// A body with the products, and the value that each of them is of. A table of which a few rows
+/// are taken has none: what is taken has one.
 fn probed(
     context: &Context,
     given: &Body,
     users: &FxHashMap<Value, Vec<Op>>,
-) -> Result<(Body, FxHashMap<Op, Value>), String> {
+) -> Result<(Body, FxHashMap<Op, Probe>), String> {
     let mut body = given.clone();
     let entry = given.entry().ok_or("it is a declaration")?;
     let mut probes = FxHashMap::default();
     let mut copies: FxHashMap<Value, Value> = FxHashMap::default();
-    let only_moved = |v: Value| {
-        constant(given, v) && users.get(&v).is_none_or(|ops| ops.iter().all(|&op| moves(given, op)))
+    let taken = |v: Value| {
+        let moved = |ops: &Vec<Op>| {
+            let made = ops.iter().filter(|&&op| moves(given, op)).flat_map(|&op| given.results(op));
+            let fewer = made.map(|w| elements(given.ty(w))).sum::<f64>() <= elements(given.ty(v));
+            ops.iter().all(|&op| moves(given, op)) && fewer
+        };
+        constant(given, v) && users.get(&v).is_none_or(moved)
     };
     let mut made: Vec<Value> = given.arguments(entry).to_vec();
     for op in given.ops(entry) {
-        for v in made.drain(..).filter(|&v| given.ty(v).format().is_some() && !only_moved(v)) {
-            let mut builder = Builder::before(context, &mut body, op);
-            let one = builder.scalar(1.0, v)?;
-            let probe = builder.op("ng.mul", &[v, one], [])?;
+        let mut probe = |body: &mut Body, read: Value, stands: Probe| {
+            let mut builder = Builder::before(context, body, op);
+            let one = builder.scalar(1.0, read)?;
+            let probe = builder.op("ng.mul", &[read, one], [])?;
             let copy = body.result(probe, 0);
-            body.set_type(copy, given.ty(v));
-            probes.insert(probe, v);
-            copies.insert(v, copy);
+            body.set_type(copy, body.ty(read));
+            probes.insert(probe, stands);
+            Ok::<Value, String>(copy)
+        };
+        for v in made.drain(..).filter(|&v| given.ty(v).format().is_some() && !taken(v)) {
+            copies.insert(v, probe(&mut body, v, Probe::Value(v))?);
         }
-        let operands: Vec<Value> =
-            given.operands(op).iter().map(|v| copies.get(v).copied().unwrap_or(*v)).collect();
+        let mut operands: Vec<Value> = given.operands(op).to_vec();
+        let mut read: FxHashMap<Value, Value> = FxHashMap::default();
+        for v in &mut operands {
+            let Some(&copy) = copies.get(v) else { continue };
+            let several = users.get(v).is_some_and(|users| users.len() > 1);
+            if several && !read.contains_key(v) {
+                read.insert(*v, probe(&mut body, copy, Probe::Read(*v, op))?);
+            }
+            *v = read.get(v).copied().unwrap_or(copy);
+        }
         body.set_operands(op, &operands);
         made.extend(given.results(op));
     }

@@ -1,7 +1,7 @@
 //! An assignment as a choice of levels: the network of ops that read each other, and what a choice costs.
 //!
-//! A format costs the bytes of the values that are stored in it and the operations that are done in it, in units of the time that a
-//! byte takes. A value is converted once in each direction, whatever number of ops read it there: a node of its own stands for
+//! A format costs the bytes of the values that are stored in it and, where time is to be the least, the operations that are done in
+//! it, in units of the time that a byte takes. A value is converted once in each direction, whatever number of ops read it there: a node of its own stands for
 //! the widest format that it is read in, and one for the narrowest.
 
 use ngc_ir::Body;
@@ -11,6 +11,7 @@ use ngc_sheaf::{Level, Levels, Network, Relation};
 
 use super::chain::Chain;
 use super::node::{Nodes, elements};
+use super::wanted::Objective;
 use crate::precision::widen::constant;
 
 /// Operations in f32 that take as long as one byte of memory: a card of 19.5 TFlop/s and 1.6 TB/s (A100, 2020). Operations in a
@@ -44,12 +45,18 @@ pub fn network(body: &Body, nodes: &Nodes, free: Level) -> Network {
 }
 
 /// What a choice costs, in bytes: nodes first, then those that stand for conversions.
-pub fn program(body: &Body, nodes: &Nodes, network: &Network, chain: &Chain) -> Program {
+pub fn program(
+    body: &Body,
+    nodes: &Nodes,
+    network: &Network,
+    (chain, objective): (&Chain, Objective),
+) -> Program {
     let results = body.entry().and_then(|block| body.last_op(block));
     let returned = results.map(|op| body.operands(op)).unwrap_or_default();
     let cost = |v: usize, level: Level| {
         let (node, format) = (&nodes.nodes[v], chain.format(level));
-        let own = node.elements * bytes(format) + operations(node.work, format);
+        let time = if objective == Objective::Time { operations(node.work, format) } else { 0.0 };
+        let own = node.elements * bytes(format) + time;
         // Constants are stored in the format that they are read in. Arguments have their own formats, and results are given in
         // theirs.
         let read = body.operands(node.op).iter().filter_map(|operand| {

@@ -10,6 +10,7 @@ use ngc_numerics::figures::Interval;
 use super::chain::Chain;
 use super::memory::Taken;
 use super::program;
+use super::wanted::DEVIATIONS;
 use crate::analysis::range::reach;
 use crate::analysis::report::table::{align, place};
 use crate::analysis::report::{down, up};
@@ -47,6 +48,8 @@ pub struct Assigned {
     pub asked: String,
     /// By result: the bound of its error, in units of the result.
     pub bound: Vec<f64>,
+    /// By result: the estimate that was held against what was asked, where it was one.
+    pub estimate: Option<Vec<f64>>,
     /// What the assignment costs, in bytes, operations and conversions included.
     pub cost: u64,
     /// What the bound rests on where it does not hold for all inputs.
@@ -218,7 +221,18 @@ impl Assigned {
         let bound: Vec<String> = self.bound.iter().map(|e| up(*e)).collect();
         if !bound.is_empty() {
             let given = self.given.as_ref().map(|given| format!(", {given}")).unwrap_or_default();
-            totals.push(format!("error bound of the results: {}{}{given}", bound.join(", "), self.asked));
+            match &self.estimate {
+                None => totals.push(format!("error bound of the results: {}{}{given}", bound.join(", "), self.asked)),
+                Some(estimate) => {
+                    let estimate: Vec<String> = estimate.iter().map(|e| up(*e)).collect();
+                    totals.push(format!(
+                        "estimated error of the results: {}{}, {DEVIATIONS} standard deviations of independent roundings at the samples",
+                        estimate.join(", "),
+                        self.asked
+                    ));
+                    totals.push(format!("error bound of the results: {}{given}", bound.join(", ")));
+                }
+            }
         }
         let alone = self.alone.iter().map(|(format, bytes, _)| format!("{bytes:.0} all in {format}"));
         let lists = self.amp.iter().map(|(name, bytes, _)| format!("{bytes:.0} as {name} has it"));

@@ -16,7 +16,7 @@ use super::memory::Profile;
 use super::node::{Known, Node, Nodes};
 use super::report::Assigned;
 use super::told::Told;
-use super::wanted::Wanted;
+use super::wanted::{Criterion, Wanted};
 use super::{apply, program};
 use crate::analysis::calibrate::Depth;
 use crate::analysis::error::Errors;
@@ -34,6 +34,8 @@ pub(super) struct Found {
 const TRIES: usize = 8;
 /// By what a budget rises or falls while no other end of it is known.
 const STEP: f64 = 4.0;
+/// Budgets that differ by less than so many times are not told apart.
+const NEAR: f64 = 1.02;
 /// Times that budgets are tried anew, where followed whole none of those that were found serves.
 const ROUNDS: usize = 2;
 /// Where functions have more ops, fewer budgets are tried.
@@ -57,7 +59,7 @@ pub(super) fn assign(
         facts,
         allowed,
         chain,
-        curvature: wanted.target.filter(|_| wanted.by_curvature),
+        curvature: wanted.target.filter(|_| wanted.criterion == Criterion::Curvature),
     });
     let network = program::network(&function.body, &nodes, wanted.levels);
     if let Err(emptied) = consistent(&network) {
@@ -72,8 +74,16 @@ pub(super) fn assign(
             "no formats go together, where one instruction converts across {levels} levels: {ops}"
         ));
     }
-    let program = program::program(&function.body, &nodes, &network, chain);
-    let search = Search { evidence, chain, nodes: &nodes, errors, allowed, target: wanted.target.is_some() };
+    let program = program::program(&function.body, &nodes, &network, (chain, wanted.objective));
+    let search = Search {
+        evidence,
+        chain,
+        nodes: &nodes,
+        errors,
+        allowed,
+        target: wanted.target.is_some(),
+        criterion: wanted.criterion,
+    };
     let profile = Profile::of(&function.body, chain, &nodes, wanted.used);
     let within = match wanted.memory {
         Some(memory) => search.fitted(program, &profile.as_ref().map_err(String::clone)?.fit(memory)?),
@@ -101,6 +111,8 @@ struct Search<'a> {
     allowed: Option<&'a [f64]>,
     /// Whether the bounds must be within that.
     target: bool,
+    /// What of the bounds must be.
+    criterion: Criterion,
 }
 
 /// An assignment, the body with it, and by result the bound of its error.
@@ -134,7 +146,7 @@ impl Search<'_> {
     }
 
     fn is_within(&self, bound: &Bound) -> bool {
-        self.are_within(&bound.errors, 1.0)
+        self.are_within(bound.of(self.criterion), 1.0)
     }
 
     /// Whether errors are within what is allowed, so many times over.
@@ -153,7 +165,7 @@ impl Search<'_> {
             return 1.0;
         }
         let few = std::mem::replace(&mut one.bound, self.evidence.bound(&one.body, Depth::Whole));
-        let ratios = one.bound.errors.iter().zip(few.errors).map(|(whole, few)| whole / few);
+        let ratios = one.bound.of(self.criterion).iter().zip(few.of(self.criterion)).map(|(whole, few)| whole / few);
         ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::max)
     }
 
@@ -195,7 +207,7 @@ impl Search<'_> {
         let (mut finest, _) = self.written(finest, f64::INFINITY)?;
         let mut more = self.more(&mut finest);
         if !self.is_within(&finest.bound) {
-            return Err(Refusal::Bound(finest.bound.errors));
+            return Err(Refusal::Bound(finest.bound.of(self.criterion).to_vec()));
         }
         for _ in 0..ROUNDS {
             let (best, seen) = self.whole(self.tried(&mut budgeted, more)?);
@@ -220,19 +232,23 @@ impl Search<'_> {
         for _ in 0..tries {
             let budget = budgeted.budget;
             match budgeted.choose() {
+                // What was found within a smaller budget serves.
+                Ok(chosen) if passing.iter().any(|one: &Within| one.chosen.levels == chosen.levels) => low = budget,
                 Ok(chosen) => {
                     let (found, _) = self.written(chosen, budget)?;
-                    if self.are_within(&found.bound.errors, more) {
+                    if self.are_within(found.bound.of(self.criterion), more) {
                         low = budget;
                         passing.push(found);
                     } else {
-                        high = budget;
+                        // Every budget down to what its errors add up to would give it again.
+                        high = found.chosen.error.min(budget);
                     }
                 }
                 Err(Refused::TooCoarse(..)) => low = budget,
                 Err(Refused::Empty) => break,
             }
             budgeted.budget = match (low > 0.0, high.is_finite()) {
+                (true, true) if low * NEAR >= high => break,
                 (true, true) => (low * high).sqrt(),
                 (true, false) => STEP * low,
                 _ => high / STEP,
@@ -259,7 +275,7 @@ impl Search<'_> {
         let (mut found, _) = self.written(chosen, f64::INFINITY)?;
         self.more(&mut found);
         if self.target && !self.is_within(&found.bound) {
-            let bound: Vec<String> = found.bound.errors.iter().map(|e| up(*e)).collect();
+            let bound: Vec<String> = found.bound.of(self.criterion).iter().map(|e| up(*e)).collect();
             return Err(Refusal::Other(format!(
                 "the most accurate assignment found that fits the memory has an error bound of {}, which is more than was asked",
                 bound.join(", ")
@@ -327,6 +343,10 @@ fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[
     let n = bound.iter().zip(allowed).position(|(e, a)| e > a || e.is_nan()).unwrap_or(0);
     let of = if wanted.relative { " relative to its greatest magnitude" } else { "" };
     let asked = format!("no assignment has an error of at most {:e}{of}", wanted.target.unwrap_or(0.0));
+    let figure = match wanted.criterion {
+        Criterion::Deviation => "estimated error",
+        _ => "error bound",
+    };
     let own = results(&function.body, search.errors, allowed).into_iter().find(|(result, _)| *result == n);
     if let Some((_, why)) = own {
         return format!("{asked}: {why}; give the result a wider type");
@@ -338,7 +358,7 @@ fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[
         format!(", or allow a wider format (formats={chain}|f64)")
     };
     format!(
-        "{asked}: with every op in its widest format the error bound of result {n} is {}{worst}; state narrower ranges \
+        "{asked}: with every op in its widest format the {figure} of result {n} is {}{worst}; state narrower ranges \
          (--range), stabilize first{wider}",
         up(bound.get(n).copied().unwrap_or(f64::INFINITY)),
     )

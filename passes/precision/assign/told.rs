@@ -11,7 +11,7 @@ use super::node::{Known, Node, Nodes, elements};
 use super::program;
 use super::report::{Against, Assigned, Border, Reason, Row};
 use super::search::name;
-use super::wanted::Wanted;
+use super::wanted::{Criterion, Wanted};
 use crate::analysis::report::up;
 use crate::precision::amp::policy::Policy;
 use crate::precision::widen::constant;
@@ -111,6 +111,7 @@ impl Told<'_> {
             count: count.map(|n| n.to_string()),
             unfit,
             given: self.evidence.given(&bound),
+            estimate: bound.deviations.filter(|_| wanted.criterion == Criterion::Deviation),
             bound: bound.errors,
             rows,
         }

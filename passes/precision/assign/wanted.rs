@@ -3,7 +3,7 @@
 use ngc_ir::pass::{OptionDef, OptionKind, Options};
 use ngc_sheaf::Level;
 
-use super::memory::Use;
+use super::memory::{self, Use};
 use crate::analysis::error::Errors;
 use crate::analysis::range::reach;
 
@@ -20,6 +20,58 @@ pub const MEASURE: OptionDef = OptionDef {
     doc: "whether `target` is in units of the result, or relative to its greatest magnitude",
 };
 
+/// What `target` is held against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Criterion {
+    /// Error bounds.
+    Error,
+    /// So many times the standard deviation of the error that roundings make at samples: an estimate.
+    Deviation,
+    /// The curvature of each op: an estimate.
+    Curvature,
+}
+
+/// Standard deviations that an error is taken to be within: one of 16 000 errors of a normal distribution is larger.
+pub const DEVIATIONS: f64 = 4.0;
+
+impl Criterion {
+    /// The names of all.
+    pub const NAMES: &'static [&'static str] = &["error", "deviation", "curvature"];
+
+    /// By its name.
+    fn of(name: &str) -> Criterion {
+        match name {
+            "deviation" => Criterion::Deviation,
+            "curvature" => Criterion::Curvature,
+            _ => Criterion::Error,
+        }
+    }
+
+    /// The power of an error that adds up over the ops: variances do, and bounds.
+    pub fn power(self) -> i32 {
+        if self == Criterion::Deviation { 2 } else { 1 }
+    }
+}
+
+/// What is to be the least.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Objective {
+    /// The time that operations, and the bytes of values and of conversions, take.
+    Time,
+    /// Bytes alone.
+    Bytes,
+}
+
+impl Objective {
+    /// The names of all.
+    pub const NAMES: &'static [&'static str] = &["time", "bytes"];
+
+    /// By its name.
+    fn of(name: &str) -> Objective {
+        if name == "bytes" { Objective::Bytes } else { Objective::Time }
+    }
+}
+
 /// What is asked for.
 pub struct Wanted {
     /// The error that each result may have.
@@ -30,28 +82,61 @@ pub struct Wanted {
     pub levels: Level,
     /// The bytes that all must fit.
     pub memory: Option<u64>,
-    /// Whether the curvature of each op decides, and not the bound.
-    pub by_curvature: bool,
+    /// What the target is held against.
+    pub criterion: Criterion,
+    /// What is to be the least.
+    pub objective: Objective,
     /// What a memory is told for.
     pub used: Use,
 }
 
 impl Wanted {
-    /// By the options of a pass.
+    /// By the options that say which error is allowed.
     pub fn of(options: &Options, levels: Level) -> Wanted {
         Wanted {
             target: Some(options.float("target")).filter(|target| *target > 0.0),
             relative: options.string("measure") == "relative",
             levels,
             memory: None,
-            by_curvature: false,
+            criterion: Criterion::Error,
+            objective: Objective::Time,
             used: Use::Inference,
         }
     }
 
+    /// The same, and the options that say how it is asked for.
+    ///
+    /// # Errors
+    /// Which options do not go together.
+    pub fn all(options: &Options, levels: Level, sampled: bool) -> Result<Wanted, String> {
+        let memory = Some(options.string("memory")).filter(|text| !text.is_empty());
+        let memory = memory.map(|text| memory::parse(&text)).transpose()?;
+        let criterion = Criterion::of(&options.string("criterion"));
+        let objective = Objective::of(&options.string("objective"));
+        let used = Use::of(&options.string("use"));
+        let wanted = Wanted { memory, used, criterion, objective, ..Wanted::of(options, levels) };
+        match criterion {
+            Criterion::Curvature if wanted.target.is_none() || memory.is_some() => {
+                Err("criterion=curvature needs a target, and no memory: write target=1e-2".into())
+            }
+            Criterion::Deviation if wanted.target.is_none() && memory.is_none() => {
+                Err("criterion=deviation needs a target: write target=1e-2".into())
+            }
+            Criterion::Deviation if !sampled => Err(
+                "criterion=deviation is what roundings become at samples: add --calibrate inputs.npz --assume-calibrated".into(),
+            ),
+            _ => Ok(wanted),
+        }
+    }
+
+    /// What is held against what is allowed; nothing where nothing is asked.
+    pub fn asked(&self) -> Option<Criterion> {
+        (self.target.is_some() || self.memory.is_some()).then_some(self.criterion)
+    }
+
     /// By result: the error that it may have, in units of the result; nothing where nothing is asked.
     pub fn allowed(&self, errors: &Errors) -> Option<Vec<f64>> {
-        if self.by_curvature {
+        if self.criterion == Criterion::Curvature {
             return None;
         }
         // What is to be as accurate as fits is measured by the magnitudes of the results.

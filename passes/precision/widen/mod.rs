@@ -27,7 +27,7 @@ mod apply;
 mod need;
 
 use ngc_ir::op_def::ACCUMULATE;
-use ngc_ir::pass::{Anchor, Changed, Function, Pass, PassContext, RemarkKind, StatisticDef};
+use ngc_ir::pass::{Anchor, Changed, Function, Pass, PassContext, Property, RemarkKind, StatisticDef};
 use ngc_ir::{Attr, Body, Context, Diagnostics, Loc, Op, Type};
 use ngc_numerics::{DType, Format};
 use rustc_hash::FxHashSet;
@@ -67,6 +67,10 @@ impl Pass for Widen {
 
     fn anchor(&self) -> Anchor {
         Anchor::Function
+    }
+
+    fn invalidates(&self) -> &'static [Property] {
+        &[Property::Formats]
     }
 
     fn statistics(&self) -> &'static [StatisticDef] {

@@ -71,6 +71,22 @@ pub struct StatisticDef {
     pub doc: &'static str,
 }
 
+/// What a pass brings about that another one may undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// Each op has the format that was chosen for it, and the error bound that was printed holds.
+    Formats,
+}
+
+impl Property {
+    /// Its name in a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Property::Formats => "the chosen formats",
+        }
+    }
+}
+
 /// A transformation or analysis of the IR. Passes are stateless values in a registry; what a run needs stands in
 /// its [`PassContext`].
 pub trait Pass: Sync {
@@ -95,6 +111,16 @@ pub trait Pass: Sync {
 
     /// Its counters.
     fn statistics(&self) -> &'static [StatisticDef] {
+        &[]
+    }
+
+    /// What it brings about in a module for the passes and the tools that follow.
+    fn establishes(&self) -> &'static [Property] {
+        &[]
+    }
+
+    /// What it does not keep: it runs before what establishes that.
+    fn invalidates(&self) -> &'static [Property] {
         &[]
     }
 

@@ -117,6 +117,25 @@ impl Pipeline {
         Ok(parsed)
     }
 
+    /// Whether no pass undoes what one before it brought about.
+    ///
+    /// # Errors
+    /// Which one does, and where it belongs.
+    pub fn ordered(&self) -> Result<(), String> {
+        for (n, later) in self.steps.iter().enumerate() {
+            for property in later.pass.invalidates() {
+                let made = self.steps[..n].iter().find(|step| step.pass.establishes().contains(property));
+                if let Some(made) = made.map(|step| step.pass.name()) {
+                    let (name, property) = (later.pass.name(), property.name());
+                    return Err(format!(
+                        "pass '{name}' does not keep {property} of '{made}': put '{name}' before '{made}'"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// `depth` counts named pipelines within named pipelines.
     fn parse_text(registry: &Registry, text: &str, depth: usize) -> Result<Pipeline, Error> {
         // pest recurses once a level; only two levels have a meaning.
@@ -211,7 +230,7 @@ impl Pipeline {
             set_options(&mut step, options)?;
         }
         self.steps.push(step);
-        Ok(())
+        self.ordered().map_err(|message| Error { offset, message })
     }
 
     fn add_named(
@@ -236,7 +255,10 @@ impl Pipeline {
             return fail(format!("pipeline '{name}' contains itself"));
         }
         match Pipeline::parse_text(registry, named.text, depth + 1) {
-            Ok(steps) => self.steps.extend(steps.steps),
+            Ok(steps) => {
+                self.steps.extend(steps.steps);
+                self.ordered().or_else(fail)?;
+            }
             // The outermost name is in the text; what it contains need not be retraced.
             Err(e) if depth > 0 => return fail(e.message),
             Err(e) => return fail(format!("in pipeline '{name}': {}", e.message)),
