@@ -40,7 +40,7 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         function: Option<String>,
         /// Arguments: decimal numbers, `inf`, `-inf`, `nan`
-        #[arg(required = true, allow_negative_numbers = true)]
+        #[arg(required = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
     /// Measures the error on every input of f32, through compiled C99

@@ -60,6 +60,11 @@ impl Reference {
         }
     }
 
+    /// Encloses all values between two numbers.
+    pub fn enclose_between(&self, a: f64, b: f64) -> Interval {
+        self.function.enclose(&Binary64, &[], &[Enclosure::new(a, b)])
+    }
+
     /// The correctly rounded value.
     pub fn round(&self, x: f64) -> f64 {
         self.function.round_correctly(&[], &[x], self.format)

@@ -37,7 +37,7 @@ pub struct Program {
     folder: TempDir,
 }
 
-/// Reads `first` and `count` of its arguments and writes the results at the encodings from `first` on.
+/// Takes pairs `first count` and writes the results at so many encodings from the first on.
 const MAIN: &str = "
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,15 +46,16 @@ enum { BLOCK = 16384 };
 
 int main(int argc, char **argv) {
   static float x[BLOCK], y[BLOCK];
-  if (argc != 3) return 1;
-  uint64_t first = strtoull(argv[1], 0, 10), count = strtoull(argv[2], 0, 10);
-  while (count > 0) {
-    size_t n = count < BLOCK ? (size_t)count : BLOCK;
-    for (size_t i = 0; i < n; i++) x[i] = ngc_f32_of_i32((int32_t)(uint32_t)(first + i));
-    FUNCTION(x, y, n);
-    if (fwrite(y, sizeof y[0], n, stdout) != n) return 1;
-    first += n;
-    count -= n;
+  for (int a = 1; a + 1 < argc; a += 2) {
+    uint64_t first = strtoull(argv[a], 0, 10), count = strtoull(argv[a + 1], 0, 10);
+    while (count > 0) {
+      size_t n = count < BLOCK ? (size_t)count : BLOCK;
+      for (size_t i = 0; i < n; i++) x[i] = ngc_f32_of_i32((int32_t)(uint32_t)(first + i));
+      FUNCTION(x, y, n);
+      if (fwrite(y, sizeof y[0], n, stdout) != n) return 1;
+      first += n;
+      count -= n;
+    }
   }
   return fflush(stdout) != 0;
 }
@@ -92,13 +93,14 @@ impl Program {
         self.folder.path().join("sweep")
     }
 
-    /// The results at `count` encodings from `first` on, block by block.
+    /// The results at ranges of encodings, each a first one and how many.
     ///
     /// # Errors
     /// When the program does not run to its end.
-    pub fn results(&self, first: u64, count: u64) -> Result<Results, String> {
+    pub fn results(&self, ranges: &[(u64, u64)]) -> Result<Results, String> {
         let mut command = Command::new(self.path());
-        command.arg(first.to_string()).arg(count.to_string()).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(ranges.iter().flat_map(|(first, count)| [first.to_string(), count.to_string()]));
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         let child = command.spawn().map_err(|e| format!("cannot run a compiled program: {e}"))?;
         Ok(Results { child })
     }

@@ -16,8 +16,12 @@ const PIECE: u64 = 1 << 24;
 const BLOCK: u64 = 1 << 14;
 /// Encodings of a block of a sample.
 const SAMPLE: u64 = 1 << 10;
+/// Blocks of a sample that one process gives the results for.
+const TOGETHER: usize = 256;
 /// Rounding of the few operations on errors in `f64`, relative.
 const SLACK: f64 = 1.0 / (1u64 << 50) as f64;
+/// Blocks of different results that are not cut further.
+const MIXED: usize = 8;
 /// Candidates that are kept before the least of them are dropped.
 const CANDIDATES: usize = 1 << 12;
 
@@ -28,21 +32,22 @@ pub fn sweep(
     inputs: Inputs,
     progress: Progress<'_>,
 ) -> Result<Report, String> {
-    let pieces: Vec<(u64, u64)> = match inputs {
-        Inputs::All => (0..ALL / PIECE).map(|n| (n * PIECE, PIECE)).collect(),
+    let pieces: Vec<Vec<(u64, u64)>> = match inputs {
+        Inputs::All => (0..ALL / PIECE).map(|n| vec![(n * PIECE, PIECE)]).collect(),
         Inputs::Sampled(count) => {
             let blocks = count.div_ceil(SAMPLE).clamp(1, ALL / SAMPLE);
             let ends = [0, 1 << 31, 0x7f80_0000 - SAMPLE / 2, 0xff80_0000 - SAMPLE / 2];
             let even = (0..blocks).map(|n| n * (ALL / SAMPLE) / blocks * SAMPLE);
-            even.chain(ends).map(|first| (first, SAMPLE)).collect()
+            let blocks: Vec<(u64, u64)> = even.chain(ends).map(|first| (first, SAMPLE)).collect();
+            blocks.chunks(TOGETHER).map(<[_]>::to_vec).collect()
         }
     };
     let done = AtomicUsize::new(0);
     let total = pieces.len();
     let found: Result<Vec<Found>, String> = pieces
         .into_par_iter()
-        .map(|(first, count)| {
-            let found = piece(program, reference, first, count);
+        .map(|ranges| {
+            let found = piece(program, reference, &ranges);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
             found
         })
@@ -54,32 +59,39 @@ pub fn sweep(
     Ok(all.report(reference, inputs == Inputs::All))
 }
 
-fn piece(program: &Program, reference: Reference, first: u64, count: u64) -> Result<Found, String> {
+fn piece(program: &Program, reference: Reference, ranges: &[(u64, u64)]) -> Result<Found, String> {
     // The neighbour before the first input is looked at for the order alone.
-    let lead = u64::from(first > 0);
-    let mut results = program.results(first - lead, count + lead)?;
-    let mut bytes = vec![0u8; (4 * BLOCK.min(count)) as usize];
+    let with_neighbour = |&(first, count): &(u64, u64)| {
+        let lead = u64::from(first > 0);
+        (first - lead, count + lead)
+    };
+    let wanted: Vec<(u64, u64)> = ranges.iter().map(with_neighbour).collect();
+    let mut results = program.results(&wanted)?;
     let mut found = Found::default();
-    if lead > 0 {
-        let mut word = [0; 4];
-        results.read(&mut word)?;
-        let mut neighbour = Found::default();
-        let x = f64::from(f32::from_bits((first - 1) as u32));
-        neighbour.look(&reference, x, f64::from(f32::from_le_bytes(word)));
-        found.before = neighbour.before;
-    }
-    let mut at = first;
-    while at < first + count {
-        let n = BLOCK.min(first + count - at);
-        let block = &mut bytes[..4 * n as usize];
-        results.read(block)?;
-        for (i, &word) in block.as_chunks::<4>().0.iter().enumerate() {
-            let x = f64::from(f32::from_bits((at + i as u64) as u32));
-            found.look(&reference, x, f64::from(f32::from_le_bytes(word)));
+    for (&(first, count), &(start, _)) in ranges.iter().zip(&wanted) {
+        found.before = None;
+        if start < first {
+            let mut word = [0; 4];
+            results.read(&mut word)?;
+            let mut neighbour = Found::default();
+            neighbour.look(&reference, number(start), f64::from(f32::from_le_bytes(word)));
+            found.before = neighbour.before;
         }
-        at += n;
+        let mut at = first;
+        while at < first + count {
+            let n = BLOCK.min(first + count - at);
+            let mut bytes = vec![0u8; 4 * n as usize];
+            results.read(&mut bytes)?;
+            let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|&w| f32::from_le_bytes(w)).collect();
+            found.block(&reference, at as u32, &values);
+            at += n;
+        }
     }
     Ok(found)
+}
+
+fn number(encoding: u64) -> f64 {
+    f64::from(f32::from_bits(encoding as u32))
 }
 
 /// What a number of inputs have shown.
@@ -93,12 +105,80 @@ struct Found {
     least: f64,
     /// Inputs and results whose error may be the largest, and what it is at most.
     candidates: Vec<(f64, f64, f64)>,
+    /// No error of an input that is no candidate any more is above this, or above [`least`](Self::least).
+    dropped: f64,
     /// The input before, its result, and the ends of the enclosure of the exact value.
     before: Option<[f64; 4]>,
 }
 
 impl Found {
+    /// Looks at the results of neighbours. Where they are all the same, the values between the ends are enclosed at once; where
+    /// that does not decide, the halves are looked at.
+    fn block(&mut self, reference: &Reference, first: u32, values: &[f32]) {
+        let x = |n: usize| f64::from(f32::from_bits(first + n as u32));
+        let (Some(y), n) = (values.first(), values.len()) else { return };
+        if n > 1 && !values.iter().all(|v| v.to_bits() == y.to_bits()) {
+            // Blocks of a power of two of places are cut where runs are likely to end.
+            let (low, high) = values.split_at(n.next_power_of_two() / 2);
+            if n > MIXED {
+                self.block(reference, first, low);
+                self.block(reference, first + low.len() as u32, high);
+                return;
+            }
+        } else if n > 1 && self.alike(reference, x(0), x(n - 1), f64::from(*y)) {
+            self.inputs += n as u64;
+            return;
+        }
+        values.iter().enumerate().for_each(|(i, &y)| self.look(reference, x(i), f64::from(y)));
+    }
+
+    /// Whether one result for all inputs from `a` to `b` is right, and has an error that is neither the largest nor decides
+    /// anything else; the last of them is then the one before.
+    fn alike(&mut self, reference: &Reference, a: f64, b: f64, y: f64) -> bool {
+        if !(a.is_finite() && b.is_finite() && y != 0.0 && y.is_finite()) {
+            return false;
+        }
+        let f = reference.enclose_between(a.min(b), a.max(b));
+        if f.may_be_nan || f.lo <= 0.0 && f.hi >= 0.0 || !f.lo.is_finite() || !f.hi.is_finite() {
+            return false;
+        }
+        let (_, most) = error(reference.format, y, f.lo, f.hi);
+        let Some([_, y0, lo0, hi0]) = self.before else { return false };
+        let ordered = y == y0 || y > y0 && f.lo >= hi0 || y < y0 && f.hi <= lo0;
+        let right = ordered && most < 0.5f64.min(self.least);
+        if right {
+            let at = reference.enclose(b);
+            self.before = Some([b, y, at.lo, at.hi]);
+        }
+        right
+    }
+
+    /// Whether a result is so near to the exact value that nothing more is asked: the usual case, and fast.
+    #[inline]
+    fn is_plain(&mut self, reference: &Reference, x: f64, y: f64) -> bool {
+        let f = reference.enclose(x);
+        let near = if f.lo > 0.0 { f.lo } else { f.hi };
+        let Some([_, y0, lo0, hi0]) = self.before else { return false };
+        let exponent = (near.to_bits() >> 52 & 0x7ff) as i64 - 1023;
+        if f.may_be_nan || !(f.lo > 0.0 || f.hi < 0.0) || exponent > 126 || !y.is_finite() || y == 0.0 {
+            return false;
+        }
+        let (emin, places) = (i64::from(reference.format.emin()), i64::from(reference.format.precision()) - 1);
+        let per_ulp = f64::from_bits(((1023 + places - exponent.max(emin)) as u64) << 52);
+        let most = ((y - near).abs() + (f.hi - f.lo)) * per_ulp * (1.0 + SLACK);
+        let ordered = y == y0 || y > y0 && f.lo >= hi0 || y < y0 && f.hi <= lo0;
+        let plain = ordered && most < 0.5f64.min(self.least);
+        if plain {
+            self.inputs += 1;
+            self.before = Some([x, y, f.lo, f.hi]);
+        }
+        plain
+    }
+
     fn look(&mut self, reference: &Reference, x: f64, y: f64) {
+        if self.is_plain(reference, x, y) {
+            return;
+        }
         self.inputs += 1;
         let f = if x.is_finite() { reference.enclose(x) } else { reference_of_special(reference, x) };
         if f.may_be_nan || f.lo.is_nan() || !f.lo.is_finite() && f.lo == f.hi || f.lo == 0.0 && f.hi == 0.0 {
@@ -121,9 +201,8 @@ impl Found {
         if hi >= self.least {
             self.least = self.least.max(lo);
             self.candidates.push((x, y, hi));
-            if self.candidates.len() > CANDIDATES {
-                let least = self.least;
-                self.candidates.retain(|c| c.2 >= least);
+            if self.candidates.len() > 2 * CANDIDATES {
+                self.prune();
             }
         }
         if let Some([_, y0, lo0, hi0]) = self.before {
@@ -136,6 +215,16 @@ impl Found {
             }
         }
         self.before = Some([x, y, f.lo, f.hi]);
+    }
+
+    /// Keeps the candidates with the largest bounds, and what none of the others is above.
+    fn prune(&mut self) {
+        let least = self.least;
+        self.candidates.retain(|c| c.2 >= least);
+        self.candidates.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.total_cmp(&b.0)));
+        for dropped in self.candidates.drain(CANDIDATES.min(self.candidates.len())..) {
+            self.dropped = self.dropped.max(dropped.2);
+        }
     }
 
     fn falls_exactly(&self, reference: &Reference, x: f64, y: f64) -> bool {
@@ -163,8 +252,8 @@ impl Found {
         }
         self.least = self.least.max(other.least);
         self.candidates.extend(other.candidates);
-        let least = self.least;
-        self.candidates.retain(|c| c.2 >= least);
+        self.dropped = self.dropped.max(other.dropped);
+        self.prune();
     }
 
     fn report(self, reference: Reference, exhaustive: bool) -> Report {
@@ -174,7 +263,7 @@ impl Found {
         Report {
             inputs: self.inputs,
             exhaustive,
-            max_ulp: worst.0,
+            max_ulp: worst.0.max(if self.dropped > self.least { self.dropped } else { 0.0 }),
             at: worst.1,
             misrounded: self.misrounded,
             wrong_specials: self.wrong_specials,
