@@ -61,6 +61,15 @@ enum Command {
         #[arg(long, value_name = "DIR", conflicts_with = "sample")]
         certificate: Option<PathBuf>,
     },
+    /// Makes coefficients and tables again where a comment `//! fit ...` says of what
+    Fit {
+        /// Files of implementations
+        #[arg(required = true)]
+        files: Vec<String>,
+        /// Writes them into the files; without it, says how large the errors are
+        #[arg(long)]
+        write: bool,
+    },
     /// Writes implementations in another language
     Emit {
         /// Files of implementations
@@ -92,6 +101,7 @@ const EXAMPLES: &str = "Examples:
   ngc-math run exp.impl 1 -0.5 inf                     results beside the exact values
   ngc-math verify exp.impl                             the largest error over all 2^32 inputs
   ngc-math verify exp.impl --sample 1000000            an estimate of it
+  ngc-math fit exp.impl --write                        coefficients from the formulas beside them
   ngc-math emit exp.impl log.impl -o ngcm.c            float ngc_expf(float), void ngc_expf_array(const float *, ...)
   ngc-math emit exp.impl --language machine            the ops that it becomes
 
@@ -149,6 +159,7 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             }
             Err(Failure::new(format!("not below {max_ulp} ulp, or with other faults: {}", failed.join(", "))))
         }
+        Command::Fit { files, write } => files.iter().try_for_each(|path| fit(sources, path, *write)),
         Command::Emit { files, language, output } => {
             let (_, checked) = load(&context, sources, files)?;
             let print = |module| print_module(module, &PrintOptions::default());
@@ -161,6 +172,24 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             Ok(write_output(output, text.as_bytes())?)
         }
     }
+}
+
+/// Makes the coefficients in a file again.
+fn fit(sources: &mut Sources, path: &str, write: bool) -> Result<(), Failure> {
+    let (name, mut text) = read_text(path)?;
+    let file = sources.add(name, text.as_str(), 1);
+    let mut renewed = Vec::new();
+    for implementation in &parse(&text, file)? {
+        renewed.extend(ngc_math::fit::renew(implementation)?);
+    }
+    // From the end on, so that places before stay where they are.
+    renewed.sort_by_key(|r| std::cmp::Reverse(r.span.0));
+    for part in &renewed {
+        let line = 1 + text[..part.span.0].matches('\n').count();
+        eprintln!("{path}:{line}: {}", part.told);
+        text.replace_range(part.span.0..part.span.1, &part.text);
+    }
+    if write { Ok(write_output(path, text.as_bytes())?) } else { Ok(()) }
 }
 
 /// Reads and checks implementations.
