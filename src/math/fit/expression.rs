@@ -8,6 +8,9 @@ use rug::{Float, Integer, Rational};
 /// Deeper brackets are refused.
 const DEEPEST: usize = 64;
 
+/// Bits of a value that must be sure.
+const WANTED: u32 = 80;
+
 /// Reads a formula.
 ///
 /// # Errors
@@ -169,7 +172,10 @@ impl Formula {
     fn enclosed(&self, x: &Float, i: usize) -> Option<Float> {
         let points = [Enclosure::point(x.clone()), Enclosure::point(Float::with_val(self.bits, i))];
         let value = self.program.enclose(&self.domain, &self.constants, &[], &points);
+        let width = Float::with_val(self.bits, &value.hi - &value.lo);
         let middle = (value.lo + value.hi) / 2u32;
-        (!value.may_be_nan && middle.is_finite()).then_some(middle)
+        // An enclosure that says less than any format holds is no value.
+        let enough = Float::with_val(self.bits, middle.clone().abs() >> WANTED);
+        (!value.may_be_nan && middle.is_finite() && (width.is_zero() || width <= enough)).then_some(middle)
     }
 }

@@ -18,6 +18,8 @@ const BLOCK: u64 = 1 << 14;
 const SAMPLE: u64 = 1 << 10;
 /// Blocks of a sample that one process gives the results for.
 const TOGETHER: usize = 256;
+/// Inputs of the sample that precedes a sweep of all.
+const FIRST: u64 = 1 << 20;
 /// Rounding of the few operations on errors in `f64`, relative.
 const SLACK: f64 = 1.0 / (1u64 << 50) as f64;
 /// Blocks of different results that are not cut further.
@@ -34,20 +36,41 @@ pub fn sweep(
 ) -> Result<Report, String> {
     let pieces: Vec<Vec<(u64, u64)>> = match inputs {
         Inputs::All => (0..ALL / PIECE).map(|n| vec![(n * PIECE, PIECE)]).collect(),
-        Inputs::Sampled(count) => {
-            let blocks = count.div_ceil(SAMPLE).clamp(1, ALL / SAMPLE);
-            let ends = [0, 1 << 31, 0x7f80_0000 - SAMPLE / 2, 0xff80_0000 - SAMPLE / 2];
-            let even = (0..blocks).map(|n| n * (ALL / SAMPLE) / blocks * SAMPLE);
-            let blocks: Vec<(u64, u64)> = even.chain(ends).map(|first| (first, SAMPLE)).collect();
-            blocks.chunks(TOGETHER).map(<[_]>::to_vec).collect()
-        }
+        Inputs::Sampled(count) => sampled(count),
     };
+    // An error that a sample has shown spares a look at all that are smaller.
+    let first = match inputs {
+        Inputs::All => look(program, reference, sampled(FIRST), 0.0, &|_, _| {})?,
+        Inputs::Sampled(_) => Found::default(),
+    };
+    let mut all = look(program, reference, pieces, first.least, progress)?;
+    all.candidates.extend(first.candidates);
+    Ok(all.report(reference, inputs == Inputs::All))
+}
+
+/// Blocks of a sample.
+fn sampled(count: u64) -> Vec<Vec<(u64, u64)>> {
+    let blocks = count.div_ceil(SAMPLE).clamp(1, ALL / SAMPLE);
+    let ends = [0, 1 << 31, 0x7f80_0000 - SAMPLE / 2, 0xff80_0000 - SAMPLE / 2];
+    let even = (0..blocks).map(|n| n * (ALL / SAMPLE) / blocks * SAMPLE);
+    let blocks: Vec<(u64, u64)> = even.chain(ends).map(|first| (first, SAMPLE)).collect();
+    blocks.chunks(TOGETHER).map(<[_]>::to_vec).collect()
+}
+
+/// Looks at pieces, where an error of at least `least` is known.
+fn look(
+    program: &Program,
+    reference: Reference,
+    pieces: Vec<Vec<(u64, u64)>>,
+    least: f64,
+    progress: Progress<'_>,
+) -> Result<Found, String> {
     let done = AtomicUsize::new(0);
     let total = pieces.len();
     let found: Result<Vec<Found>, String> = pieces
         .into_par_iter()
         .map(|ranges| {
-            let found = piece(program, reference, &ranges);
+            let found = piece(program, reference, &ranges, least);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
             found
         })
@@ -56,10 +79,10 @@ pub fn sweep(
     for found in found? {
         all.join(found);
     }
-    Ok(all.report(reference, inputs == Inputs::All))
+    Ok(all)
 }
 
-fn piece(program: &Program, reference: Reference, ranges: &[(u64, u64)]) -> Result<Found, String> {
+fn piece(program: &Program, reference: Reference, ranges: &[(u64, u64)], least: f64) -> Result<Found, String> {
     // The neighbour before the first input is looked at for the order alone.
     let with_neighbour = |&(first, count): &(u64, u64)| {
         let lead = u64::from(first > 0);
@@ -67,7 +90,7 @@ fn piece(program: &Program, reference: Reference, ranges: &[(u64, u64)]) -> Resu
     };
     let wanted: Vec<(u64, u64)> = ranges.iter().map(with_neighbour).collect();
     let mut results = program.results(&wanted)?;
-    let mut found = Found::default();
+    let mut found = Found { least, ..Found::default() };
     for (&(first, count), &(start, _)) in ranges.iter().zip(&wanted) {
         found.before = None;
         if start < first {
@@ -135,15 +158,18 @@ impl Found {
     /// Whether one result for all inputs from `a` to `b` is right, and has an error that is neither the largest nor decides
     /// anything else; the last of them is then the one before.
     fn alike(&mut self, reference: &Reference, a: f64, b: f64, y: f64) -> bool {
-        if !(a.is_finite() && b.is_finite() && y != 0.0 && y.is_finite()) {
+        let Some([_, y0, lo0, hi0]) = self.before else {
+            return y.is_nan() && a.is_finite() && b.is_finite() && self.undefined(reference, a, b);
+        };
+        if !a.is_finite() || !b.is_finite() || y.is_nan() {
             return false;
         }
         let f = reference.enclose_between(a.min(b), a.max(b));
-        if f.may_be_nan || f.lo <= 0.0 && f.hi >= 0.0 || !f.lo.is_finite() || !f.hi.is_finite() {
+        let sign = if y.is_sign_negative() { f.hi <= 0.0 && f.lo < 0.0 } else { f.lo >= 0.0 && f.hi > 0.0 };
+        if f.may_be_nan || !sign || (y != 0.0 && (f.lo == 0.0 || f.hi == 0.0)) {
             return false;
         }
         let (_, most) = error(reference.format, y, f.lo, f.hi);
-        let Some([_, y0, lo0, hi0]) = self.before else { return false };
         let ordered = y == y0 || y > y0 && f.lo >= hi0 || y < y0 && f.hi <= lo0;
         let right = ordered && most < 0.5f64.min(self.least);
         if right {
@@ -151,6 +177,11 @@ impl Found {
             self.before = Some([b, y, at.lo, at.hi]);
         }
         right
+    }
+
+    /// Whether the function has no value between two numbers.
+    fn undefined(&self, reference: &Reference, a: f64, b: f64) -> bool {
+        reference.enclose_between(a.min(b), a.max(b)).is_undefined()
     }
 
     /// Whether a result is so near to the exact value that nothing more is asked: the usual case, and fast.
