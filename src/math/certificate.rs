@@ -19,7 +19,7 @@ pub fn write(checked: &Checked, text: &Text, report: &Report) -> Result<String, 
     let mut json = String::from("{\n");
     let _ = writeln!(json, "  \"what\": \"{} over all inputs of {}\",", text.name, crate::function::format_of(text));
     let _ = writeln!(json, "  \"established\": \"exhaustive: {} inputs, errors measured with MPFR\",", report.inputs);
-    let _ = writeln!(json, "  \"command\": \"ngc-math verify src/math/library/*.impl --function {}\",", symbol(text));
+    let _ = writeln!(json, "  \"command\": \"ngc-math verify {}.impl --certificate testdata/certificates/math\",", text.name);
     let _ = writeln!(json, "  \"code\": \"{}\",", digest(checked, text)?);
     let _ = writeln!(json, "  \"max_ulp\": {:?},", report.max_ulp);
     let _ = writeln!(json, "  \"at\": {:?},", report.at);

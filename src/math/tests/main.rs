@@ -1,1 +1,5 @@
 //! Tests of ngc-math.
+
+mod language;
+mod library;
+mod machine;
