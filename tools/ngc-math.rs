@@ -57,8 +57,8 @@ enum Command {
         /// Fails unless every error is below this
         #[arg(long, value_name = "ULPS", default_value_t = 1.0)]
         max_ulp: f64,
-        /// Writes a certificate for each to this folder
-        #[arg(long, value_name = "DIR", conflicts_with = "sample")]
+        /// Writes a certificate for each to this folder; one of a sample says so
+        #[arg(long, value_name = "DIR")]
         certificate: Option<PathBuf>,
     },
     /// Makes coefficients and tables again where a comment `//! fit ...` says of what
@@ -94,6 +94,8 @@ enum Language {
     Ir,
     /// Functions of the IR, of the ops that machines have
     Machine,
+    /// A script for Sollya that encloses the error of each polynomial with a comment `//! fit ...`
+    Sollya,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -104,6 +106,7 @@ const EXAMPLES: &str = "Examples:
   ngc-math fit exp.impl --write                        coefficients from the formulas beside them
   ngc-math emit exp.impl log.impl -o ngcm.c            float ngc_expf(float), void ngc_expf_array(const float *, ...)
   ngc-math emit exp.impl --language machine            the ops that it becomes
+  ngc-math emit exp.impl --language sollya | sollya    certain bounds of the errors of its polynomials
 
 Exit code: 0 done, 1 broken input or an error that is too large, 3 something that ngc does not support.";
 
@@ -161,13 +164,14 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
         }
         Command::Fit { files, write } => files.iter().try_for_each(|path| fit(sources, path, *write)),
         Command::Emit { files, language, output } => {
-            let (_, checked) = load(&context, sources, files)?;
+            let (texts, checked) = load(&context, sources, files)?;
             let print = |module| print_module(module, &PrintOptions::default());
             let text = match language {
                 Language::C => c99::source(&checked)?,
                 Language::Header => c99::header(&checked)?,
                 Language::Ir => print(&checked.module),
                 Language::Machine => print(&checked.machine),
+                Language::Sollya => ngc_math::fit::sollya::script(&texts)?,
             };
             Ok(write_output(output, text.as_bytes())?)
         }
@@ -210,10 +214,11 @@ fn load(context: &Context, sources: &mut Sources, files: &[String]) -> Result<(V
 fn choose<'t>(texts: &'t [Text], name: Option<&str>) -> Result<&'t Text, Failure> {
     let names = || texts.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ");
     match (name, texts) {
-        (Some(name), _) => texts
-            .iter()
-            .find(|t| t.name == name || function::symbol(t) == name)
-            .ok_or_else(|| Failure::new(format!("there is no implementation of {name}; there are: {}", names()))),
+        (Some(name), _) => {
+            texts.iter().find(|t| t.name == name || function::symbol(t) == name).ok_or_else(|| {
+                Failure::new(format!("there is no implementation of {name}; there are: {}", names()))
+            })
+        }
         (None, [only]) => Ok(only),
         (None, _) => Err(Failure::new(format!("choose an implementation with --function: {}", names()))),
     }
@@ -244,7 +249,8 @@ fn evaluate(context: &Context, checked: &Checked, text: &Text, arguments: &[Stri
         let shown: Vec<String> = x.iter().map(f64::to_string).collect();
         let exact = match (&reference, x) {
             (Some(reference), [x]) => {
-                let ulps = reference.exact_error(*x, y).map_or(String::new(), |e| format!(", {e:.4} ulp off"));
+                let ulps =
+                    reference.exact_error(*x, y).map_or(String::new(), |e| format!(", {e:.4} ulp off"));
                 format!("; correctly rounded {}{ulps}", reference.round(*x))
             }
             _ => String::new(),

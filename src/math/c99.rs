@@ -57,7 +57,12 @@ pub fn header(checked: &Checked) -> Result<String, Diagnostic> {
          #include <stddef.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
     );
     for function in functions(&checked.machine)? {
-        let _ = writeln!(text, "{};\n{};", prototype(&function), array_prototype(&function).replace(" restrict", ""));
+        let _ = writeln!(
+            text,
+            "{};\n{};",
+            prototype(&function),
+            array_prototype(&function).replace(" restrict", "")
+        );
     }
     text += "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
     Ok(text)
@@ -108,7 +113,8 @@ fn prototype(f: &Function<'_>) -> String {
 }
 
 fn array_prototype(f: &Function<'_>) -> String {
-    let inputs: Vec<String> = ["x", "y", "z"][..f.arity].iter().map(|n| format!("const {} *{n}", f.ty)).collect();
+    let inputs: Vec<String> =
+        ["x", "y", "z"][..f.arity].iter().map(|n| format!("const {} *{n}", f.ty)).collect();
     format!("void {}_array({}, {} *restrict r, size_t n)", f.name, inputs.join(", "), f.ty)
 }
 
@@ -132,9 +138,10 @@ fn write_core(text: &mut String, f: &Function<'_>) -> Result<(), Diagnostic> {
         }
         let result = body.result(op, 0);
         if body.op(op).def.is_some_and(|d| d.traits.constant) {
-            names[result.index()] = body.attr(op, "value").and_then(literal).ok_or_else(|| {
-                fail("C99 does not have this constant".into())
-            })?;
+            names[result.index()] = body
+                .attr(op, "value")
+                .and_then(literal)
+                .ok_or_else(|| fail("C99 does not have this constant".into()))?;
             continue;
         }
         let elem = body.ty(result).elem();
@@ -146,7 +153,12 @@ fn write_core(text: &mut String, f: &Function<'_>) -> Result<(), Diagnostic> {
             let table = format!("{}_t{count}", f.symbol);
             let entries = body.attr(op, "values").and_then(|v| attr_to_tensor(v).ok());
             let entries = entries.ok_or_else(|| fail("has no entries".into()))?;
-            let _ = writeln!(tables, "static const {ty} {table}[{}] = {{\n{}}};", entries.len(), entries_text(&entries));
+            let _ = writeln!(
+                tables,
+                "static const {ty} {table}[{}] = {{\n{}}};",
+                entries.len(),
+                entries_text(&entries)
+            );
             format!("{table}[{}]", names[body.operands(op)[0].index()])
         } else {
             spell(body, &flow, op, &names, elem)
@@ -156,12 +168,14 @@ fn write_core(text: &mut String, f: &Function<'_>) -> Result<(), Diagnostic> {
         let _ = writeln!(lines, "  const {ty} v{count} = {value};");
         count += 1;
     }
-    let _ = write!(text, "{tables}static inline {} {}({}) {{\n{lines}}}\n", f.ty, f.symbol, arguments.join(", "));
+    let _ =
+        write!(text, "{tables}static inline {} {}({}) {{\n{lines}}}\n", f.ty, f.symbol, arguments.join(", "));
     Ok(())
 }
 
 fn spell(body: &Body, flow: &Flow, op: Op, names: &[String], to: DType) -> Option<String> {
-    let operands: Option<Vec<Operand<'_>>> = body.operands(op).iter().map(|&v| operand(body, flow, v, names)).collect();
+    let operands: Option<Vec<Operand<'_>>> =
+        body.operands(op).iter().map(|&v| operand(body, flow, v, names)).collect();
     let operands = operands?;
     body.with_signature(op, |s| machine::spell(s, &operands, to)).flatten()
 }

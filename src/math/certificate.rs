@@ -17,9 +17,21 @@ use crate::verify::Report;
 /// When the implementation is not written in C99, which was verified.
 pub fn write(checked: &Checked, text: &Text, report: &Report) -> Result<String, Diagnostic> {
     let mut json = String::from("{\n");
-    let _ = writeln!(json, "  \"what\": \"{} over all inputs of {}\",", text.name, crate::function::format_of(text));
-    let _ = writeln!(json, "  \"established\": \"exhaustive: {} inputs, errors measured with MPFR\",", report.inputs);
-    let _ = writeln!(json, "  \"command\": \"ngc-math verify {}.impl --certificate testdata/certificates/math\",", text.name);
+    let (which, how) =
+        if report.exhaustive { ("all", "exhaustive") } else { ("a sample of the", "estimate") };
+    let format = crate::function::format_of(text);
+    let _ = writeln!(json, "  \"what\": \"{} over {which} inputs of {format}\",", text.name);
+    let _ = writeln!(
+        json,
+        "  \"established\": \"{how}: {} inputs with errors measured with MPFR\",",
+        report.inputs
+    );
+    let sample = if report.exhaustive { String::new() } else { format!(" --sample {}", report.inputs) };
+    let _ = writeln!(
+        json,
+        "  \"command\": \"ngc-math verify {}.impl{sample} --certificate testdata/certificates/math\",",
+        text.name
+    );
     let _ = writeln!(json, "  \"code\": \"{}\",", digest(checked, text)?);
     let _ = writeln!(json, "  \"max_ulp\": {:?},", report.max_ulp);
     let _ = writeln!(json, "  \"at\": {:?},", report.at);

@@ -6,8 +6,8 @@ use ngc_dialects::transfer::Flow;
 use ngc_ir::{Body, Context, Diagnostic, Module, Resources};
 use ngc_numerics::Range;
 
-use crate::function;
 use crate::expand::expand;
+use crate::function;
 use crate::text::Text;
 
 /// Implementations that are right.

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use ngc_ir::{
-    AttrDict, Block, Body, Builder, Context, Diagnostic, Loc, Module, Op, OpDef, OpState, Semantics, Type, Value,
+    AttrDict, Block, Body, Builder, Context, Diagnostic, Loc, Module, Op, OpDef, OpState, Semantics, Type,
+    Value,
 };
 use rustc_hash::FxBuildHasher;
 
@@ -37,7 +38,8 @@ fn expand_body(context: &Context, from: &Body) -> Result<Body, Diagnostic> {
     let Some(entry) = from.entry() else { return Ok(body) };
     let mut values = vec![None; from.num_values()];
     for (n, &argument) in from.arguments(entry).iter().enumerate() {
-        values[argument.index()] = Some(body.add_argument(block, from.ty(argument), from.argument_loc(entry, n)));
+        values[argument.index()] =
+            Some(body.add_argument(block, from.ty(argument), from.argument_loc(entry, n)));
     }
     let mut expander = Expander { context, body, block, made: HashMap::default() };
     expander.follow(from, entry, &mut values, None)?;

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use ngc_dialects::ng::constant::tensor_to_attr_of;
 use ngc_ir::op_def::{AttrDef, AttrKind, OperandDef, ValueKind};
 use ngc_ir::{
-    Attr, AttrDict, Body, Builder, Context, Diagnostic, Dim, Loc, Module, OpDef, OpState, Type, Value, nearest,
+    Attr, AttrDict, Body, Builder, Context, Diagnostic, Dim, Loc, Module, OpDef, OpState, Type, Value,
+    nearest,
 };
 use ngc_numerics::{DType, Data, Format, Tensor};
 use rug::Float;
@@ -121,7 +122,10 @@ impl Writer<'_> {
         self.names.get(&name.text).map(|(value, _)| *value).ok_or_else(|| {
             let near = nearest::nearest(&name.text, self.names.keys().map(String::as_str));
             let hint = near.map_or(String::new(), |n| format!("; did you mean '{n}'?"));
-            Diagnostic::error(name.loc.clone(), format!("there is no value '{}' before this place{hint}", name.text))
+            Diagnostic::error(
+                name.loc.clone(),
+                format!("there is no value '{}' before this place{hint}", name.text),
+            )
         })
     }
 
@@ -171,7 +175,10 @@ impl Writer<'_> {
         // Verifiers look beyond types: what they refuse is refused here, at its place.
         if let Some(verify) = def.verify {
             let types = b.body.result_types(op);
-            b.body.with_signature(op, |s| verify(s, &types)).unwrap_or(Ok(())).map_err(|m| fail(format!("'{}' {m}", s.op.text)))?;
+            b.body
+                .with_signature(op, |s| verify(s, &types))
+                .unwrap_or(Ok(()))
+                .map_err(|m| fail(format!("'{}' {m}", s.op.text)))?;
         }
         let results: Vec<Value> = b.body.results(op).collect();
         if results.len() != s.results.len() {
@@ -192,7 +199,8 @@ impl Writer<'_> {
 
     /// The op of a statement, in `num` or else in `ng`.
     fn op(&self, word: &Word) -> Result<&'static OpDef, Diagnostic> {
-        let found = ["num", "ng"].iter().find_map(|dialect| self.context.op(&format!("{dialect}.{}", word.text)));
+        let found =
+            ["num", "ng"].iter().find_map(|dialect| self.context.op(&format!("{dialect}.{}", word.text)));
         found.ok_or_else(|| {
             let all = ngc_dialects::FAMILIES.iter().flat_map(|(_, ops)| ops.iter());
             let names = all.filter_map(|op| op.name.strip_prefix("num.").or(op.name.strip_prefix("ng.")));
@@ -281,15 +289,21 @@ fn read(text: &str, elem: DType) -> Result<Number, String> {
             }
             Ok(Number::Float(sign * value))
         }
-        DType::BOOL | DType::Index => Err(format!("the number {text} stands where a value of type {elem} is needed")),
+        DType::BOOL | DType::Index => {
+            Err(format!("the number {text} stands where a value of type {elem} is needed"))
+        }
         _ => {
             let bits = match hexadecimal {
-                Some(digits) => i128::from_str_radix(digits, 16).map(|v| if text.starts_with('-') { -v } else { v }),
+                Some(digits) => {
+                    i128::from_str_radix(digits, 16).map(|v| if text.starts_with('-') { -v } else { v })
+                }
                 None => text.parse(),
             };
-            let value = bits.map_err(|_| format!("{text} is no integer, and a value of type {elem} is needed"))?;
+            let value =
+                bits.map_err(|_| format!("{text} is no integer, and a value of type {elem} is needed"))?;
             let (least, greatest) = elem.int_range();
-            let most = if hexadecimal.is_some() { 2 * i128::from(greatest) + 1 } else { i128::from(greatest) };
+            let most =
+                if hexadecimal.is_some() { 2 * i128::from(greatest) + 1 } else { i128::from(greatest) };
             if value < i128::from(least) || value > most {
                 return Err(format!("{text} is no value of {elem}"));
             }
@@ -299,7 +313,12 @@ fn read(text: &str, elem: DType) -> Result<Number, String> {
 }
 
 /// The attributes of a statement, from what stands in its brackets. `like` is the element type of the first operand.
-fn attributes(def: &'static OpDef, s: &Statement, like: DType, format: Format) -> Result<AttrDict, Diagnostic> {
+fn attributes(
+    def: &'static OpDef,
+    s: &Statement,
+    like: DType,
+    format: Format,
+) -> Result<AttrDict, Diagnostic> {
     let mut attrs = AttrDict::EMPTY;
     let (mut powers, mut factors, mut entries) = (Vec::new(), Vec::new(), Vec::new());
     // Entries of a table have no operand to take their type from.
@@ -312,29 +331,44 @@ fn attributes(def: &'static OpDef, s: &Statement, like: DType, format: Format) -
         let fail = |message: String| Diagnostic::error(loc.clone(), message);
         let known = || {
             let names: Vec<&str> = def.attributes.iter().map(|a| a.name).collect();
-            format!("'{}' has the attributes: {}", s.op.text, if names.is_empty() { "none".into() } else { names.join(", ") })
+            format!(
+                "'{}' has the attributes: {}",
+                s.op.text,
+                if names.is_empty() { "none".into() } else { names.join(", ") }
+            )
         };
         match item {
             Item::Term(power, factor) => {
                 let exponents = def.attribute("exponents");
-                exponents.ok_or_else(|| fail(format!("{power}: {factor} is a term of a polynomial; {}", known())))?;
-                powers.push(power.parse::<i64>().map_err(|_| fail(format!("{power} is no power of a polynomial")))?);
+                exponents.ok_or_else(|| {
+                    fail(format!("{power}: {factor} is a term of a polynomial; {}", known()))
+                })?;
+                powers.push(
+                    power.parse::<i64>().map_err(|_| fail(format!("{power} is no power of a polynomial")))?,
+                );
                 factors.push(read(factor, like).map_err(fail)?);
             }
             Item::Setting(name, values) => {
-                let attribute = def.attribute(name).ok_or_else(|| fail(format!("there is no '{name}'; {}", known())))?;
+                let attribute =
+                    def.attribute(name).ok_or_else(|| fail(format!("there is no '{name}'; {}", known())))?;
                 attrs.set(attribute.name, setting(attribute, values, like).map_err(fail)?);
             }
             Item::Number(number) => match (kind(is_elements), kind(|k| *k == AttrKind::Int)) {
                 (Some(_), _) if def.attribute("exponents").is_none() => entries.push((number, loc)),
                 (_, Some(attribute)) => {
-                    attrs.set(attribute.name, setting(attribute, std::slice::from_ref(number), like).map_err(fail)?);
+                    attrs.set(
+                        attribute.name,
+                        setting(attribute, std::slice::from_ref(number), like).map_err(fail)?,
+                    );
                 }
                 _ => return Err(fail(format!("no attribute takes the number {number}; {}", known()))),
             },
             Item::Word(word) => {
                 let ty = DType::from_name(word);
-                let of_word = def.attributes.iter().find(|a| matches!(a.kind, AttrKind::Enum(n) if n.contains(&word.as_str())));
+                let of_word = def
+                    .attributes
+                    .iter()
+                    .find(|a| matches!(a.kind, AttrKind::Enum(n) if n.contains(&word.as_str())));
                 match (ty, kind(is_type), of_word) {
                     (Some(ty), Some(attribute), _) => attrs.set(attribute.name, Type::scalar(ty)),
                     (Some(ty), None, _) if kind(is_elements).is_some() && of_place => elem = ty,

@@ -4,12 +4,12 @@
 //! Invariants: an implementation is a function of pointwise ops, so whatever evaluates, analyses or lowers those works on
 //! it; an error that is printed as exact is that of the exact function, at MPFR's precision; nothing here links LLVM.
 
-pub mod fit;
-pub mod function;
 pub mod c99;
 pub mod certificate;
 pub mod check;
 pub mod expand;
+pub mod fit;
+pub mod function;
 pub mod machine;
 pub mod reference;
 pub mod text;

@@ -95,6 +95,10 @@ pub fn parse(text: &str, file: u16) -> Result<Vec<Text>, Diagnostic> {
                 at(offset),
                 "there are no pointers: an implementation is a function of numbers, and touches no memory",
             ),
+            Some(b'(') => Diagnostic::error(
+                at(offset),
+                "nothing is called: a statement is an op, its operands, and names for its results, as in `mul x y -> r`",
+            ),
             _ => Diagnostic::error(at(offset), message.into_owned()),
         }
     })?;
@@ -189,7 +193,8 @@ fn statement(pair: Pair<'_, Rule>, file: u16) -> Statement {
             Rule::op_name => (found.op, found.span) = (word(&part, file), span),
             Rule::attributes => {
                 found.span.1 = span.1;
-                found.items = part.into_inner().map(|item| (read_item(item.clone()), loc(&item, file))).collect();
+                found.items =
+                    part.into_inner().map(|item| (read_item(item.clone()), loc(&item, file))).collect();
             }
             Rule::operand => found.operands.extend(part.into_inner().map(|inner| match inner.as_rule() {
                 Rule::number => Operand::Number(word(&inner, file)),

@@ -3,7 +3,9 @@
 use ngc_ir::op_def::{AttrKind, Traits, ValueKind, operand, required, result};
 use ngc_ir::{OpDef, Semantics, Signature, Type};
 use ngc_numerics::evaluator::Logical;
-use ngc_numerics::{DType, Data, Enclosure, Evaluator, Figures, Interval, Mode, Operands, Sensitivity, Tensor};
+use ngc_numerics::{
+    DType, Data, Enclosure, Evaluator, Figures, Interval, Mode, Operands, Sensitivity, Tensor,
+};
 use smallvec::SmallVec;
 
 use crate::integers;
@@ -151,7 +153,11 @@ pub static SHRUI: OpDef = OpDef {
         } else {
             let bits = s.int("bits")?;
             let width = i64::from(width(results.first()?.elem()?)?);
-            if bits == 0 { all(results)? } else { Enclosure::new(0.0, 2f64.powi((width - bits) as i32) - 1.0) }
+            if bits == 0 {
+                all(results)?
+            } else {
+                Enclosure::new(0.0, 2f64.powi((width - bits) as i32) - 1.0)
+            }
         };
         Some(vec![decided(range, x, results)?])
     }),
@@ -199,7 +205,8 @@ fn all(results: &[Type]) -> Option<Interval> {
 /// A whole number in a range that any error of an operand may carry from one end to the other.
 fn decided(range: Interval, x: &Operands<'_>, results: &[Type]) -> Option<Figures> {
     let elem = results.first()?.elem()?;
-    let jump = Sensitivity { lipschitz: 0.0, jump: (range.hi - range.lo).next_up().min(integers::width(elem)) };
+    let jump =
+        Sensitivity { lipschitz: 0.0, jump: (range.hi - range.lo).next_up().min(integers::width(elem)) };
     let ways: SmallVec<[Sensitivity; 2]> = x.iter().map(|_| jump).collect();
     Some(integers::whole_numbers(range, ways))
 }

@@ -19,11 +19,7 @@ pub static SPLIT_FLOAT: OpDef = OpDef {
         above the greatest exponent; of NaN `m` is no more than in `[1, 2)`. Integers have the width of the format.",
     example: "%s, %e, %m = num.split_float %x : tensor<4xf32> -> tensor<4xf32>, tensor<4xi32>, tensor<4xf32>",
     operands: &[operand("x", ValueKind::Float)],
-    results: &[
-        result("s", ValueKind::Float),
-        result("e", ValueKind::Int),
-        result("m", ValueKind::Float),
-    ],
+    results: &[result("s", ValueKind::Float), result("e", ValueKind::Int), result("m", ValueKind::Float)],
     infer: |s| {
         let ty = s.operand(0)?;
         let exponent = ty.with_elem(DType::Int(of(ty)?.width));
@@ -72,11 +68,7 @@ pub static MK_FLOAT: OpDef = OpDef {
         from `split_float`. `m` is in `[1/2, 4]`; of others what lies between 2^-100 and 2^100 is scaled rightly where \
         the result is normal.",
     example: "%0 = num.mk_float %s, %e, %m : tensor<4xf32>, tensor<4xi32>, tensor<4xf32> -> tensor<4xf32>",
-    operands: &[
-        operand("s", ValueKind::Float),
-        operand("e", ValueKind::Int),
-        operand("m", ValueKind::Float),
-    ],
+    operands: &[operand("s", ValueKind::Float), operand("e", ValueKind::Int), operand("m", ValueKind::Float)],
     results: &[result("result", ValueKind::Float)],
     infer: |s| {
         let (sign, e, m) = (s.operand(0)?, s.operand(1)?, s.operand(2)?);

@@ -114,7 +114,8 @@ impl<'t> Reader<'t> {
     fn number(&mut self) -> Result<Expr, String> {
         let text = self.word(|c| c.is_ascii_digit() || c == '.');
         let (whole, places) = text.split_once('.').unwrap_or((text, ""));
-        let digits = Integer::parse(format!("{whole}{places}")).map_err(|e| format!("'{text}' is no number: {e}"))?;
+        let digits =
+            Integer::parse(format!("{whole}{places}")).map_err(|e| format!("'{text}' is no number: {e}"))?;
         let scale = Integer::from(Integer::u_pow_u(10, places.len() as u32));
         let value = Rational::from((Integer::from(digits), scale));
         Ok(Node::Const(Constant::Rational(value)).into())

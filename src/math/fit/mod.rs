@@ -8,6 +8,7 @@
 
 mod expression;
 mod remez;
+pub mod sollya;
 
 use std::collections::HashMap;
 
@@ -28,8 +29,10 @@ pub struct Renewed {
     pub span: (usize, usize),
     /// What stands there then.
     pub text: String,
-    /// What was done, and how large the error is at the points that were looked at.
+    /// What was done.
     pub told: String,
+    /// The largest error at the points that were looked at, where there is one.
+    pub error: Option<f64>,
 }
 
 /// Makes the coefficients of an implementation again, wherever a directive says of what.
@@ -55,13 +58,17 @@ fn statement_of(s: &Statement, directive: &str, known: &mut Known) -> Result<Ren
     let (verb, rest) = directive.split_once(' ').unwrap_or((directive, ""));
     let (format, rest) = rest.trim_start().split_once(' ').ok_or("says neither a format nor a formula")?;
     let format = Format::from_name(format).ok_or_else(|| format!("'{format}' is no format"))?;
-    let (text, told) = match (verb, s.op.text.as_str()) {
+    let (text, told, error) = match (verb, s.op.text.as_str()) {
         ("fit", "poly") => polynomial(s, rest, format)?,
         ("fit", "table") => pieces(rest, format, known)?,
         ("values", "table") => values(rest, format)?,
-        (verb, op) => return Err(format!("'{verb}' is not said of '{op}': `fit` of `poly` and `table`, `values` of `table`")),
+        (verb, op) => {
+            return Err(format!(
+                "'{verb}' is not said of '{op}': `fit` of `poly` and `table`, `values` of `table`"
+            ));
+        }
     };
-    Ok(Renewed { span: s.span, text, told })
+    Ok(Renewed { span: s.span, text, told, error })
 }
 
 /// A number of a format in the fewest digits.
@@ -77,19 +84,28 @@ fn formula(text: &str) -> Result<Formula, String> {
     Ok(Formula::new(&expression::read(text.trim())?, BITS))
 }
 
-/// `EXPR on [A, B]` and what follows.
-fn domain(text: &str) -> Result<(Formula, Formula, Formula, &str), String> {
+/// `EXPR on [A, B]` and what follows, as texts.
+fn split_domain(text: &str) -> Result<(&str, &str, &str, &str), String> {
     let (function, rest) = text.rsplit_once(" on [").ok_or("says no interval: `on [A, B]`")?;
     let (interval, rest) = rest.rsplit_once(']').ok_or("says no interval: `on [A, B]`")?;
     let (a, b) = interval.split_once(',').ok_or("says no interval: `on [A, B]`")?;
-    Ok((formula(function)?, formula(a)?, formula(b)?, rest.trim().trim_start_matches(',')))
+    Ok((function, a, b, rest.trim().trim_start_matches(',')))
+}
+
+/// `EXPR on [A, B]` and what follows.
+fn domain(text: &str) -> Result<(Formula, Formula, Formula, &str), String> {
+    let (function, a, b, rest) = split_domain(text)?;
+    Ok((formula(function)?, formula(a)?, formula(b)?, rest))
 }
 
 fn point(formula: &Formula, i: usize) -> Result<Float, String> {
     formula.at(&Float::new(BITS), i).ok_or_else(|| "an end of the interval has no value".into())
 }
 
-fn polynomial(s: &Statement, rest: &str, format: Format) -> Result<(String, String), String> {
+/// What stands in the brackets then, what was done, and the largest error found.
+type Made = Result<(String, String, Option<f64>), String>;
+
+fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
     let (function, a, b, options) = domain(rest)?;
     let (mut keep, mut relative) = (Vec::new(), true);
     for option in options.split(',').map(str::trim).filter(|o| !o.is_empty()) {
@@ -121,16 +137,21 @@ fn polynomial(s: &Statement, rest: &str, format: Format) -> Result<(String, Stri
     let interval = (point(&a, 0)?, point(&b, 0)?);
     let problem = Problem::new(|x| function.at(x, 0), relative, interval, &exponents)?;
     let fitted = problem.rounded(format, &given?)?;
-    let written = terms.iter().zip(&fitted.coefficients).map(|((power, factor), c)| match keep.contains(power) {
-        true => format!("{power}: {factor}"),
-        false => format!("{power}: {}", digits(c, format)),
-    });
+    let written =
+        terms.iter().zip(&fitted.coefficients).map(|((power, factor), c)| match keep.contains(power) {
+            true => format!("{power}: {factor}"),
+            false => format!("{power}: {}", digits(c, format)),
+        });
     let items: Vec<String> = others.into_iter().chain(written).collect();
     let kind = if relative { "relative" } else { "absolute" };
-    Ok((format!("poly[{}]", lines(&items)), format!("largest {kind} error found {:.3e}", fitted.error)))
+    Ok((
+        format!("poly[{}]", lines(&items)),
+        format!("largest {kind} error found {:.3e}", fitted.error),
+        Some(fitted.error),
+    ))
 }
 
-fn values(rest: &str, format: Format) -> Result<(String, String), String> {
+fn values(rest: &str, format: Format) -> Made {
     let (function, count) = rest.rsplit_once(" for ").ok_or("says no entries: `for i < N`")?;
     let (function, count) = (formula(function)?, entries(count)?);
     let values: Result<Vec<String>, String> = (0..count)
@@ -140,20 +161,24 @@ fn values(rest: &str, format: Format) -> Result<(String, String), String> {
         })
         .collect();
     let items: Vec<String> = std::iter::once(format.name().to_string()).chain(values?).collect();
-    Ok((format!("table[{}]", lines(&items)), format!("{count} values")))
+    Ok((format!("table[{}]", lines(&items)), format!("{count} values"), None))
 }
 
 fn entries(text: &str) -> Result<usize, String> {
     let count = text.trim().strip_prefix("i <").and_then(|n| n.trim().parse().ok());
-    count.filter(|n| (1..=4096).contains(n)).ok_or_else(|| "says no entries: `for i < N`, at most 4096".into())
+    count
+        .filter(|n| (1..=4096).contains(n))
+        .ok_or_else(|| "says no entries: `for i < N`, at most 4096".into())
 }
 
-fn pieces(rest: &str, format: Format, known: &mut Known) -> Result<(String, String), String> {
+fn pieces(rest: &str, format: Format, known: &mut Known) -> Made {
     let (function, a, b, options) = domain(rest)?;
     let wrong = "says no pieces: `on [A, B] about C for i < N, power K of D`";
-    let (about, options) = options.trim().strip_prefix("about ").and_then(|o| o.split_once(" for ")).ok_or(wrong)?;
+    let (about, options) =
+        options.trim().strip_prefix("about ").and_then(|o| o.split_once(" for ")).ok_or(wrong)?;
     let (count, power) = options.split_once(',').ok_or(wrong)?;
-    let (power, degree) = power.trim().strip_prefix("power ").and_then(|p| p.split_once(" of ")).ok_or(wrong)?;
+    let (power, degree) =
+        power.trim().strip_prefix("power ").and_then(|p| p.split_once(" of ")).ok_or(wrong)?;
     let (about, count) = (formula(about)?, entries(count)?);
     let parse = |n: &str| n.trim().parse::<usize>().ok().filter(|n| *n <= 32).ok_or(wrong);
     let (power, degree) = (parse(power)?, parse(degree)?);
@@ -176,7 +201,11 @@ fn pieces(rest: &str, format: Format, known: &mut Known) -> Result<(String, Stri
     let error = fitted.iter().map(|f| f.error).fold(0.0, f64::max);
     let coefficients = fitted.iter().map(|f| digits(&f.coefficients[power], format));
     let items: Vec<String> = std::iter::once(format.name().to_string()).chain(coefficients).collect();
-    Ok((format!("table[{}]", lines(&items)), format!("largest relative error found {error:.3e}")))
+    Ok((
+        format!("table[{}]", lines(&items)),
+        format!("largest relative error found {error:.3e}"),
+        Some(error),
+    ))
 }
 
 /// Characters of a line.

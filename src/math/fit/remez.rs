@@ -133,7 +133,12 @@ impl<'a> Problem<'a> {
     }
 
     /// The coefficients with errors of one size and alternating signs at points.
-    fn alternating(&self, places: &[usize], kept: &[Option<Float>], free: &[usize]) -> Result<Vec<Float>, String> {
+    fn alternating(
+        &self,
+        places: &[usize],
+        kept: &[Option<Float>],
+        free: &[usize],
+    ) -> Result<Vec<Float>, String> {
         let mut rows = Vec::new();
         for (n, &place) in places.iter().enumerate() {
             let (x, f) = &self.points[place];

@@ -18,7 +18,11 @@ fn refusal(text: &str) -> String {
 /// Refusals of bodies of `impl exp(float x)`, each under what is wrong with it.
 fn refusals(bodies: &[(&str, &str)]) -> String {
     let show = |(what, body): &(&str, &str)| {
-        let text = if body.contains("impl") { (*body).to_string() } else { format!("impl exp(float x) {{\n{body}\n}}\n") };
+        let text = if body.contains("impl") {
+            (*body).to_string()
+        } else {
+            format!("impl exp(float x) {{\n{body}\n}}\n")
+        };
         let message = refusal(&text);
         assert!(!message.is_empty(), "{what} is not refused");
         format!("{what}:\n{message}\n")
@@ -79,9 +83,15 @@ fn numbers_and_attributes_fit() {
         ("falling powers", "  poly[1: 1, 0: 1] x -> r\n  ret r"),
         ("an attribute that there is not", "  poly[0: 1, 1: 1, scheme = fast] x -> r\n  ret r"),
         ("a word that nothing takes", "  add[fast] x 1 -> r\n  ret r"),
-        ("a shift beyond the width", "  bitcast[i32] x -> b\n  shli[32] b -> c\n  bitcast[f32] c -> r\n  ret r"),
+        (
+            "a shift beyond the width",
+            "  bitcast[i32] x -> b\n  shli[32] b -> c\n  bitcast[f32] c -> r\n  ret r"
+        ),
         ("a cast to another width", "  bitcast[i64] x -> b\n  convert[f32] b -> r\n  ret r"),
-        ("a fraction for an integer", "  bitcast[i32] x -> b\n  add b 1.5 -> c\n  bitcast[f32] c -> r\n  ret r"),
+        (
+            "a fraction for an integer",
+            "  bitcast[i32] x -> b\n  add b 1.5 -> c\n  bitcast[f32] c -> r\n  ret r"
+        ),
         ("mixed formats", "  convert[f64] x -> d\n  add d x -> r\n  ret r"),
         ("no file", "impl"),
     ]));

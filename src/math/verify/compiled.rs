@@ -24,7 +24,14 @@ impl Default for Compiler {
     /// `$CC`, else `cc`, for this machine.
     fn default() -> Compiler {
         // Neither traps nor errno are asked for: without them loops become vector code.
-        let flags = ["-O2", "-ftree-vectorize", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"];
+        let flags = [
+            "-O2",
+            "-ftree-vectorize",
+            "-march=native",
+            "-ffp-contract=off",
+            "-fno-math-errno",
+            "-fno-trapping-math",
+        ];
         Compiler {
             command: std::env::var_os("CC").unwrap_or_else(|| "cc".into()),
             flags: flags.map(String::from).to_vec(),
@@ -76,9 +83,9 @@ impl Compiler {
         let mut command = Command::new(&self.command);
         command.args(&self.flags).arg("-o").arg(folder.path().join("sweep")).arg(&source).arg("-lm");
         let shown = self.command.to_string_lossy();
-        let output = command.output().map_err(|e| {
-            fail(format!("cannot run the C compiler '{shown}': {e}; name another with CC"))
-        })?;
+        let output = command
+            .output()
+            .map_err(|e| fail(format!("cannot run the C compiler '{shown}': {e}; name another with CC")))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let said: Vec<&str> = said.lines().take(5).collect();

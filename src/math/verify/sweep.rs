@@ -82,7 +82,12 @@ fn look(
     Ok(all)
 }
 
-fn piece(program: &Program, reference: Reference, ranges: &[(u64, u64)], least: f64) -> Result<Found, String> {
+fn piece(
+    program: &Program,
+    reference: Reference,
+    ranges: &[(u64, u64)],
+    least: f64,
+) -> Result<Found, String> {
     // The neighbour before the first input is looked at for the order alone.
     let with_neighbour = |&(first, count): &(u64, u64)| {
         let lead = u64::from(first > 0);
@@ -194,7 +199,8 @@ impl Found {
         if f.may_be_nan || !(f.lo > 0.0 || f.hi < 0.0) || exponent > 126 || !y.is_finite() || y == 0.0 {
             return false;
         }
-        let (emin, places) = (i64::from(reference.format.emin()), i64::from(reference.format.precision()) - 1);
+        let (emin, places) =
+            (i64::from(reference.format.emin()), i64::from(reference.format.precision()) - 1);
         let per_ulp = f64::from_bits(((1023 + places - exponent.max(emin)) as u64) << 52);
         let most = ((y - near).abs() + (f.hi - f.lo)) * per_ulp * (1.0 + SLACK);
         let ordered = y == y0 || y > y0 && f.lo >= hi0 || y < y0 && f.hi <= lo0;
@@ -215,7 +221,8 @@ impl Found {
         if f.may_be_nan || f.lo.is_nan() || !f.lo.is_finite() && f.lo == f.hi || f.lo == 0.0 && f.hi == 0.0 {
             self.before = None;
             let want = reference.round(x);
-            let same = want.is_nan() && y.is_nan() || want == y && want.is_sign_negative() == y.is_sign_negative();
+            let same =
+                want.is_nan() && y.is_nan() || want == y && want.is_sign_negative() == y.is_sign_negative();
             self.wrong(!same, x);
             return;
         }
