@@ -24,6 +24,12 @@ const OPAQUE: &[(&str, &str)] = &[
     ("ng.argmin", "a place that depends on data"),
     ("ng.sort", "places depend on data"),
     ("ng.topk", "places depend on data"),
+    ("num.andi", "bits of encodings"),
+    ("num.ori", "bits of encodings"),
+    ("num.xori", "bits of encodings"),
+    ("num.shli", "bits of encodings"),
+    ("num.shrui", "bits of encodings"),
+    ("num.shrsi", "bits of encodings"),
 ];
 
 struct Places<'a> {

@@ -17,6 +17,7 @@ mod lemmas;
 mod memo;
 pub mod ng;
 mod normalised;
+pub mod num;
 mod pointwise;
 mod relative;
 pub mod runtime;
@@ -51,6 +52,12 @@ pub const FAMILIES: &[(&str, &[&OpDef])] = &[
     ("scattering", ng::scatter::OPS),
     ("scans and sequences", ng::scan::OPS),
     ("sorting", ng::sort::OPS),
+    ("bits of numbers", num::bits::OPS),
+    ("parts of numbers", num::parts::OPS),
+    ("exact arithmetic", num::exact::OPS),
+    ("polynomials", num::poly::OPS),
+    ("argument reduction", num::reduction::OPS),
+    ("tables", num::table::OPS),
 ];
 
 /// A context with every dialect registered.

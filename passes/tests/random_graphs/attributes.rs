@@ -1,8 +1,9 @@
 //! Attributes that do not depend on operands but the first.
 
+use ngc_dialects::ng::constant::tensor_to_attr;
 use ngc_ir::op_def::{AttrDef, AttrKind, Default};
 use ngc_ir::{Attr, OpDef, Type};
-use ngc_numerics::{DType, Format, Random};
+use ngc_numerics::{DType, Format, Random, Tensor};
 
 /// A value for an attribute of an op on a first operand of type `ty`, or nothing where it is left out. Most are valid.
 pub fn draw(r: &mut Random, op: &OpDef, def: &AttrDef, ty: Type, format: Format) -> Option<Attr> {
@@ -93,10 +94,21 @@ pub fn draw(r: &mut Random, op: &OpDef, def: &AttrDef, ty: Type, format: Format)
         ("on" | "off" | "value", AttrKind::Float) => real(r, &[0.0, 1.0, -1.0, 7.0, 0.1]),
         ("scale", _) => real(r, &[0.5, 1.0, 0.125, 0.1, 1.0 / 3.0]),
         ("alpha" | "beta", _) => real(r, &[0.5, 1.0, -0.25, 2.0, 0.1, -1.0 / 3.0, 1e-5]),
+        ("bits", _) => Attr::int(r.below(8) as i64),
+        ("exponents", _) => r.pick(&[[0, 1, 2], [1, 3, 5], [0, 2, 5]]).to_vec().into(),
+        ("coefficients", _) => elements(r, ty, 3)?,
+        ("period", _) => elements(r, ty, 2)?,
+        ("inverse", _) => real(r, &[0.5, 1.0, 0.25]),
         ("ignore_index" | "copy_zeros" | "batch_dims" | "steps" | "groups", _) => return None,
         (_, AttrKind::Enum(names)) => Attr::from(r.pick(names)),
         (_, AttrKind::Bool) => Attr::Bool(r.chance(50)),
         (_, AttrKind::Float) if optional => real(r, &[0.5, 1.0, -0.25, 2.0, 0.1, 1.0 / 3.0]),
         _ => return None,
     })
+}
+
+/// Numbers of the format of a type.
+fn elements(r: &mut Random, ty: Type, count: usize) -> Option<Attr> {
+    let values = (0..count).map(|_| r.pick(&[1.0, 0.5, -0.25, 2.0, 0.1])).collect();
+    Some(tensor_to_attr(&Tensor::floats(ty.format()?, vec![count], values).ok()?))
 }

@@ -12,6 +12,7 @@ mod folds;
 mod hooks;
 mod index;
 mod norm;
+mod num;
 mod reduce;
 mod relative;
 mod scan;

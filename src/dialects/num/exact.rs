@@ -1,0 +1,125 @@
+//! Sums and products with their rounding errors, and numbers of two words.
+
+use ngc_ir::op_def::{ValueKind, operand, result};
+use ngc_ir::{OpDef, Semantics, Signature, Type};
+
+use crate::ng::infer;
+use crate::ng::steps::Steps;
+
+/// Ops of this family.
+pub const OPS: &[&OpDef] = &[&TWO_SUM, &FAST_TWO_SUM, &TWO_PRODUCT, &DW_ADD, &DW_MUL];
+
+/// Two numbers in, a rounded result and its error out.
+const ERROR_FREE: OpDef = OpDef {
+    operands: &[operand("x", ValueKind::Float), operand("y", ValueKind::Float)],
+    results: &[result("high", ValueKind::Float), result("low", ValueKind::Float)],
+    infer: pair,
+    ..OpDef::BASE
+};
+
+fn pair(s: &Signature<'_>) -> Result<Vec<Type>, String> {
+    let ty = infer::elementwise(s)?[0];
+    Ok(vec![ty, ty])
+}
+
+/// `num.two_sum`.
+pub static TWO_SUM: OpDef = OpDef {
+    name: "num.two_sum",
+    summary: "a sum and its rounding error",
+    description: "`high` is the rounded sum, and `high + low` is `x + y` exactly, unless the sum overflows (Knuth 1969). Over \
+        the reals `low` is 0.",
+    example: "%h, %l = num.two_sum %x, %y : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>, tensor<4xf32>",
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let mut b = Steps::new(b, s)?;
+        let high = b.add(x[0], x[1])?;
+        let from_y = b.sub(high, x[0])?;
+        let from_x = b.sub(high, from_y)?;
+        let (lost_y, lost_x) = (b.sub(x[1], from_y)?, b.sub(x[0], from_x)?);
+        Ok(vec![high, b.add(lost_x, lost_y)?])
+    }),
+    ..ERROR_FREE
+};
+
+/// `num.fast_two_sum`.
+pub static FAST_TWO_SUM: OpDef = OpDef {
+    name: "num.fast_two_sum",
+    summary: "a sum and its rounding error, where x is the larger",
+    description: "As `two_sum` where `x` is 0 or its exponent is not below that of `y` (Dekker 1971); else `low` is rounded. Over \
+        the reals `low` is 0.",
+    example: "%h, %l = num.fast_two_sum %x, %y : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>, tensor<4xf32>",
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let mut b = Steps::new(b, s)?;
+        let high = b.add(x[0], x[1])?;
+        let from_y = b.sub(high, x[0])?;
+        Ok(vec![high, b.sub(x[1], from_y)?])
+    }),
+    ..ERROR_FREE
+};
+
+/// `num.two_product`.
+pub static TWO_PRODUCT: OpDef = OpDef {
+    name: "num.two_product",
+    summary: "a product and its rounding error",
+    description: "`high` is the rounded product, and `high + low` is `x y` exactly, unless it overflows or the error underflows. \
+        Over the reals `low` is 0.",
+    example: "%h, %l = num.two_product %x, %y : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>, tensor<4xf32>",
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let mut b = Steps::new(b, s)?;
+        let high = b.mul(x[0], x[1])?;
+        let negated = b.apply("ng.neg", &[high])?;
+        Ok(vec![high, b.apply("ng.fma", &[x[0], x[1], negated])?])
+    }),
+    ..ERROR_FREE
+};
+
+/// Two numbers of two words each.
+const DOUBLE_WORD: OpDef = OpDef {
+    operands: &[
+        operand("x_high", ValueKind::Float),
+        operand("x_low", ValueKind::Float),
+        operand("y_high", ValueKind::Float),
+        operand("y_low", ValueKind::Float),
+    ],
+    ..ERROR_FREE
+};
+
+/// `num.dw_add`.
+pub static DW_ADD: OpDef = OpDef {
+    name: "num.dw_add",
+    summary: "the sum of two double-word numbers",
+    description: "Relative error at most `3u² / (1 - 4u)` (AccurateDWPlusDW of Joldes, Muller, Popescu 2017).",
+    example: "%h, %l = num.dw_add %a, %b, %c, %d : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32> -> \
+        tensor<4xf32>, tensor<4xf32>",
+    semantics: Semantics::Decomposition(|b, _, x| {
+        let high = b.op("num.two_sum", &[x[0], x[2]], [])?;
+        let low = b.op("num.two_sum", &[x[1], x[3]], [])?;
+        let [s, rest, t, tail] =
+            [(high, 0), (high, 1), (low, 0), (low, 1)].map(|(op, n)| b.body.result(op, n));
+        let c = b.emit("ng.add", &[rest, t], [])?;
+        let v = b.op("num.fast_two_sum", &[s, c], [])?;
+        let (v, w) = (b.body.result(v, 0), b.body.result(v, 1));
+        let w = b.emit("ng.add", &[tail, w], [])?;
+        let z = b.op("num.fast_two_sum", &[v, w], [])?;
+        Ok(vec![b.body.result(z, 0), b.body.result(z, 1)])
+    }),
+    ..DOUBLE_WORD
+};
+
+/// `num.dw_mul`.
+pub static DW_MUL: OpDef = OpDef {
+    name: "num.dw_mul",
+    summary: "the product of two double-word numbers",
+    description: "Relative error at most `5u²` (DWTimesDW2 of Joldes, Muller, Popescu 2017).",
+    example: "%h, %l = num.dw_mul %a, %b, %c, %d : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32> -> \
+        tensor<4xf32>, tensor<4xf32>",
+    semantics: Semantics::Decomposition(|b, _, x| {
+        let c = b.op("num.two_product", &[x[0], x[2]], [])?;
+        let (high, low) = (b.body.result(c, 0), b.body.result(c, 1));
+        let t = b.emit("ng.mul", &[x[0], x[3]], [])?;
+        let t = b.emit("ng.fma", &[x[1], x[2], t], [])?;
+        let low = b.emit("ng.add", &[low, t], [])?;
+        let z = b.op("num.fast_two_sum", &[high, low], [])?;
+        Ok(vec![b.body.result(z, 0), b.body.result(z, 1)])
+    }),
+    ..DOUBLE_WORD
+};

@@ -1,0 +1,12 @@
+//! The `num` dialect: what implementations of functions are made of beside the pointwise ops of `ng`. Its ops work on
+//! corresponding elements, as those of `ng` do, so that an implementation runs on scalars, arrays and vectors alike.
+//!
+//! What reads or makes encodings has a meaning only where each value is in its own format: evaluation in one format
+//! throughout and over the reals refuses it.
+
+pub mod bits;
+pub mod exact;
+pub mod parts;
+pub mod poly;
+pub mod reduction;
+pub mod table;

@@ -1,0 +1,52 @@
+//! Certificates: what a verifier has found of an implementation, and digests of what it was found of.
+
+use std::fmt::Write;
+
+use ngc_ir::Diagnostic;
+use sha2::{Digest, Sha256};
+
+use crate::c99;
+use crate::check::Checked;
+use crate::function::symbol;
+use crate::text::Text;
+use crate::verify::Report;
+
+/// The certificate of an implementation, as JSON.
+///
+/// # Errors
+/// When the implementation is not written in C99, which was verified.
+pub fn write(checked: &Checked, text: &Text, report: &Report) -> Result<String, Diagnostic> {
+    let mut json = String::from("{\n");
+    let (which, how) =
+        if report.exhaustive { ("all", "exhaustive") } else { ("a sample of the", "estimate") };
+    let format = crate::function::format_of(text);
+    let _ = writeln!(json, "  \"what\": \"{} over {which} inputs of {format}\",", text.name);
+    let _ = writeln!(
+        json,
+        "  \"established\": \"{how}: {} inputs with errors measured with MPFR\",",
+        report.inputs
+    );
+    let sample = if report.exhaustive { String::new() } else { format!(" --sample {}", report.inputs) };
+    let _ = writeln!(
+        json,
+        "  \"command\": \"ngc-math verify {}.impl{sample} --certificate testdata/certificates/math\",",
+        text.name
+    );
+    let _ = writeln!(json, "  \"code\": \"{}\",", digest(checked, text)?);
+    let _ = writeln!(json, "  \"max_ulp\": {:?},", report.max_ulp);
+    let _ = writeln!(json, "  \"at\": {:?},", report.at);
+    let _ = writeln!(json, "  \"misrounded\": {},", report.misrounded);
+    let _ = writeln!(json, "  \"wrong_specials\": {},", report.wrong_specials.0);
+    let _ = writeln!(json, "  \"not_monotone\": {}\n}}", report.not_monotone.0);
+    Ok(json)
+}
+
+/// The digest of the machine ops of an implementation, as they are in C99: what does not change it, comments and names, does
+/// not change what was found.
+///
+/// # Errors
+/// As [`write`].
+pub fn digest(checked: &Checked, text: &Text) -> Result<String, Diagnostic> {
+    let core = c99::core(checked, &symbol(text))?;
+    Ok(Sha256::digest(core.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,72 @@
+//! What an implementation must be beside well typed: made of machine ops, with every look-up in a table proven to be at a
+//! place of it. Steps run one after the other, so it ends.
+
+use ngc_dialects::ng::constant::constant_elements;
+use ngc_dialects::transfer::Flow;
+use ngc_ir::{Body, Context, Diagnostic, Module, Resources};
+use ngc_numerics::Range;
+
+use crate::expand::expand;
+use crate::function;
+use crate::text::Text;
+
+/// Implementations that are right.
+pub struct Checked {
+    /// A function of scalars for each, as it is written.
+    pub module: Module,
+    /// The same functions as machine ops.
+    pub machine: Module,
+}
+
+/// Builds implementations and checks them.
+///
+/// # Errors
+/// The first thing that is wrong, located.
+pub fn check(context: &Context, texts: &[Text]) -> Result<Checked, Diagnostic> {
+    let module = function::module(context, texts)?;
+    let machine = expand(context, &module)?;
+    for function in machine.functions() {
+        if let Some(body) = machine.body.body(function) {
+            let flow = ranges(body);
+            within_tables(body, &flow)?;
+        }
+    }
+    Ok(Checked { module, machine })
+}
+
+/// What is known of the values of a function of any numbers.
+pub fn ranges(body: &Body) -> Flow {
+    let mut flow = Flow::of_function(body, None, &Resources::default());
+    let Some(entry) = body.entry() else { return flow };
+    for &argument in body.arguments(entry) {
+        flow.set(argument, Range::WHOLE, 0.0);
+    }
+    for op in body.ops(entry) {
+        // Of what the step does not say nothing is known.
+        let _ = flow.step(body, op);
+    }
+    flow
+}
+
+fn within_tables(body: &Body, flow: &Flow) -> Result<(), Diagnostic> {
+    for op in body.walk() {
+        if body.name(op) != "num.table" {
+            continue;
+        }
+        let fail = |message: String| Diagnostic::error(body.op(op).loc.clone(), message);
+        let entries = body.attr(op, "values").ok_or_else(|| fail("has no entries".into()))?;
+        let count = match entries {
+            ngc_ir::Attr::Dense(d) => d.ty.static_shape().and_then(|s| s.first().copied()).unwrap_or(0),
+            other => constant_elements(other).map_err(fail)?.len(),
+        };
+        let place = flow.range(body.operands(op)[0]).hull();
+        if !(place.lo >= 0.0 && place.hi < count as f64) {
+            return Err(fail(format!(
+                "may look outside its table of {count} entries: the place is only known to lie in [{}, {}]; bound it by \
+                 `andi`, by `min` and `max`, or by a shift",
+                place.lo, place.hi
+            )));
+        }
+    }
+    Ok(())
+}

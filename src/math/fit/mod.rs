@@ -1,0 +1,231 @@
+//! Coefficients and tables, made again from what a directive above their statement says:
+//!
+//! - `//! fit f64 exprel(x) on [-0.35, 0.35]` above a `poly`: the best coefficients for its powers, in the format; with
+//!   `, keep 0 1` those of the powers 0 and 1 stay; with `, absolute` errors do not count relative to the function;
+//! - `//! values f64 log(1 + i/16) for i < 16` above a `table`: its entries;
+//! - `//! fit f64 erf(x)/x on [i/4, (i+1)/4] about i/4 + 1/8 for i < 16, power 3 of 7` above a `table`: for each entry the
+//!   coefficient of `t^3` in the best polynomial in `t`, the distance from a point, of degree 7.
+
+mod expression;
+mod remez;
+pub mod sollya;
+
+use std::collections::HashMap;
+
+use ngc_ir::Diagnostic;
+use ngc_numerics::Format;
+use rayon::prelude::*;
+use rug::Float;
+
+use self::expression::Formula;
+use self::remez::{BITS, Problem};
+use crate::text::{Item, Statement, Text};
+
+pub use remez::Fitted;
+
+/// A statement whose brackets are made again.
+pub struct Renewed {
+    /// The bytes of the op and its brackets.
+    pub span: (usize, usize),
+    /// What stands there then.
+    pub text: String,
+    /// What was done.
+    pub told: String,
+    /// The largest error at the points that were looked at, where there is one.
+    pub error: Option<f64>,
+}
+
+/// Makes the coefficients of an implementation again, wherever a directive says of what.
+///
+/// # Errors
+/// What is wrong with a directive, located.
+pub fn renew(text: &Text) -> Result<Vec<Renewed>, Diagnostic> {
+    let wanted: Vec<(&Statement, &(String, ngc_ir::Loc))> =
+        text.statements.iter().filter_map(|s| Some((s, s.fit.as_ref()?))).collect();
+    let mut known = Known::new();
+    wanted
+        .into_iter()
+        .map(|(statement, (directive, loc))| {
+            statement_of(statement, directive, &mut known).map_err(|m| Diagnostic::error(loc.clone(), m))
+        })
+        .collect()
+}
+
+/// Polynomials of pieces, which several tables hold, by what is said of them.
+type Known = HashMap<String, Vec<Fitted>>;
+
+fn statement_of(s: &Statement, directive: &str, known: &mut Known) -> Result<Renewed, String> {
+    let (verb, rest) = directive.split_once(' ').unwrap_or((directive, ""));
+    let (format, rest) = rest.trim_start().split_once(' ').ok_or("says neither a format nor a formula")?;
+    let format = Format::from_name(format).ok_or_else(|| format!("'{format}' is no format"))?;
+    let (text, told, error) = match (verb, s.op.text.as_str()) {
+        ("fit", "poly") => polynomial(s, rest, format)?,
+        ("fit", "table") => pieces(rest, format, known)?,
+        ("values", "table") => values(rest, format)?,
+        (verb, op) => {
+            return Err(format!(
+                "'{verb}' is not said of '{op}': `fit` of `poly` and `table`, `values` of `table`"
+            ));
+        }
+    };
+    Ok(Renewed { span: s.span, text, told, error })
+}
+
+/// A number of a format in the fewest digits.
+fn digits(x: &Float, format: Format) -> String {
+    let x = format.round_real(x);
+    match format {
+        Format::F32 => format!("{:?}", x as f32),
+        _ => format!("{x:?}"),
+    }
+}
+
+fn formula(text: &str) -> Result<Formula, String> {
+    Ok(Formula::new(&expression::read(text.trim())?, BITS))
+}
+
+/// `EXPR on [A, B]` and what follows, as texts.
+fn split_domain(text: &str) -> Result<(&str, &str, &str, &str), String> {
+    let (function, rest) = text.rsplit_once(" on [").ok_or("says no interval: `on [A, B]`")?;
+    let (interval, rest) = rest.rsplit_once(']').ok_or("says no interval: `on [A, B]`")?;
+    let (a, b) = interval.split_once(',').ok_or("says no interval: `on [A, B]`")?;
+    Ok((function, a, b, rest.trim().trim_start_matches(',')))
+}
+
+/// `EXPR on [A, B]` and what follows.
+fn domain(text: &str) -> Result<(Formula, Formula, Formula, &str), String> {
+    let (function, a, b, rest) = split_domain(text)?;
+    Ok((formula(function)?, formula(a)?, formula(b)?, rest))
+}
+
+fn point(formula: &Formula, i: usize) -> Result<Float, String> {
+    formula.at(&Float::new(BITS), i).ok_or_else(|| "an end of the interval has no value".into())
+}
+
+/// What stands in the brackets then, what was done, and the largest error found.
+type Made = Result<(String, String, Option<f64>), String>;
+
+fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
+    let (function, a, b, options) = domain(rest)?;
+    let (mut keep, mut relative) = (Vec::new(), true);
+    for option in options.split(',').map(str::trim).filter(|o| !o.is_empty()) {
+        match option.strip_prefix("keep ") {
+            Some(powers) => keep.extend(powers.split(' ').map(String::from)),
+            None if option == "absolute" => relative = false,
+            None => return Err(format!("there is no option '{option}': `keep 0 1`, `absolute`")),
+        }
+    }
+    let mut terms = Vec::new();
+    let mut others = Vec::new();
+    for (item, _) in &s.items {
+        match item {
+            Item::Term(power, factor) => terms.push((power, factor)),
+            Item::Word(word) => others.push(word.clone()),
+            Item::Setting(name, values) => others.push(format!("{name} = {}", values.join(", "))),
+            Item::Number(number) => others.push(number.clone()),
+        }
+    }
+    let exponents: Result<Vec<i64>, _> = terms.iter().map(|(power, _)| power.parse::<i64>()).collect();
+    let exponents = exponents.map_err(|_| "a power is no integer")?;
+    let given: Result<Vec<Option<f64>>, String> = terms
+        .iter()
+        .map(|(power, factor)| match keep.contains(power) {
+            true => factor.parse().map(Some).map_err(|_| format!("{factor} is no number")),
+            false => Ok(None),
+        })
+        .collect();
+    let interval = (point(&a, 0)?, point(&b, 0)?);
+    let problem = Problem::new(|x| function.at(x, 0), relative, interval, &exponents)?;
+    let fitted = problem.rounded(format, &given?)?;
+    let written =
+        terms.iter().zip(&fitted.coefficients).map(|((power, factor), c)| match keep.contains(power) {
+            true => format!("{power}: {factor}"),
+            false => format!("{power}: {}", digits(c, format)),
+        });
+    let items: Vec<String> = others.into_iter().chain(written).collect();
+    let kind = if relative { "relative" } else { "absolute" };
+    Ok((
+        format!("poly[{}]", lines(&items)),
+        format!("largest {kind} error found {:.3e}", fitted.error),
+        Some(fitted.error),
+    ))
+}
+
+fn values(rest: &str, format: Format) -> Made {
+    let (function, count) = rest.rsplit_once(" for ").ok_or("says no entries: `for i < N`")?;
+    let (function, count) = (formula(function)?, entries(count)?);
+    let values: Result<Vec<String>, String> = (0..count)
+        .map(|i| {
+            let value = function.at(&Float::new(BITS), i);
+            value.map(|v| digits(&v, format)).ok_or_else(|| format!("the formula has no value at i = {i}"))
+        })
+        .collect();
+    let items: Vec<String> = std::iter::once(format.name().to_string()).chain(values?).collect();
+    Ok((format!("table[{}]", lines(&items)), format!("{count} values"), None))
+}
+
+fn entries(text: &str) -> Result<usize, String> {
+    let count = text.trim().strip_prefix("i <").and_then(|n| n.trim().parse().ok());
+    count
+        .filter(|n| (1..=4096).contains(n))
+        .ok_or_else(|| "says no entries: `for i < N`, at most 4096".into())
+}
+
+fn pieces(rest: &str, format: Format, known: &mut Known) -> Made {
+    let (function, a, b, options) = domain(rest)?;
+    let wrong = "says no pieces: `on [A, B] about C for i < N, power K of D`";
+    let (about, options) =
+        options.trim().strip_prefix("about ").and_then(|o| o.split_once(" for ")).ok_or(wrong)?;
+    let (count, power) = options.split_once(',').ok_or(wrong)?;
+    let (power, degree) =
+        power.trim().strip_prefix("power ").and_then(|p| p.split_once(" of ")).ok_or(wrong)?;
+    let (about, count) = (formula(about)?, entries(count)?);
+    let parse = |n: &str| n.trim().parse::<usize>().ok().filter(|n| *n <= 32).ok_or(wrong);
+    let (power, degree) = (parse(power)?, parse(degree)?);
+    let exponents: Vec<i64> = (0..=degree as i64).collect();
+    let said = format!("{format} {} {degree}", rest.rsplit_once(',').map_or(rest, |r| r.0));
+    let fit = || -> Result<Vec<Fitted>, String> {
+        let piece = |i: usize| {
+            let middle = point(&about, i)?;
+            let interval = (point(&a, i)? - &middle, point(&b, i)? - &middle);
+            let value = |t: &Float| function.at(&Float::with_val(BITS, t + &middle), i);
+            let problem = Problem::new(value, true, interval, &exponents)?;
+            problem.rounded(format, &vec![None; degree + 1])
+        };
+        (0..count).into_par_iter().map(piece).collect()
+    };
+    if !known.contains_key(&said) {
+        known.insert(said.clone(), fit()?);
+    }
+    let fitted = known.get(&said).ok_or(wrong)?;
+    let error = fitted.iter().map(|f| f.error).fold(0.0, f64::max);
+    let coefficients = fitted.iter().map(|f| digits(&f.coefficients[power], format));
+    let items: Vec<String> = std::iter::once(format.name().to_string()).chain(coefficients).collect();
+    Ok((
+        format!("table[{}]", lines(&items)),
+        format!("largest relative error found {error:.3e}"),
+        Some(error),
+    ))
+}
+
+/// Characters of a line.
+const LINE: usize = 110;
+
+/// Items with commas between them, on as many lines as they take.
+fn lines(items: &[String]) -> String {
+    let (mut text, mut line) = (String::new(), 8);
+    for (n, item) in items.iter().enumerate() {
+        let comma = if n + 1 < items.len() { "," } else { "" };
+        if n > 0 && line + item.len() + 2 > LINE {
+            text += "\n       ";
+            line = 8;
+        }
+        if n > 0 {
+            text += " ";
+        }
+        text += item;
+        text += comma;
+        line += item.len() + 2;
+    }
+    text
+}

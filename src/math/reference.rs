@@ -1,0 +1,94 @@
+//! The function that an implementation is of, exactly: the op of `ng` with its name.
+
+use ngc_ir::op_def::Semantics;
+use ngc_ir::{AttrDict, Context, Diagnostic, Signature, Type};
+use ngc_numerics::{Binary64, Domain, Enclosure, Format, Interval, Prim, ScalarFn};
+use rug::Float;
+
+use crate::function::format_of;
+use crate::text::Text;
+
+/// Bits at which an error is measured where `f64` does not decide.
+const BITS: u32 = 160;
+
+/// A function of real numbers, and the format of its arguments and results.
+#[derive(Clone, Copy)]
+pub struct Reference {
+    /// The function.
+    pub function: &'static ScalarFn,
+    /// The format.
+    pub format: Format,
+    prim: Option<Prim>,
+}
+
+impl Reference {
+    /// The function that an implementation is of.
+    ///
+    /// # Errors
+    /// When no op of `ng` with as many operands has its name.
+    pub fn of(context: &Context, text: &Text) -> Result<Reference, Diagnostic> {
+        let fail = |message: String| Diagnostic::error(text.loc.clone(), message);
+        let format = format_of(text);
+        let def = context.op(&format!("ng.{}", text.name));
+        let operands = vec![Type::float(format); text.arguments.len()];
+        let found = def.and_then(|def| match def.semantics {
+            Semantics::Elementwise(meaning) => {
+                meaning(&Signature { def, operands: &operands, attrs: &AttrDict::EMPTY }).ok()
+            }
+            _ => None,
+        });
+        let found = found.filter(|e| e.params.is_empty() && e.function.arity == operands.len());
+        let function = found.map(|e| e.function).ok_or_else(|| {
+            fail(format!(
+                "'{}' is no function that ngc knows exactly: name it as an op of `ng` with {} operands",
+                text.name,
+                operands.len()
+            ))
+        })?;
+        Ok(Reference { function, format, prim: function.as_primitive() })
+    }
+
+    /// Encloses the value at a number.
+    #[inline]
+    pub fn enclose(&self, x: f64) -> Interval {
+        match self.prim {
+            Some(prim) => {
+                let (lo, hi) = Binary64.unary(prim, &x);
+                Enclosure { lo, hi, may_be_nan: lo.is_nan() || hi.is_nan() }
+            }
+            None => self.function.enclose(&Binary64, &[], &[Enclosure::point(x)]),
+        }
+    }
+
+    /// Encloses all values between two numbers.
+    pub fn enclose_between(&self, a: f64, b: f64) -> Interval {
+        self.function.enclose(&Binary64, &[], &[Enclosure::new(a, b)])
+    }
+
+    /// The correctly rounded value.
+    pub fn round(&self, x: f64) -> f64 {
+        self.function.round_correctly(&[], &[x], self.format)
+    }
+
+    /// The error of a value, in units in the last place of the exact one, at [`BITS`] bits; none where the exact value is no
+    /// number other than 0.
+    pub fn exact_error(&self, x: f64, y: f64) -> Option<f64> {
+        let exact = self.function.eval_real(&[], &[Float::with_val(53, x)], BITS);
+        if !exact.is_finite() || exact.is_zero() {
+            return None;
+        }
+        let exponent = exact.get_exp()? - 1;
+        if exponent > self.format.emax() {
+            return Some(if y == f64::INFINITY.copysign(exact.to_f64()) { 0.0 } else { f64::INFINITY });
+        }
+        let ulp = exponent.max(self.format.emin()) - self.format.precision() as i32 + 1;
+        let y = if y.is_infinite() { overflow(self.format).copysign(y) } else { y };
+        let error = (Float::with_val(2 * BITS, y) - &exact).abs() >> ulp;
+        Some(error.to_f64())
+    }
+}
+
+/// What an infinite result counts as: the first number of the format that it does not have.
+pub fn overflow(format: Format) -> f64 {
+    2f64.powi(format.emax()) * 2.0
+}

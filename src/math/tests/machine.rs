@@ -1,0 +1,165 @@
+//! Results of C99 are those of the interpreter, bit by bit; and those of composite ops are what they say.
+
+use ngc_interp::Interpreter;
+use ngc_ir::{Context, Dim, Sources};
+use ngc_math::check::{Checked, check};
+use ngc_math::function::{module_of, symbol};
+use ngc_math::text::{Text, parse};
+use ngc_math::verify::Compiler;
+use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Tensor};
+
+pub fn checked(context: &Context, text: &str) -> (Vec<Text>, Checked) {
+    let mut sources = Sources::new();
+    let file = sources.add("f.impl", text, 1);
+    let texts = parse(text, file).unwrap_or_else(|d| panic!("{}", d.message));
+    let checked = check(context, &texts).unwrap_or_else(|d| panic!("{}", d.message));
+    (texts, checked)
+}
+
+/// Results of the interpreter on an array.
+pub fn interpreted(context: &Context, texts: &[Text], x: &[f32]) -> Vec<f32> {
+    let module =
+        module_of(context, texts, Some(Dim::Static(x.len()))).unwrap_or_else(|d| panic!("{}", d.message));
+    let data = Data::Float(x.iter().map(|&x| f64::from(x)).collect());
+    let input = Tensor::new(DType::Float(Format::F32), vec![x.len()], data).expect("a tensor");
+    let outputs =
+        Interpreter::new(context, &module, Evaluator::new(Mode::Rounded)).call(&symbol(&texts[0]), &[input]);
+    let outputs = outputs.unwrap_or_else(|d| panic!("{}", d.message));
+    outputs[0].to_f64s().into_iter().map(|y| y as f32).collect()
+}
+
+/// Blocks of encodings all over the format, at its ends and around zero.
+pub fn blocks(count: u64, of: u64) -> Vec<(u64, u64)> {
+    let even = (0..count).map(|n| (n * ((1 << 32) / count) + n * 7919 % 4096, of));
+    even.chain([0, 1 << 31, 0x7f80_0000 - of / 2, 0xff80_0000 - of / 2].map(|first| (first, of))).collect()
+}
+
+/// Holds compiled results against those of the interpreter, and gives the inputs with them.
+pub fn same_in_c(
+    context: &Context,
+    texts: &[Text],
+    checked: &Checked,
+    blocks: &[(u64, u64)],
+) -> Vec<(f32, f32)> {
+    let name = symbol(&texts[0]);
+    let program = Compiler::default().build(checked, &name).unwrap_or_else(|d| panic!("{}", d.message));
+    let mut results = program.results(blocks).expect("a running program");
+    let mut all = Vec::new();
+    for &(first, count) in blocks {
+        let mut bytes = vec![0; 4 * count as usize];
+        results.read(&mut bytes).expect("results");
+        let x: Vec<f32> = (first..first + count).map(|n| f32::from_bits(n as u32)).collect();
+        let y: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|&w| f32::from_le_bytes(w)).collect();
+        for ((x, compiled), interpreted) in
+            x.into_iter().zip(y).zip(interpreted(context, texts, &x_of(first, count)))
+        {
+            let same =
+                compiled.to_bits() == interpreted.to_bits() || compiled.is_nan() && interpreted.is_nan();
+            // Payloads of NaN do not count; the interpreter holds no signalling ones.
+            assert!(
+                same || x.is_nan(),
+                "{name}({x:?}) is {compiled:?} in C99 and {interpreted:?} in the interpreter"
+            );
+            all.push((x, compiled));
+        }
+    }
+    all
+}
+
+fn x_of(first: u64, count: u64) -> Vec<f32> {
+    (first..first + count).map(|n| f32::from_bits(n as u32)).collect()
+}
+
+/// An implementation of one step gives in C99 what it does in the interpreter, and there what `expected` says.
+fn step(body: &str, expected: impl Fn(f32) -> f32) {
+    let context = ngc_dialects::context();
+    let (texts, checked) = checked(&context, &format!("impl exp(float x) {{\n{body}\n}}"));
+    for (x, y) in same_in_c(&context, &texts, &checked, &blocks(256, 32)) {
+        let want = expected(x);
+        let same = y.to_bits() == want.to_bits() || y.is_nan() && want.is_nan();
+        assert!(same || x.is_nan(), "{body}\nof {x:?} is {y:?}, not {want:?}");
+    }
+}
+
+#[test]
+fn a_number_is_made_of_its_parts() {
+    let split = "split_float x -> s e m\n mk_float s e m -> r\n ret r";
+    step(split, |x| if x.is_nan() { f32::INFINITY.copysign(x) } else { x });
+    step("split_float x -> s e m\n convert[f32] e -> r\n ret r", |x| {
+        if x == 0.0 {
+            return -151.0;
+        }
+        if !x.is_finite() { 128.0 } else { (f64::from(x).abs().to_bits() >> 52) as f32 - 1023.0 }
+    });
+    step("split_float x -> s e m\n add e 40 -> f\n mk_float s f m -> r\n ret r", |x| {
+        if x == 0.0 {
+            return 2f32.powi(40 - 151).copysign(x);
+        }
+        if x.is_nan() { f32::INFINITY.copysign(x) } else { (f64::from(x) * 2f64.powi(40)) as f32 }
+    });
+    // One rounding, where the result is subnormal too.
+    step("split_float x -> s e m\n sub e 40 -> f\n mk_float s f m -> r\n ret r", |x| {
+        if x.is_nan() {
+            // 2^(128 - 40) with a significand of the payload is no number that means anything.
+            return f32::from_bits(
+                (x.to_bits() & 0x8000_0000) | ((215u32) << 23) | (x.to_bits() & 0x7f_ffff),
+            );
+        }
+        if x.is_infinite() { 2f32.powi(88).copysign(x) } else { (f64::from(x) * 2f64.powi(-40)) as f32 }
+    });
+}
+
+#[test]
+fn encodings_and_shifts() {
+    step("bitcast[i32] x -> b\n bitcast[f32] b -> r\n ret r", |x| x);
+    step("bitcast[i32] x -> b\n shrui[1] b -> c\n bitcast[f32] c -> r\n ret r", |x| {
+        f32::from_bits(x.to_bits() >> 1)
+    });
+    step("bitcast[i32] x -> b\n shrsi[5] b -> c\n bitcast[f32] c -> r\n ret r", |x| {
+        f32::from_bits((x.to_bits() as i32 >> 5) as u32)
+    });
+    step(
+        "bitcast[i32] x -> b\n shli[3] b -> c\n xori c 0xff00ff -> d\n ori d 5 -> e\n bitcast[f32] e -> r\n ret r",
+        |x| f32::from_bits((x.to_bits() << 3 ^ 0xff_00ff) | 5),
+    );
+}
+
+#[test]
+fn conversions_and_extremes() {
+    step("convert[i32] x -> k\n convert[f32] k -> r\n ret r", |x| x as i32 as f32);
+    step("convert[i64] x -> k\n convert[f32] k -> r\n ret r", |x| x as i64 as f32);
+    step("neg x -> m\n max x m -> r\n ret r", f32::abs);
+    step("min x 0 -> r\n ret r", |x| if x.is_nan() || x < 0.0 || x.to_bits() == 1 << 31 { x } else { 0.0 });
+    step("floor x -> a\n ceil x -> b\n sub b a -> c\n round c -> r\n ret r", |x| {
+        (x.ceil() - x.floor()).round_ties_even()
+    });
+}
+
+#[test]
+fn sums_and_products_with_their_errors() {
+    step("two_sum x 1.5 -> s e\n ret e", |x| {
+        let s = x + 1.5;
+        let b = s - x;
+        (x - (s - b)) + (1.5 - b)
+    });
+    step("two_product x 1.3 -> p e\n ret e", |x| x.mul_add(1.3, -(x * 1.3)));
+    step("dw_mul x 0 1.3 0 -> h l\n ret h", |x| x * 1.3 + x.mul_add(1.3, -(x * 1.3)));
+}
+
+#[test]
+fn schemes_of_polynomials() {
+    let terms = "0: 1, 1: 0.5, 2: 0.25, 3: 0.125, 4: 2, 5: 3";
+    step(&format!("poly[{terms}] x -> r\n ret r"), |x| {
+        [2.0, 0.125, 0.25, 0.5, 1.0].iter().fold(3.0, |sum: f32, c| sum.mul_add(x, *c))
+    });
+    step(&format!("poly[estrin, {terms}] x -> r\n ret r"), |x| {
+        let (a, b) = (0.5f32.mul_add(x, 1.0), 0.125f32.mul_add(x, 0.25));
+        let (c, x2) = (3f32.mul_add(x, 2.0), x * x);
+        c.mul_add(x2 * x2, b.mul_add(x2, a))
+    });
+    step("poly[split, 1: 1, 3: 0.5, 5: 0.25] x -> r\n ret r", |x| {
+        let x2 = x * x;
+        (x * x2).mul_add(0.25f32.mul_add(x2, 0.5), x)
+    });
+    step("poly[1: 2, 4: 0.5] x -> r\n ret r", |x| x * 0.5f32.mul_add((x * x) * x, 2.0));
+}

@@ -1,0 +1,6 @@
+//! Tests of ngc-math.
+
+mod fit;
+mod language;
+mod library;
+mod machine;

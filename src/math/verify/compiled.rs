@@ -1,0 +1,138 @@
+//! Implementations as programs: C99 through a compiler, results through a pipe, so that no code of outside runs in ngc.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use ngc_ir::{Diagnostic, Loc};
+use tempfile::TempDir;
+
+use crate::c99;
+use crate::check::Checked;
+
+/// A C compiler and its flags.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// The command.
+    pub command: OsString,
+    /// Flags, none of which may change a result.
+    pub flags: Vec<String>,
+}
+
+impl Default for Compiler {
+    /// `$CC`, else `cc`, for this machine.
+    fn default() -> Compiler {
+        // Neither traps nor errno are asked for: without them loops become vector code.
+        let flags = [
+            "-O2",
+            "-ftree-vectorize",
+            "-march=native",
+            "-ffp-contract=off",
+            "-fno-math-errno",
+            "-fno-trapping-math",
+        ];
+        Compiler {
+            command: std::env::var_os("CC").unwrap_or_else(|| "cc".into()),
+            flags: flags.map(String::from).to_vec(),
+        }
+    }
+}
+
+/// A program that gives the results of an implementation of f32 for a range of encodings.
+pub struct Program {
+    folder: TempDir,
+}
+
+/// Takes pairs `first count` and writes the results at so many encodings from the first on.
+const MAIN: &str = "
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BLOCK = 16384 };
+
+int main(int argc, char **argv) {
+  static float x[BLOCK], y[BLOCK];
+  for (int a = 1; a + 1 < argc; a += 2) {
+    uint64_t first = strtoull(argv[a], 0, 10), count = strtoull(argv[a + 1], 0, 10);
+    while (count > 0) {
+      size_t n = count < BLOCK ? (size_t)count : BLOCK;
+      for (size_t i = 0; i < n; i++) x[i] = ngc_f32_of_i32((int32_t)(uint32_t)(first + i));
+      FUNCTION(x, y, n);
+      if (fwrite(y, sizeof y[0], n, stdout) != n) return 1;
+      first += n;
+      count -= n;
+    }
+  }
+  return fflush(stdout) != 0;
+}
+";
+
+impl Compiler {
+    /// Compiles the implementation with this symbol.
+    ///
+    /// # Errors
+    /// When there is no compiler, or it refuses the code.
+    pub fn build(&self, checked: &Checked, symbol: &str) -> Result<Program, Diagnostic> {
+        let fail = |message: String| Diagnostic::error(Loc::Unknown, message);
+        let io = |e: std::io::Error| fail(format!("cannot write a program: {e}"));
+        let folder = tempfile::Builder::new().prefix("ngc-math-").tempdir().map_err(io)?;
+        let source = folder.path().join("sweep.c");
+        let function = format!("#define FUNCTION {}_array\n", c99::c_name(symbol));
+        std::fs::write(&source, c99::source(checked)? + &function + MAIN).map_err(io)?;
+        let mut command = Command::new(&self.command);
+        command.args(&self.flags).arg("-o").arg(folder.path().join("sweep")).arg(&source).arg("-lm");
+        let shown = self.command.to_string_lossy();
+        let output = command
+            .output()
+            .map_err(|e| fail(format!("cannot run the C compiler '{shown}': {e}; name another with CC")))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said: Vec<&str> = said.lines().take(5).collect();
+            return Err(fail(format!("'{shown}' refuses what was written for it: {}", said.join("\n"))));
+        }
+        Ok(Program { folder })
+    }
+}
+
+impl Program {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("sweep")
+    }
+
+    /// The results at ranges of encodings, each a first one and how many.
+    ///
+    /// # Errors
+    /// When the program does not run to its end.
+    pub fn results(&self, ranges: &[(u64, u64)]) -> Result<Results, String> {
+        let mut command = Command::new(self.path());
+        command.args(ranges.iter().flat_map(|(first, count)| [first.to_string(), count.to_string()]));
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = command.spawn().map_err(|e| format!("cannot run a compiled program: {e}"))?;
+        Ok(Results { child })
+    }
+}
+
+/// Results that a program writes.
+pub struct Results {
+    child: Child,
+}
+
+impl Results {
+    /// The next results, as many as there is place for.
+    ///
+    /// # Errors
+    /// When the program has ended before.
+    pub fn read(&mut self, bytes: &mut [u8]) -> Result<(), String> {
+        let output = self.child.stdout.as_mut().ok_or("a compiled program has no output")?;
+        output.read_exact(bytes).map_err(|e| format!("a compiled program stopped: {e}"))
+    }
+}
+
+impl Drop for Results {
+    fn drop(&mut self) {
+        // It has ended, or nobody reads it any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

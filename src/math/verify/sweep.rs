@@ -1,0 +1,336 @@
+//! Every input, or blocks of them, against enclosures of the exact value. `f64` decides where it can, MPFR elsewhere.
+
+use ngc_numerics::Format;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::compiled::Program;
+use super::{Inputs, Progress, Report};
+use crate::reference::{Reference, overflow};
+
+/// Encodings of f32.
+const ALL: u64 = 1 << 32;
+/// Encodings that one process gives the results for.
+const PIECE: u64 = 1 << 24;
+/// Encodings that are read at once.
+const BLOCK: u64 = 1 << 14;
+/// Encodings of a block of a sample.
+const SAMPLE: u64 = 1 << 10;
+/// Blocks of a sample that one process gives the results for.
+const TOGETHER: usize = 256;
+/// Inputs of the sample that precedes a sweep of all.
+const FIRST: u64 = 1 << 20;
+/// Rounding of the few operations on errors in `f64`, relative.
+const SLACK: f64 = 1.0 / (1u64 << 50) as f64;
+/// Blocks of different results that are not cut further.
+const MIXED: usize = 8;
+/// Candidates that are kept before the least of them are dropped.
+const CANDIDATES: usize = 1 << 12;
+
+/// Looks at the results of a program.
+pub fn sweep(
+    program: &Program,
+    reference: Reference,
+    inputs: Inputs,
+    progress: Progress<'_>,
+) -> Result<Report, String> {
+    let pieces: Vec<Vec<(u64, u64)>> = match inputs {
+        Inputs::All => (0..ALL / PIECE).map(|n| vec![(n * PIECE, PIECE)]).collect(),
+        Inputs::Sampled(count) => sampled(count),
+    };
+    // An error that a sample has shown spares a look at all that are smaller.
+    let first = match inputs {
+        Inputs::All => look(program, reference, sampled(FIRST), 0.0, &|_, _| {})?,
+        Inputs::Sampled(_) => Found::default(),
+    };
+    let mut all = look(program, reference, pieces, first.least, progress)?;
+    all.candidates.extend(first.candidates);
+    Ok(all.report(reference, inputs == Inputs::All))
+}
+
+/// Blocks of a sample.
+fn sampled(count: u64) -> Vec<Vec<(u64, u64)>> {
+    let blocks = count.div_ceil(SAMPLE).clamp(1, ALL / SAMPLE);
+    let ends = [0, 1 << 31, 0x7f80_0000 - SAMPLE / 2, 0xff80_0000 - SAMPLE / 2];
+    let even = (0..blocks).map(|n| n * (ALL / SAMPLE) / blocks * SAMPLE);
+    let blocks: Vec<(u64, u64)> = even.chain(ends).map(|first| (first, SAMPLE)).collect();
+    blocks.chunks(TOGETHER).map(<[_]>::to_vec).collect()
+}
+
+/// Looks at pieces, where an error of at least `least` is known.
+fn look(
+    program: &Program,
+    reference: Reference,
+    pieces: Vec<Vec<(u64, u64)>>,
+    least: f64,
+    progress: Progress<'_>,
+) -> Result<Found, String> {
+    let done = AtomicUsize::new(0);
+    let total = pieces.len();
+    let found: Result<Vec<Found>, String> = pieces
+        .into_par_iter()
+        .map(|ranges| {
+            let found = piece(program, reference, &ranges, least);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            found
+        })
+        .collect();
+    let mut all = Found::default();
+    for found in found? {
+        all.join(found);
+    }
+    Ok(all)
+}
+
+fn piece(
+    program: &Program,
+    reference: Reference,
+    ranges: &[(u64, u64)],
+    least: f64,
+) -> Result<Found, String> {
+    // The neighbour before the first input is looked at for the order alone.
+    let with_neighbour = |&(first, count): &(u64, u64)| {
+        let lead = u64::from(first > 0);
+        (first - lead, count + lead)
+    };
+    let wanted: Vec<(u64, u64)> = ranges.iter().map(with_neighbour).collect();
+    let mut results = program.results(&wanted)?;
+    let mut found = Found { least, ..Found::default() };
+    for (&(first, count), &(start, _)) in ranges.iter().zip(&wanted) {
+        found.before = None;
+        if start < first {
+            let mut word = [0; 4];
+            results.read(&mut word)?;
+            let mut neighbour = Found::default();
+            neighbour.look(&reference, number(start), f64::from(f32::from_le_bytes(word)));
+            found.before = neighbour.before;
+        }
+        let mut at = first;
+        while at < first + count {
+            let n = BLOCK.min(first + count - at);
+            let mut bytes = vec![0u8; 4 * n as usize];
+            results.read(&mut bytes)?;
+            let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|&w| f32::from_le_bytes(w)).collect();
+            found.block(&reference, at as u32, &values);
+            at += n;
+        }
+    }
+    Ok(found)
+}
+
+fn number(encoding: u64) -> f64 {
+    f64::from(f32::from_bits(encoding as u32))
+}
+
+/// What a number of inputs have shown.
+#[derive(Default)]
+struct Found {
+    inputs: u64,
+    misrounded: u64,
+    wrong_specials: (u64, Option<f64>),
+    not_monotone: (u64, Option<f64>),
+    /// No largest error is below this.
+    least: f64,
+    /// Inputs and results whose error may be the largest, and what it is at most.
+    candidates: Vec<(f64, f64, f64)>,
+    /// No error of an input that is no candidate any more is above this, or above [`least`](Self::least).
+    dropped: f64,
+    /// The input before, its result, and the ends of the enclosure of the exact value.
+    before: Option<[f64; 4]>,
+}
+
+impl Found {
+    /// Looks at the results of neighbours. Where they are all the same, the values between the ends are enclosed at once; where
+    /// that does not decide, the halves are looked at.
+    fn block(&mut self, reference: &Reference, first: u32, values: &[f32]) {
+        let x = |n: usize| f64::from(f32::from_bits(first + n as u32));
+        let (Some(y), n) = (values.first(), values.len()) else { return };
+        if n > 1 && !values.iter().all(|v| v.to_bits() == y.to_bits()) {
+            // Blocks of a power of two of places are cut where runs are likely to end.
+            let (low, high) = values.split_at(n.next_power_of_two() / 2);
+            if n > MIXED {
+                self.block(reference, first, low);
+                self.block(reference, first + low.len() as u32, high);
+                return;
+            }
+        } else if n > 1 && self.alike(reference, x(0), x(n - 1), f64::from(*y)) {
+            self.inputs += n as u64;
+            return;
+        }
+        values.iter().enumerate().for_each(|(i, &y)| self.look(reference, x(i), f64::from(y)));
+    }
+
+    /// Whether one result for all inputs from `a` to `b` is right, and has an error that is neither the largest nor decides
+    /// anything else; the last of them is then the one before.
+    fn alike(&mut self, reference: &Reference, a: f64, b: f64, y: f64) -> bool {
+        let Some([_, y0, lo0, hi0]) = self.before else {
+            return y.is_nan() && a.is_finite() && b.is_finite() && self.undefined(reference, a, b);
+        };
+        if !a.is_finite() || !b.is_finite() || y.is_nan() {
+            return false;
+        }
+        let f = reference.enclose_between(a.min(b), a.max(b));
+        let sign = if y.is_sign_negative() { f.hi <= 0.0 && f.lo < 0.0 } else { f.lo >= 0.0 && f.hi > 0.0 };
+        if f.may_be_nan || !sign || (y != 0.0 && (f.lo == 0.0 || f.hi == 0.0)) {
+            return false;
+        }
+        let (_, most) = error(reference.format, y, f.lo, f.hi);
+        let ordered = y == y0 || y > y0 && f.lo >= hi0 || y < y0 && f.hi <= lo0;
+        let right = ordered && most < 0.5f64.min(self.least);
+        if right {
+            let at = reference.enclose(b);
+            self.before = Some([b, y, at.lo, at.hi]);
+        }
+        right
+    }
+
+    /// Whether the function has no value between two numbers.
+    fn undefined(&self, reference: &Reference, a: f64, b: f64) -> bool {
+        reference.enclose_between(a.min(b), a.max(b)).is_undefined()
+    }
+
+    /// Whether a result is so near to the exact value that nothing more is asked: the usual case, and fast.
+    #[inline]
+    fn is_plain(&mut self, reference: &Reference, x: f64, y: f64) -> bool {
+        let f = reference.enclose(x);
+        let near = if f.lo > 0.0 { f.lo } else { f.hi };
+        let Some([_, y0, lo0, hi0]) = self.before else { return false };
+        let exponent = (near.to_bits() >> 52 & 0x7ff) as i64 - 1023;
+        if f.may_be_nan || !(f.lo > 0.0 || f.hi < 0.0) || exponent > 126 || !y.is_finite() || y == 0.0 {
+            return false;
+        }
+        let (emin, places) =
+            (i64::from(reference.format.emin()), i64::from(reference.format.precision()) - 1);
+        let per_ulp = f64::from_bits(((1023 + places - exponent.max(emin)) as u64) << 52);
+        let most = ((y - near).abs() + (f.hi - f.lo)) * per_ulp * (1.0 + SLACK);
+        let ordered = y == y0 || y > y0 && f.lo >= hi0 || y < y0 && f.hi <= lo0;
+        let plain = ordered && most < 0.5f64.min(self.least);
+        if plain {
+            self.inputs += 1;
+            self.before = Some([x, y, f.lo, f.hi]);
+        }
+        plain
+    }
+
+    fn look(&mut self, reference: &Reference, x: f64, y: f64) {
+        if self.is_plain(reference, x, y) {
+            return;
+        }
+        self.inputs += 1;
+        let f = if x.is_finite() { reference.enclose(x) } else { reference_of_special(reference, x) };
+        if f.may_be_nan || f.lo.is_nan() || !f.lo.is_finite() && f.lo == f.hi || f.lo == 0.0 && f.hi == 0.0 {
+            self.before = None;
+            let want = reference.round(x);
+            let same =
+                want.is_nan() && y.is_nan() || want == y && want.is_sign_negative() == y.is_sign_negative();
+            self.wrong(!same, x);
+            return;
+        }
+        // A value that is no zero keeps its sign, though it may round to one.
+        self.wrong(y.is_nan() || f.lo > 0.0 && y.is_sign_negative() || f.hi < 0.0 && y.is_sign_positive(), x);
+        if y.is_nan() {
+            self.before = None;
+            return;
+        }
+        let (lo, hi) = error(reference.format, y, f.lo, f.hi);
+        if lo > 0.5 || hi > 0.5 && reference.round(x) != y {
+            self.misrounded += 1;
+        }
+        if hi >= self.least {
+            self.least = self.least.max(lo);
+            self.candidates.push((x, y, hi));
+            if self.candidates.len() > 2 * CANDIDATES {
+                self.prune();
+            }
+        }
+        if let Some([_, y0, lo0, hi0]) = self.before {
+            // Where enclosures of neighbours overlap, the order of their values is not known; equal results have no order.
+            let falls = y < y0 && f.lo >= hi0 || y > y0 && f.hi <= lo0;
+            let unknown = y != y0 && f.lo < hi0 && f.hi > lo0;
+            if falls || unknown && self.falls_exactly(reference, x, y) {
+                self.not_monotone.0 += 1;
+                self.not_monotone.1 = self.not_monotone.1.or(Some(x));
+            }
+        }
+        self.before = Some([x, y, f.lo, f.hi]);
+    }
+
+    /// Keeps the candidates with the largest bounds, and what none of the others is above.
+    fn prune(&mut self) {
+        let least = self.least;
+        self.candidates.retain(|c| c.2 >= least);
+        self.candidates.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.total_cmp(&b.0)));
+        for dropped in self.candidates.drain(CANDIDATES.min(self.candidates.len())..) {
+            self.dropped = self.dropped.max(dropped.2);
+        }
+    }
+
+    fn falls_exactly(&self, reference: &Reference, x: f64, y: f64) -> bool {
+        let Some([x0, y0, _, _]) = self.before else { return false };
+        let value = |x: f64| reference.function.eval_real(&[], &[rug::Float::with_val(53, x)], 160);
+        let (f, f0) = (value(x), value(x0));
+        y < y0 && f > f0 || y > y0 && f < f0
+    }
+
+    fn wrong(&mut self, is_wrong: bool, x: f64) {
+        if is_wrong {
+            self.wrong_specials.0 += 1;
+            self.wrong_specials.1 = self.wrong_specials.1.or(Some(x));
+        }
+    }
+
+    fn join(&mut self, other: Found) {
+        self.inputs += other.inputs;
+        self.misrounded += other.misrounded;
+        for (ours, theirs) in
+            [(&mut self.wrong_specials, other.wrong_specials), (&mut self.not_monotone, other.not_monotone)]
+        {
+            ours.0 += theirs.0;
+            ours.1 = ours.1.or(theirs.1);
+        }
+        self.least = self.least.max(other.least);
+        self.candidates.extend(other.candidates);
+        self.dropped = self.dropped.max(other.dropped);
+        self.prune();
+    }
+
+    fn report(self, reference: Reference, exhaustive: bool) -> Report {
+        let exact = |&(x, y, bound): &(f64, f64, f64)| (reference.exact_error(x, y).unwrap_or(bound), x);
+        let worst = self.candidates.iter().map(exact);
+        let worst = worst.fold((0.0, 0.0), |a: (f64, f64), b| if b.0 > a.0 { b } else { a });
+        Report {
+            inputs: self.inputs,
+            exhaustive,
+            max_ulp: worst.0.max(if self.dropped > self.least { self.dropped } else { 0.0 }),
+            at: worst.1,
+            misrounded: self.misrounded,
+            wrong_specials: self.wrong_specials,
+            not_monotone: self.not_monotone,
+        }
+    }
+}
+
+/// At an infinity or NaN the value is the correctly rounded one.
+fn reference_of_special(reference: &Reference, x: f64) -> ngc_numerics::Interval {
+    let y = reference.round(x);
+    let exact = y.is_nan() || y.is_infinite() || y == 0.0;
+    let f = ngc_numerics::Enclosure { lo: y, hi: y, may_be_nan: y.is_nan() };
+    // An irrational limit, such as that of the arc tangent, is enclosed as it is elsewhere.
+    if exact { f } else { reference.enclose(x) }
+}
+
+/// The least and the greatest that an error may be, in units in the last place.
+#[inline]
+fn error(format: Format, y: f64, lo: f64, hi: f64) -> (f64, f64) {
+    let limit = overflow(format);
+    let size = lo.abs().min(hi.abs());
+    if size >= limit {
+        let right = y.is_infinite() && (y > 0.0) == (lo > 0.0);
+        return if right { (0.0, 0.0) } else { (f64::INFINITY, f64::INFINITY) };
+    }
+    let y = if y.is_infinite() { limit.copysign(y) } else { y };
+    let far = (y - lo).abs().max((y - hi).abs());
+    let near = if y >= lo && y <= hi { 0.0 } else { (y - lo).abs().min((y - hi).abs()) };
+    let most = far / format.ulp(size) * (1.0 + SLACK);
+    (near / format.ulp(lo.abs().max(hi.abs())) * (1.0 - SLACK), most)
+}

@@ -1,0 +1,266 @@
+//! `ngc-math`: implementations of functions, checked, run, verified, and written as C99.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use ngc_interp::Interpreter;
+use ngc_ir::text::{PrintOptions, print_module};
+use ngc_ir::{Context, Sources};
+use ngc_math::check::{Checked, check};
+use ngc_math::text::{Text, parse};
+use ngc_math::verify::{Compiler, Inputs, verify};
+use ngc_math::{c99, function};
+use ngc_numerics::{DType, Evaluator, Mode, Tensor};
+use ngc_tools::io::{read_text, write_output};
+use ngc_tools::load::Failure;
+use ngc_tools::progress::Progress;
+
+/// Reads implementations of functions (.impl), checks and evaluates them, measures their errors, and writes them as C99.
+#[derive(Parser)]
+#[command(name = "ngc-math", version, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Says whether implementations are right: names, types, places in tables, nothing called and no memory touched
+    Check {
+        /// Files of implementations; `-` is the standard input
+        #[arg(required = true)]
+        files: Vec<String>,
+    },
+    /// Evaluates an implementation bit by bit as it is written, beside the exact value
+    Run {
+        /// A file of implementations
+        file: String,
+        /// The one that is meant [default: the only one]
+        #[arg(long, value_name = "NAME")]
+        function: Option<String>,
+        /// Arguments: decimal numbers, `inf`, `-inf`, `nan`
+        #[arg(required = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Measures the error on every input of f32, through compiled C99
+    Verify {
+        /// Files of implementations
+        #[arg(required = true)]
+        files: Vec<String>,
+        /// The one that is meant [default: all]
+        #[arg(long, value_name = "NAME")]
+        function: Option<String>,
+        /// Looks at about so many inputs instead of all, for an estimate
+        #[arg(long, value_name = "COUNT")]
+        sample: Option<u64>,
+        /// Fails unless every error is below this
+        #[arg(long, value_name = "ULPS", default_value_t = 1.0)]
+        max_ulp: f64,
+        /// Writes a certificate for each to this folder; one of a sample says so
+        #[arg(long, value_name = "DIR")]
+        certificate: Option<PathBuf>,
+    },
+    /// Makes coefficients and tables again where a comment `//! fit ...` says of what
+    Fit {
+        /// Files of implementations
+        #[arg(required = true)]
+        files: Vec<String>,
+        /// Writes them into the files; without it, says how large the errors are
+        #[arg(long)]
+        write: bool,
+    },
+    /// Writes implementations in another language
+    Emit {
+        /// Files of implementations
+        #[arg(required = true)]
+        files: Vec<String>,
+        /// The language
+        #[arg(long, value_enum, default_value = "c")]
+        language: Language,
+        /// Where to [default: standard output]
+        #[arg(short, value_name = "FILE", default_value = "-")]
+        output: String,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Language {
+    /// C99: a function of a number, and one of arrays
+    C,
+    /// A header for the functions in C
+    Header,
+    /// Functions of the IR, as written
+    Ir,
+    /// Functions of the IR, of the ops that machines have
+    Machine,
+    /// A script for Sollya that encloses the error of each polynomial with a comment `//! fit ...`
+    Sollya,
+}
+
+const EXAMPLES: &str = "Examples:
+  ngc-math check exp.impl                              what is wrong, and where
+  ngc-math run exp.impl 1 -0.5 inf                     results beside the exact values
+  ngc-math verify exp.impl                             the largest error over all 2^32 inputs
+  ngc-math verify exp.impl --sample 1000000            an estimate of it
+  ngc-math fit exp.impl --write                        coefficients from the formulas beside them
+  ngc-math emit exp.impl log.impl -o ngcm.c            float ngc_expf(float), void ngc_expf_array(const float *, ...)
+  ngc-math emit exp.impl --language machine            the ops that it becomes
+  ngc-math emit exp.impl --language sollya | sollya    certain bounds of the errors of its polynomials
+
+Exit code: 0 done, 1 broken input or an error that is too large, 3 something that ngc does not support.";
+
+fn main() -> ExitCode {
+    let arguments: Arguments = ngc_tools::parse_arguments();
+    let mut sources = Sources::new();
+    match run(&arguments.command, &mut sources) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(&sources),
+    }
+}
+
+fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
+    let context = ngc_dialects::context();
+    match command {
+        Command::Check { files } => {
+            let (texts, checked) = load(&context, sources, files)?;
+            for (text, op) in texts.iter().zip(checked.machine.functions()) {
+                let ops = checked.machine.body.body(op).map_or(0, |b| b.walk().len());
+                say(&format!("{}: {} machine ops", function::symbol(text), ops.saturating_sub(1)))?;
+            }
+            Ok(())
+        }
+        Command::Run { file, function, arguments } => {
+            let (texts, checked) = load(&context, sources, std::slice::from_ref(file))?;
+            evaluate(&context, &checked, choose(&texts, function.as_deref())?, arguments)
+        }
+        Command::Verify { files, function, sample, max_ulp, certificate } => {
+            let (texts, checked) = load(&context, sources, files)?;
+            let chosen: Vec<&Text> = match function {
+                Some(name) => vec![choose(&texts, Some(name))?],
+                None => texts.iter().collect(),
+            };
+            let inputs = sample.map_or(Inputs::All, Inputs::Sampled);
+            let mut failed = Vec::new();
+            for text in chosen {
+                let progress = Progress::new("verifying");
+                let told = |done: usize, total: usize| progress.update(done, total);
+                let report = verify(&context, &checked, text, inputs, &Compiler::default(), &told)?;
+                drop(progress);
+                let name = function::symbol(text);
+                say(&format!("{name}: {report}"))?;
+                if !report.is_within(*max_ulp) {
+                    failed.push(name);
+                } else if let Some(folder) = certificate {
+                    let path = folder.join(format!("{name}.json"));
+                    let text = ngc_math::certificate::write(&checked, text, &report)?;
+                    write_output(&path.to_string_lossy(), text.as_bytes())?;
+                }
+            }
+            if failed.is_empty() {
+                return Ok(());
+            }
+            Err(Failure::new(format!("not below {max_ulp} ulp, or with other faults: {}", failed.join(", "))))
+        }
+        Command::Fit { files, write } => files.iter().try_for_each(|path| fit(sources, path, *write)),
+        Command::Emit { files, language, output } => {
+            let (texts, checked) = load(&context, sources, files)?;
+            let print = |module| print_module(module, &PrintOptions::default());
+            let text = match language {
+                Language::C => c99::source(&checked)?,
+                Language::Header => c99::header(&checked)?,
+                Language::Ir => print(&checked.module),
+                Language::Machine => print(&checked.machine),
+                Language::Sollya => ngc_math::fit::sollya::script(&texts)?,
+            };
+            Ok(write_output(output, text.as_bytes())?)
+        }
+    }
+}
+
+/// Makes the coefficients in a file again.
+fn fit(sources: &mut Sources, path: &str, write: bool) -> Result<(), Failure> {
+    let (name, mut text) = read_text(path)?;
+    let file = sources.add(name, text.as_str(), 1);
+    let mut renewed = Vec::new();
+    for implementation in &parse(&text, file)? {
+        renewed.extend(ngc_math::fit::renew(implementation)?);
+    }
+    // From the end on, so that places before stay where they are.
+    renewed.sort_by_key(|r| std::cmp::Reverse(r.span.0));
+    for part in &renewed {
+        let line = 1 + text[..part.span.0].matches('\n').count();
+        eprintln!("{path}:{line}: {}", part.told);
+        text.replace_range(part.span.0..part.span.1, &part.text);
+    }
+    if write { Ok(write_output(path, text.as_bytes())?) } else { Ok(()) }
+}
+
+/// Reads and checks implementations.
+fn load(context: &Context, sources: &mut Sources, files: &[String]) -> Result<(Vec<Text>, Checked), Failure> {
+    let mut texts = Vec::new();
+    for path in files {
+        let (name, text) = read_text(path)?;
+        let file = sources.add(name, text.as_str(), 1);
+        texts.extend(parse(&text, file)?);
+    }
+    if texts.is_empty() {
+        return Err(Failure::new("there is no implementation: `impl exp(float x) { ... }`"));
+    }
+    let checked = check(context, &texts)?;
+    Ok((texts, checked))
+}
+
+fn choose<'t>(texts: &'t [Text], name: Option<&str>) -> Result<&'t Text, Failure> {
+    let names = || texts.iter().map(|t| t.name.as_str()).collect::<Vec<_>>().join(", ");
+    match (name, texts) {
+        (Some(name), _) => {
+            texts.iter().find(|t| t.name == name || function::symbol(t) == name).ok_or_else(|| {
+                Failure::new(format!("there is no implementation of {name}; there are: {}", names()))
+            })
+        }
+        (None, [only]) => Ok(only),
+        (None, _) => Err(Failure::new(format!("choose an implementation with --function: {}", names()))),
+    }
+}
+
+/// Prints results of the interpreter beside exact values.
+fn evaluate(context: &Context, checked: &Checked, text: &Text, arguments: &[String]) -> Result<(), Failure> {
+    let format = function::format_of(text);
+    let values: Result<Vec<f64>, Failure> = arguments
+        .iter()
+        .map(|a| a.parse::<f64>().map_err(|_| Failure::new(format!("'{a}' is no number"))))
+        .collect();
+    let values: Vec<f64> = values?.into_iter().map(|x| format.round(x)).collect();
+    let arity = text.arguments.len();
+    if !values.len().is_multiple_of(arity) {
+        return Err(Failure::new(format!("{} takes {arity} arguments at a time", text.name)));
+    }
+    let interpreter = Interpreter::new(context, &checked.module, Evaluator::new(Mode::Rounded));
+    let reference = ngc_math::reference::Reference::of(context, text).ok();
+    for x in values.chunks(arity) {
+        let inputs: Vec<Tensor> = x
+            .iter()
+            .zip(&text.arguments)
+            .map(|(&x, (format, _))| Tensor { dtype: DType::Float(*format), ..Tensor::scalar(*format, x) })
+            .collect();
+        let outputs = interpreter.call(&function::symbol(text), &inputs)?;
+        let y = outputs.first().and_then(|t| t.to_f64s().first().copied()).unwrap_or(f64::NAN);
+        let shown: Vec<String> = x.iter().map(f64::to_string).collect();
+        let exact = match (&reference, x) {
+            (Some(reference), [x]) => {
+                let ulps =
+                    reference.exact_error(*x, y).map_or(String::new(), |e| format!(", {e:.4} ulp off"));
+                format!("; correctly rounded {}{ulps}", reference.round(*x))
+            }
+            _ => String::new(),
+        };
+        say(&format!("{}({}) = {y}{exact}", text.name, shown.join(", ")))?;
+    }
+    Ok(())
+}
+
+/// A line on the standard output.
+fn say(line: &str) -> Result<(), Failure> {
+    Ok(write_output("-", format!("{line}\n").as_bytes())?)
+}
