@@ -13,6 +13,7 @@ pub mod fold;
 pub mod func;
 mod integers;
 mod kept;
+pub mod kernel;
 mod lemmas;
 mod memo;
 pub mod ng;
@@ -51,6 +52,9 @@ pub const FAMILIES: &[(&str, &[&OpDef])] = &[
     ("scattering", ng::scatter::OPS),
     ("scans and sequences", ng::scan::OPS),
     ("sorting", ng::sort::OPS),
+    ("kernels: loops", kernel::control::OPS),
+    ("kernels: buffers", kernel::buffer::OPS),
+    ("kernels: vectors", kernel::vector::OPS),
 ];
 
 /// A context with every dialect registered.

@@ -1,0 +1,375 @@
+//! Loop nests: each stores all elements of one value.
+
+use ngc_dialects::ng::{arith, compare};
+use ngc_ir::structure::{Axis, Element, Index, Size, Test, place};
+use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::{DType, SumMethod};
+use rustc_hash::FxHashMap;
+
+use super::emit::{Count, Emitted, Emitter};
+use super::graph::{Graph, Meaning, Reduction};
+use super::lanes;
+use super::plan::{Nest, Place, Plan, splat};
+use super::sums::Combination;
+
+/// What a nest is made from.
+pub(super) struct Nests<'a> {
+    pub graph: &'a Graph,
+    pub plan: &'a Plan,
+    /// Buffers and scalars of the arguments.
+    pub arguments: Vec<Value>,
+    pub results: Vec<Value>,
+    /// Buffers in the arena.
+    pub arena: Vec<Value>,
+    pub resource: &'a dyn Fn(&Attr) -> Attr,
+}
+
+/// Where an element is computed.
+struct Scope {
+    /// The places along the dimensions of the nest.
+    at: FxHashMap<Axis, Count>,
+    /// The extents of these dimensions.
+    space: Vec<Size>,
+    /// The dimension along which elements are computed side by side, and how many.
+    vector: Option<(Axis, usize)>,
+    /// What must hold for a read to lie in its buffer.
+    guard: Option<Value>,
+    /// Elements computed already, from outer loops to inner ones.
+    known: Vec<FxHashMap<(Value, Vec<Index>), Value>>,
+}
+
+impl Nests<'_> {
+    /// Writes a nest.
+    pub fn write(&self, e: &mut Emitter<'_>, nest: &Nest) -> Emitted<()> {
+        let extents = self.graph.extents[nest.value.index()].clone();
+        let rank = extents.len();
+        let mut scope = Scope {
+            at: FxHashMap::default(),
+            space: extents.clone(),
+            vector: None,
+            guard: None,
+            known: vec![FxHashMap::default()],
+        };
+        self.outer(e, &mut scope, nest, 0, rank, &extents)
+    }
+
+    fn outer(
+        &self,
+        e: &mut Emitter<'_>,
+        scope: &mut Scope,
+        nest: &Nest,
+        axis: usize,
+        rank: usize,
+        extents: &[Size],
+    ) -> Emitted<()> {
+        if axis == rank {
+            return self.store(e, scope, nest, extents);
+        }
+        let (own, end) = (Axis(axis as u32), e.size(&extents[axis])?);
+        let (zero, one) = (Count::Known(0), Count::Known(1));
+        let run = |e: &mut Emitter<'_>, scope: &mut Scope, bounds: [Count; 3], vector| -> Emitted<()> {
+            scope.vector = vector;
+            e.repeat(bounds, &[], scope, |e, scope, at, _| {
+                scope.at.insert(own, at);
+                scope.known.push(FxHashMap::default());
+                self.outer(e, scope, nest, axis + 1, rank, extents)?;
+                scope.known.pop();
+                Ok(Vec::new())
+            })?;
+            Ok(())
+        };
+        if axis + 1 < rank || nest.lanes == 1 {
+            // A dimension of one place needs no loop.
+            if end == one {
+                scope.at.insert(own, zero);
+                return self.outer(e, scope, nest, axis + 1, rank, extents);
+            }
+            return run(e, scope, [zero, end, one], None);
+        }
+        let step = Count::Known(nest.lanes as i64);
+        let rest = e.remainder(end, step)?;
+        let whole = e.minus(end, rest)?;
+        run(e, scope, [zero, whole, step], Some((own, nest.lanes)))?;
+        if rest != zero {
+            run(e, scope, [whole, end, one], None)?;
+        }
+        Ok(())
+    }
+
+    /// Computes and stores the element, or the elements, at the places in hand.
+    fn store(&self, e: &mut Emitter<'_>, scope: &mut Scope, nest: &Nest, extents: &[Size]) -> Emitted<()> {
+        let at: Vec<Index> = (0..extents.len()).map(place).collect();
+        let buffer = match (nest.copies, self.plan.places[nest.value.index()]) {
+            (Some(n), _) | (None, Place::Result(n)) => self.results[n],
+            (None, Place::Arena(n)) => self.arena[n],
+            _ => return Err("a value without a buffer is stored".into()),
+        };
+        let value = match (nest.copies, &self.graph.meanings[nest.value.index()]) {
+            (Some(_), _) => self.element(e, scope, nest.value, &at)?,
+            (None, Meaning::Reduce(reduction)) => self.reduce(e, scope, reduction, nest)?,
+            (None, _) => self.computed(e, scope, nest.value, &at)?,
+        };
+        let value = e.widened(value, scope.vector.map_or(1, |(_, lanes)| lanes))?;
+        let mut operands = vec![value, buffer];
+        for n in 0..extents.len() {
+            operands.push(e.value(scope.at[&Axis(n as u32)])?);
+        }
+        e.op("kernel.store", &operands, AttrDict::EMPTY)?;
+        Ok(())
+    }
+
+    /// An element of a value: read, if it is stored, else computed.
+    fn element(&self, e: &mut Emitter<'_>, scope: &mut Scope, value: Value, at: &[Index]) -> Emitted<Value> {
+        let key = (value, at.to_vec());
+        if let Some(&known) = scope.known.iter().find_map(|known| known.get(&key)) {
+            return Ok(known);
+        }
+        let element = match self.plan.places[value.index()] {
+            Place::Inline => self.computed(e, scope, value, at)?,
+            Place::Argument(n) => match e.body.ty(self.arguments[n]).as_memref() {
+                None => self.arguments[n],
+                Some(_) => self.load(e, scope, self.arguments[n], at)?,
+            },
+            Place::Constant => self.constant(e, scope, value, at)?,
+            Place::Result(n) => self.load(e, scope, self.results[n], at)?,
+            Place::Arena(n) => self.load(e, scope, self.arena[n], at)?,
+        };
+        if let Some(known) = scope.known.last_mut() {
+            known.insert(key, element);
+        }
+        Ok(element)
+    }
+
+    fn load(&self, e: &mut Emitter<'_>, scope: &Scope, buffer: Value, at: &[Index]) -> Emitted<Value> {
+        let side_by_side = scope.vector.filter(|(axis, _)| at.iter().any(|i| i.mentions(*axis)));
+        let width = side_by_side.map_or(1, |(_, lanes)| lanes);
+        let mut places = Vec::with_capacity(at.len());
+        for index in at {
+            let place = e.index(index, &scope.at, &scope.space)?;
+            places.push(e.value(place)?);
+        }
+        let mut operands = vec![buffer];
+        let Some(guard) = scope.guard else {
+            operands.extend(places);
+            return e.emit("kernel.load", &operands, lanes(width));
+        };
+        let elem = e.body.ty(buffer).as_memref().ok_or("reads from what is no buffer")?.elem;
+        let zero = e.number(0.0, elem)?;
+        operands.extend([guard, e.widened(zero, width)?]);
+        operands.extend(places);
+        e.emit("kernel.masked_load", &operands, lanes(width))
+    }
+
+    fn constant(&self, e: &mut Emitter<'_>, scope: &Scope, value: Value, at: &[Index]) -> Emitted<Value> {
+        let Meaning::Constant(attr) = &self.graph.meanings[value.index()] else {
+            return Err("a constant without a value".into());
+        };
+        if splat(self.graph, value) {
+            let scalar = match attr {
+                Attr::Dense(_) => {
+                    let element = ngc_dialects::ng::constant::constant_elements(attr)?;
+                    ngc_dialects::ng::constant::tensor_to_attr(&element)
+                }
+                attr => attr.clone(),
+            };
+            return e.constant(scalar);
+        }
+        let buffer = e.global((self.resource)(attr))?;
+        self.load(e, scope, buffer, at)
+    }
+
+    /// An element of a value from those of the values that it is made of.
+    fn computed(&self, e: &mut Emitter<'_>, scope: &mut Scope, value: Value, at: &[Index]) -> Emitted<Value> {
+        match &self.graph.meanings[value.index()] {
+            Meaning::Argument | Meaning::Constant(_) => self.element(e, scope, value, at),
+            Meaning::Pointwise { op, reads } => {
+                let mut operands = Vec::with_capacity(reads.len());
+                for (v, inner) in reads {
+                    let inner = moved(inner, at, scope)?;
+                    operands.push(self.element(e, scope, *v, &inner)?);
+                }
+                let data = self.graph.body.op(*op);
+                let def = data.def.ok_or("an op that is not registered")?;
+                e.loc = data.loc.clone();
+                e.element(def, &data.attrs, &operands)
+            }
+            Meaning::Moved { op, element } => {
+                let operands = self.graph.body.operands(*op).to_vec();
+                let elem = self.graph.body.ty(value).elem().ok_or("a value without elements")?;
+                self.chosen(e, scope, element, &operands, at, elem)
+            }
+            Meaning::Reduce(_) => Err("a reduction that is not stored".into()),
+        }
+    }
+
+    fn chosen(
+        &self,
+        e: &mut Emitter<'_>,
+        scope: &mut Scope,
+        element: &Element,
+        operands: &[Value],
+        at: &[Index],
+        elem: DType,
+    ) -> Emitted<Value> {
+        match element {
+            Element::Number(value) => e.number(*value, elem),
+            Element::Place(index) => {
+                let index = &moved(std::slice::from_ref(index), at, scope)?[0];
+                let place = e.index(index, &scope.at, &scope.space)?;
+                let place = e.value(place)?;
+                e.convert(place, elem)
+            }
+            Element::Read { operand, at: inner } => {
+                let inner = moved(inner, at, scope)?;
+                self.element(e, scope, operands[*operand], &inner)
+            }
+            Element::Where { tests, yes, no } => {
+                let mut holds: Option<Value> = None;
+                for test in tests {
+                    let index = moved(std::slice::from_ref(test.index()), at, scope)?.swap_remove(0);
+                    let place = e.index(&index, &scope.at, &scope.space)?;
+                    let (place, zero) = (e.value(place)?, e.value(Count::Known(0))?);
+                    let direction = if matches!(test, Test::Zero(_)) { "EQ" } else { "GE" };
+                    let own = e.compare(direction, place, zero)?;
+                    holds = Some(both(e, holds, own)?);
+                }
+                let Some(holds) = holds else { return self.chosen(e, scope, yes, operands, at, elem) };
+                let yes =
+                    self.guarded(e, scope, holds, |e, scope| self.chosen(e, scope, yes, operands, at, elem))?;
+                let fails = e.apply(&compare::NOT, &[holds])?;
+                let no =
+                    self.guarded(e, scope, fails, |e, scope| self.chosen(e, scope, no, operands, at, elem))?;
+                e.apply(&compare::WHERE, &[holds, yes, no])
+            }
+            Element::Apply(..) | Element::Reduce { .. } => Err("an element that is more than moved".into()),
+        }
+    }
+
+    /// What is computed only where a condition holds.
+    fn guarded(
+        &self,
+        e: &mut Emitter<'_>,
+        scope: &mut Scope,
+        holds: Value,
+        f: impl FnOnce(&mut Emitter<'_>, &mut Scope) -> Emitted<Value>,
+    ) -> Emitted<Value> {
+        let outer = scope.guard;
+        scope.guard = Some(both(e, outer, holds)?);
+        scope.known.push(FxHashMap::default());
+        let value = f(e, scope);
+        scope.known.pop();
+        scope.guard = outer;
+        value
+    }
+
+    fn reduce(&self, e: &mut Emitter<'_>, scope: &mut Scope, r: &Reduction, nest: &Nest) -> Emitted<Value> {
+        let rank = self.graph.extents[nest.value.index()].len();
+        let width = scope.vector.map_or(1, |(_, lanes)| lanes);
+        let combination = Combination { kind: r.kind, method: r.method, elem: r.accumulate, lanes: width };
+        scope.space.truncate(rank);
+        scope.space.extend(r.over.iter().cloned());
+        let size = r.over.iter().try_fold(Size::ONE, |n, extent| n.times(extent)).ok_or("too many terms")?;
+        let count = e.size(&size)?;
+        let result = if r.method == SumMethod::Pairwise {
+            let terms = self.arena[nest.terms.ok_or("a pairwise sum without a buffer")?];
+            self.terms(
+                e,
+                scope,
+                r,
+                rank,
+                0,
+                &mut |nests, e, scope, _| {
+                    let term = nests.term(e, scope, r)?;
+                    let term = e.widened(term, width)?;
+                    let flat = nests.flat(e, scope, r, rank)?;
+                    let (at, lane) = (e.value(flat)?, e.value(Count::Known(0))?);
+                    e.op("kernel.store", &[term, terms, at, lane], AttrDict::EMPTY)?;
+                    Ok(Vec::new())
+                },
+                &[],
+            )?;
+            combination.tree(e, terms, count)?
+        } else {
+            let start = combination.start(e)?;
+            let running = self.terms(
+                e,
+                scope,
+                r,
+                rank,
+                0,
+                &mut |nests, e, scope, running| {
+                    let term = nests.term(e, scope, r)?;
+                    let term = e.widened(term, width)?;
+                    combination.step(e, running, term)
+                },
+                &start,
+            )?;
+            combination.finish(e, &running, count)?
+        };
+        let elem = self.graph.body.ty(nest.value).elem().ok_or("a value without elements")?;
+        e.convert(result, elem)
+    }
+
+    /// Loops over the terms, in row-major order.
+    #[allow(clippy::type_complexity)]
+    fn terms(
+        &self,
+        e: &mut Emitter<'_>,
+        scope: &mut Scope,
+        r: &Reduction,
+        rank: usize,
+        n: usize,
+        body: &mut dyn FnMut(&Self, &mut Emitter<'_>, &mut Scope, &[Value]) -> Emitted<Vec<Value>>,
+        running: &[Value],
+    ) -> Emitted<Vec<Value>> {
+        let Some(extent) = r.over.get(n) else { return body(self, e, scope, running) };
+        let end = e.size(extent)?;
+        let bounds = [Count::Known(0), end, Count::Known(1)];
+        let mut state = (scope, body);
+        e.repeat(bounds, running, &mut state, |e, (scope, body), at, running| {
+            scope.at.insert(Axis((rank + n) as u32), at);
+            scope.known.push(FxHashMap::default());
+            let next = self.terms(e, scope, r, rank, n + 1, *body, running);
+            scope.known.pop();
+            next
+        })
+    }
+
+    /// The number of a term among all.
+    fn flat(&self, e: &mut Emitter<'_>, scope: &Scope, r: &Reduction, rank: usize) -> Emitted<Count> {
+        let mut flat = Count::Known(0);
+        for (n, extent) in r.over.iter().enumerate() {
+            let extent = e.size(extent)?;
+            flat = e.times(flat, extent)?;
+            flat = e.plus(flat, scope.at[&Axis((rank + n) as u32)])?;
+        }
+        Ok(flat)
+    }
+
+    /// A term, rounded to the format of the running result.
+    fn term(&self, e: &mut Emitter<'_>, scope: &mut Scope, r: &Reduction) -> Emitted<Value> {
+        let mut factors = Vec::with_capacity(r.factors.len());
+        for (v, at) in &r.factors {
+            let factor = self.element(e, scope, *v, at)?;
+            factors.push(e.convert(factor, r.accumulate)?);
+        }
+        match factors[..] {
+            [one] => Ok(one),
+            _ => e.apply(&arith::MUL, &factors),
+        }
+    }
+}
+
+fn both(e: &mut Emitter<'_>, a: Option<Value>, b: Value) -> Emitted<Value> {
+    match a {
+        Some(a) => e.apply(&compare::AND, &[a, b]),
+        None => Ok(b),
+    }
+}
+
+/// Indices over the dimensions of a value, as indices over those of the nest, where its element at `at` is asked for.
+fn moved(inner: &[Index], at: &[Index], scope: &Scope) -> Emitted<Vec<Index>> {
+    let by = |axis: Axis| at.get(axis.0 as usize).cloned().unwrap_or_else(|| Index::axis(axis));
+    let moved = inner.iter().map(|index| index.substituted(&by, &scope.space));
+    moved.collect::<Option<Vec<_>>>().ok_or_else(|| "its places are too large to be held".into())
+}
