@@ -46,6 +46,9 @@ impl<'a> Emitter<'a> {
     pub fn op(&mut self, name: &str, operands: &[Value], attrs: impl Into<AttrDict>) -> Emitted<Op> {
         let mut builder = Builder::at_end(self.context, &mut self.body, self.block, self.loc.clone());
         let op = builder.op(name, operands, attrs)?;
+        if let Some(format) = self.body.results(op).find_map(|v| self.body.ty(v).format()).filter(|f| !is_held(*f)) {
+            return Err(format!("values in {format} are not lowered to kernels yet"));
+        }
         let entry = self.body.entry() == Some(self.block);
         self.first = self.first.or(entry.then_some(op));
         Ok(op)
@@ -68,6 +71,11 @@ impl<'a> Emitter<'a> {
             builder.at = InsertPoint::Before(first);
         }
         let made = builder.emit(name, &[], [("value", value.clone())])?;
+        let ty = self.body.ty(made);
+        let format = ty.format().or(ty.as_memref().and_then(|m| m.elem.format()));
+        if let Some(format) = format.filter(|&format| !is_held(format)) {
+            return Err(format!("values in {format} are not lowered to kernels yet"));
+        }
         self.constants.insert(value, made);
         Ok(made)
     }
@@ -370,6 +378,11 @@ impl<'a> Emitter<'a> {
     pub fn compare(&mut self, direction: &str, a: Value, b: Value) -> Emitted<Value> {
         self.element(&ng::compare::COMPARE, &AttrDict::from([("direction", Attr::from(direction))]), &[a, b])
     }
+}
+
+/// Whether kernels have values of the format.
+pub(super) fn is_held(format: Format) -> bool {
+    matches!(format, Format::F64 | Format::F32 | Format::F16 | Format::Bf16)
 }
 
 /// Whether values of the format are computed in f32 and rounded to it: f32 holds twice its digits and two more, so that the

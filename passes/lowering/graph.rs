@@ -162,7 +162,9 @@ impl Graph {
     ) -> Option<Meaning> {
         let elem = |v: Value| body.ty(v).elem();
         let result = elem(body.result(op, 0));
-        self.check_places(&element, operands, sizes, def);
+        if !self.check_places(&element, operands, sizes, def) {
+            return None;
+        }
         let as_read = |part: Element| match part {
             Element::Read { operand, at } => Some((*operands.get(operand)?, at)),
             _ => None,
@@ -223,18 +225,26 @@ impl Graph {
     }
 
     /// Along a dimension that is read from end to end, an operand is as long as the result: at run time where it is not known.
-    fn check_places(&mut self, element: &Element, operands: &[Value], sizes: &[Size], def: &OpDef) {
+    /// What is only moved must be seen to lie in its operand: an op that takes parts of it (a split, a slice) demands more than
+    /// its places say.
+    fn check_places(&mut self, element: &Element, operands: &[Value], sizes: &[Size], def: &OpDef) -> bool {
         let mut space = sizes.to_vec();
-        let mut found: Vec<(Size, Size)> = Vec::new();
+        let moves = only_chooses(element);
+        let (mut found, mut seen): (Vec<(Size, Size)>, bool) = (Vec::new(), true);
         let mut visit = |part: &Element| match part {
             Element::Reduce { over, .. } => space.extend(over.iter().cloned()),
             Element::Read { operand, at } => {
                 let own = operands.get(*operand).map(|v| &self.extents[v.index()]);
                 for (index, extent) in at.iter().zip(own.into_iter().flatten()) {
-                    if let Some(Axis(n)) = index.as_axis()
-                        && let Some(wanted) = space.get(n as usize)
-                    {
-                        found.push((wanted.clone(), extent.clone()));
+                    let along = index.as_axis().and_then(|Axis(n)| space.get(n as usize));
+                    match along {
+                        Some(wanted) if !moves => found.push((wanted.clone(), extent.clone())),
+                        _ => {
+                            seen &= !moves
+                                || extent.number().is_some()
+                                || along == Some(extent)
+                                || index.as_affine().is_none();
+                        }
                     }
                 }
             }
@@ -244,6 +254,7 @@ impl Graph {
         for (a, b) in found {
             self.demand(&a, &b, || format!("the extents of the operands of {} differ", def.name));
         }
+        seen
     }
 }
 

@@ -227,6 +227,9 @@ fn function(name: &str, body: &ngc_ir::Body, from: &AttrDict, graph: &Graph) -> 
 
 /// A scalar stays one; a tensor becomes a buffer.
 fn buffer_type(ty: Type, scalar: bool) -> Emitted<Type> {
+    if let Some(format) = ty.format().filter(|&format| !emit::is_held(format)) {
+        return Err(format!("values in {format} are not lowered to kernels yet"));
+    }
     match (ty.as_tensor(), ty.elem()) {
         (Some(tensor), _) => Ok(Type::memref(tensor.shape.iter().copied(), tensor.elem)),
         (None, Some(_)) if scalar => Ok(ty),

@@ -75,7 +75,8 @@ impl<'c> Emission<'_, 'c> {
             (Format::F32, Format::Bf16) => self.to_bf16(x),
             (Format::F64, Format::F16) => self.to_f16(self.to_odd(x)?),
             (Format::F64, Format::Bf16) => self.to_bf16(self.to_odd(x)?),
-            _ => Ok(x),
+            (from, to) if from == to => Ok(x),
+            (from, to) => Err(format!("a conversion of {from} to {to} is not compiled yet")),
         }
     }
 

@@ -68,7 +68,7 @@ fn declared(p: &Parameter) -> String {
 }
 
 /// The type of an element in C.
-pub(crate) fn c_type(elem: DType) -> &'static str {
+pub fn c_type(elem: DType) -> &'static str {
     match elem {
         DType::Float(Format::F64) => "double",
         DType::Float(Format::F32) => "float",
