@@ -46,7 +46,9 @@ impl<'a> Emitter<'a> {
     pub fn op(&mut self, name: &str, operands: &[Value], attrs: impl Into<AttrDict>) -> Emitted<Op> {
         let mut builder = Builder::at_end(self.context, &mut self.body, self.block, self.loc.clone());
         let op = builder.op(name, operands, attrs)?;
-        if let Some(format) = self.body.results(op).find_map(|v| self.body.ty(v).format()).filter(|f| !is_held(*f)) {
+        if let Some(format) =
+            self.body.results(op).find_map(|v| self.body.ty(v).format()).filter(|f| !is_held(*f))
+        {
             return Err(format!("values in {format} are not lowered to kernels yet"));
         }
         let entry = self.body.entry() == Some(self.block);

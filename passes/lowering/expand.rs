@@ -1,7 +1,9 @@
 //! Taking a function apart: calls and ops that are defined by others make room for these, until primitives are left.
 
 use ngc_dialects::func;
-use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Diagnostic, Loc, Module, Op, OpDef, Semantics, Value};
+use ngc_ir::{
+    Attr, AttrDict, Body, Builder, Context, Diagnostic, Loc, Module, Op, OpDef, Semantics, Type, Value,
+};
 use rustc_hash::FxHashMap;
 
 /// Calls and definitions nested deeper than this are refused.
@@ -13,8 +15,13 @@ pub(super) struct Expanded {
     pub results: Vec<Value>,
 }
 
-/// The primitives of a function.
-pub(super) fn expand(context: &Context, module: &Module, function: Op) -> Result<Expanded, Diagnostic> {
+/// The primitives of a function, whose arguments have these types, or those that it says.
+pub(super) fn expand(
+    context: &Context,
+    module: &Module,
+    function: Op,
+    types: Option<&[Type]>,
+) -> Result<Expanded, Diagnostic> {
     let (from, loc) = (module.body.body(function), &module.body.op(function).loc);
     let (Some(from), true) = (from, from.is_some_and(|b| b.blocks(b.root()).len() == 1)) else {
         return Err(Diagnostic::error(loc.clone(), "a function of several blocks is not lowered yet"));
@@ -26,7 +33,10 @@ pub(super) fn expand(context: &Context, module: &Module, function: Op) -> Result
         .arguments(entry)
         .iter()
         .enumerate()
-        .map(|(n, &v)| body.add_argument(block, from.ty(v), from.argument_loc(entry, n)))
+        .map(|(n, &v)| {
+            let ty = types.and_then(|types| types.get(n)).copied().unwrap_or(from.ty(v));
+            body.add_argument(block, ty, from.argument_loc(entry, n))
+        })
         .collect();
     let builder = Builder::at_end(context, &mut body, block, loc.clone());
     let results = Expander { context, module, builder }.body(from, &arguments, 0)?;
@@ -93,7 +103,7 @@ impl Expander<'_> {
         };
         let mut inner = Body::new();
         let block = inner.add_block(inner.root());
-        let types: Vec<ngc_ir::Type> = operands.iter().map(|&v| self.builder.ty(v)).collect();
+        let types: Vec<Type> = operands.iter().map(|&v| self.builder.ty(v)).collect();
         let arguments: Vec<Value> =
             types.iter().map(|&ty| inner.add_argument(block, ty, Loc::Unknown)).collect();
         let mut steps = Builder::at_end(self.context, &mut inner, block, Loc::Unknown);

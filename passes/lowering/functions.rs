@@ -4,10 +4,14 @@
 use std::collections::BTreeMap;
 
 use ngc_dialects::ng;
-use ngc_ir::Body;
+use ngc_ir::op_def::Syntax;
+use ngc_ir::{Attr, Body, Diagnostic, Diagnostics, Module, OpDef, Type};
 use ngc_numerics::expr::{Constant, Prim};
 use ngc_numerics::program::Step;
 use ngc_numerics::{Format, ScalarFn};
+
+/// The attribute of a function that says which real function it implements, such as `"exp"`.
+pub const IMPLEMENTS: &str = "ng.implements";
 
 /// Bodies of functions of scalars, by the name of the real function and the format. A driver supplies them to the pass.
 #[derive(Default)]
@@ -21,9 +25,54 @@ impl Functions {
         self.known.insert((name.to_string(), format), body);
     }
 
+    /// Adds the implementations of a module: its functions with the attribute [`IMPLEMENTS`], of scalars of one format.
+    ///
+    /// # Errors
+    /// Located at each function that is none, or that is the second of its name and format.
+    pub fn insert_all(&mut self, module: &Module) -> Result<(), Diagnostics> {
+        let mut found = Diagnostics::default();
+        for op in module.ops() {
+            let Some(name) = module.body.attr(op, IMPLEMENTS).and_then(Attr::as_str) else { continue };
+            let body = module.body.body(op).filter(|body| body.entry().is_some());
+            let implemented = body.ok_or("it has no body".to_string()).and_then(|body| {
+                let format = implemented(body)?;
+                match self.known.insert((name.to_string(), format), body.clone()) {
+                    None => Ok(()),
+                    Some(_) => Err(format!("another function implements it in {format}")),
+                }
+            });
+            if let Err(why) = implemented {
+                let loc = module.body.op(op).loc.clone();
+                found.push(Diagnostic::error(loc, format!("this is no implementation of {name}: {why}")));
+            }
+        }
+        if found.has_errors() { Err(found) } else { Ok(()) }
+    }
+
     /// The implementation of a function in a format.
     pub fn find(&self, name: &str, format: Format) -> Option<&Body> {
         self.known.get(&(name.to_string(), format))
+    }
+}
+
+/// The format of an implementation, which is a block of pure ops on scalars.
+fn implemented(body: &Body) -> Result<Format, String> {
+    let [block] = *body.blocks(body.root()) else { return Err("it has several blocks".into()) };
+    let scalar = |ty: Type| ty.format().filter(|_| ty.as_tensor().is_none() && ty.as_vector().is_none());
+    let arguments = body.arguments(block);
+    let format = arguments.first().and_then(|&v| scalar(body.ty(v))).ok_or("it takes no number")?;
+    let end = body.last_op(block).map_or(&[][..], |end| body.operands(end));
+    if end.len() != 1 || arguments.iter().chain(end).any(|&v| scalar(body.ty(v)) != Some(format)) {
+        return Err(format!("it does not take and give one number in {format}"));
+    }
+    let pure = |def: &OpDef| def.traits.pure || def.syntax == Syntax::Return;
+    let other = body.ops(block).find(|&op| {
+        let vague = body.results(op).any(|v| body.ty(v).as_tensor().is_some());
+        vague || !body.op(op).def.is_some_and(pure)
+    });
+    match other {
+        Some(op) => Err(format!("'{}' is no pure op on scalars", body.name(op))),
+        None => Ok(format),
     }
 }
 
@@ -111,6 +160,6 @@ pub fn constant(constant: &Constant, format: Format) -> Option<f64> {
 }
 
 /// Whether an op on elements is done in their own format without loss, by moving bits.
-pub(super) fn moves_bits(def: &'static ngc_ir::OpDef) -> bool {
+pub(super) fn moves_bits(def: &'static OpDef) -> bool {
     [&ng::compare::SELECT, &ng::compare::WHERE, &ng::convert::CONVERT].iter().any(|d| std::ptr::eq(*d, def))
 }

@@ -132,6 +132,29 @@ pub fn lower_module(
     if found.has_errors() { Err(found) } else { Ok((lowered, written)) }
 }
 
+/// The function `name` alone, taken apart into primitives for arguments of these types.
+///
+/// # Errors
+/// Located at an op that is not defined for them.
+pub fn specialise(
+    context: &Context,
+    module: &Module,
+    name: &str,
+    types: &[Type],
+) -> Result<Module, Diagnostic> {
+    let unknown = || Diagnostic::error(Loc::Unknown, format!("there is no function @{name}"));
+    let op = module.symbol(name).ok_or_else(unknown)?;
+    let loc = module.body.op(op).loc.clone();
+    let expand::Expanded { mut body, results } = expand::expand(context, module, op, Some(types))?;
+    let end = OpState { operands: results.into(), ..OpState::new(&func::RETURN, loc.clone()) };
+    let (end, block) = (body.create(end), body.entry().expect("it has a block"));
+    body.append(block, end);
+    let attrs = function_attrs(name, &body);
+    let mut alone = Module { resources: module.resources.clone(), ..Module::new() };
+    Kernels { functions: vec![(attrs, body)], loc, nests: 0 }.append(&mut alone);
+    Ok(alone)
+}
+
 /// A kernel and the function that tells the size of its workspace.
 struct Kernels {
     functions: Vec<(AttrDict, ngc_ir::Body)>,
@@ -167,7 +190,7 @@ fn lower(
 ) -> Result<Kernels, Diagnostic> {
     let loc = module.body.op(op).loc.clone();
     let attrs = &module.body.op(op).attrs;
-    let expanded = expand::expand(context, module, op)?;
+    let expanded = expand::expand(context, module, op, None)?;
     let graph = Graph::new(expanded, &dimension_names(attrs))?;
     let fail = |loc: Loc, message: String| Diagnostic::error(loc, message);
     let plan = Plan::new(&graph, vector_bits).map_err(|m| fail(loc.clone(), m))?;
@@ -264,12 +287,8 @@ impl Emitter<'_> {
         self.demand(graph, &results)?;
         let arena = self.arena(plan, workspace)?;
         let nests = Nests { graph, plan, arguments, results, arena, resource };
-        for nest in &plan.nests {
-            self.loc = graph
-                .body
-                .defining_op(nest.value)
-                .map_or(self.loc.clone(), |op| graph.body.op(op).loc.clone());
-            nests.write(self, nest)?;
+        for group in &plan.groups {
+            nests.write(self, group)?;
         }
         self.op("func.return", &[], AttrDict::EMPTY)?;
         Ok(())

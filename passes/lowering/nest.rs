@@ -1,4 +1,4 @@
-//! Loop nests: each stores all elements of one value.
+//! Loop nests: each stores all elements of one value, and some share their outer loops.
 
 use ngc_dialects::ng::{arith, compare};
 use ngc_ir::structure::{Axis, Element, Index, Size, Test, place};
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::emit::{Count, Emitted, Emitter};
 use super::graph::{Graph, Meaning, Reduction};
 use super::lanes;
-use super::plan::{Nest, Place, Plan, splat};
+use super::plan::{Group, Nest, Place, Plan, splat};
 use super::sums::Combination;
 
 /// What a nest is made from.
@@ -39,18 +39,50 @@ struct Scope {
 }
 
 impl Nests<'_> {
-    /// Writes a nest.
-    pub fn write(&self, e: &mut Emitter<'_>, nest: &Nest) -> Emitted<()> {
-        let extents = self.graph.extents[nest.value.index()].clone();
-        let rank = extents.len();
-        let mut scope = Scope {
-            at: FxHashMap::default(),
-            space: extents.clone(),
-            vector: None,
-            guard: None,
-            known: vec![FxHashMap::default()],
-        };
-        self.outer(e, &mut scope, nest, 0, rank, &extents)
+    /// Writes the nests of a group.
+    pub fn write(&self, e: &mut Emitter<'_>, group: &Group) -> Emitted<()> {
+        self.shared(e, group, &mut FxHashMap::default(), 0)
+    }
+
+    /// The loops that the nests share, from the n-th on, and in them the nests one behind another.
+    fn shared(
+        &self,
+        e: &mut Emitter<'_>,
+        group: &Group,
+        at: &mut FxHashMap<Axis, Count>,
+        n: usize,
+    ) -> Emitted<()> {
+        let nests = &self.plan.nests[group.nests.clone()];
+        if n < group.depth && nests.len() > 1 {
+            let end = e.size(&self.graph.extents[nests[0].value.index()][n])?;
+            let (zero, one) = (Count::Known(0), Count::Known(1));
+            if end == one {
+                at.insert(Axis(n as u32), zero);
+                return self.shared(e, group, at, n + 1);
+            }
+            e.repeat([zero, end, one], &[], at, |e, at, place, _| {
+                at.insert(Axis(n as u32), place);
+                self.shared(e, group, at, n + 1)?;
+                Ok(Vec::new())
+            })?;
+            return Ok(());
+        }
+        for nest in nests {
+            let graph = self.graph;
+            if let Some(op) = graph.body.defining_op(nest.value) {
+                e.loc = graph.body.op(op).loc.clone();
+            }
+            let extents = graph.extents[nest.value.index()].clone();
+            let mut scope = Scope {
+                at: at.clone(),
+                space: extents.clone(),
+                vector: None,
+                guard: None,
+                known: vec![FxHashMap::default()],
+            };
+            self.outer(e, &mut scope, nest, n, extents.len(), &extents)?;
+        }
+        Ok(())
     }
 
     fn outer(
@@ -110,9 +142,14 @@ impl Nests<'_> {
             (None, _) => self.computed(e, scope, nest.value, &at)?,
         };
         let value = e.widened(value, scope.vector.map_or(1, |(_, lanes)| lanes))?;
+        let shared = match (nest.copies, self.plan.places[nest.value.index()]) {
+            (None, Place::Arena(n)) => self.plan.buffers[n].shared,
+            _ => 0,
+        };
         let mut operands = vec![value, buffer];
         for n in 0..extents.len() {
-            operands.push(e.value(scope.at[&Axis(n as u32)])?);
+            let place = if n < shared { Count::Known(0) } else { scope.at[&Axis(n as u32)] };
+            operands.push(e.value(place)?);
         }
         e.op("kernel.store", &operands, AttrDict::EMPTY)?;
         Ok(())
@@ -128,11 +165,11 @@ impl Nests<'_> {
             Place::Inline => self.computed(e, scope, value, at)?,
             Place::Argument(n) => match e.body.ty(self.arguments[n]).as_memref() {
                 None => self.arguments[n],
-                Some(_) => self.load(e, scope, self.arguments[n], at)?,
+                Some(_) => self.load(e, scope, self.arguments[n], at, 0)?,
             },
             Place::Constant => self.constant(e, scope, value, at)?,
-            Place::Result(n) => self.load(e, scope, self.results[n], at)?,
-            Place::Arena(n) => self.load(e, scope, self.arena[n], at)?,
+            Place::Result(n) => self.load(e, scope, self.results[n], at, 0)?,
+            Place::Arena(n) => self.load(e, scope, self.arena[n], at, self.plan.buffers[n].shared)?,
         };
         if let Some(known) = scope.known.last_mut() {
             known.insert(key, element);
@@ -140,12 +177,23 @@ impl Nests<'_> {
         Ok(element)
     }
 
-    fn load(&self, e: &mut Emitter<'_>, scope: &Scope, buffer: Value, at: &[Index]) -> Emitted<Value> {
+    /// An element of a buffer, of which so many dimensions have one place only.
+    fn load(
+        &self,
+        e: &mut Emitter<'_>,
+        scope: &Scope,
+        buffer: Value,
+        at: &[Index],
+        shared: usize,
+    ) -> Emitted<Value> {
         let side_by_side = scope.vector.filter(|(axis, _)| at.iter().any(|i| i.mentions(*axis)));
         let width = side_by_side.map_or(1, |(_, lanes)| lanes);
         let mut places = Vec::with_capacity(at.len());
-        for index in at {
-            let place = e.index(index, &scope.at, &scope.space)?;
+        for (n, index) in at.iter().enumerate() {
+            let place = match n < shared {
+                true => Count::Known(0),
+                false => e.index(index, &scope.at, &scope.space)?,
+            };
             places.push(e.value(place)?);
         }
         let mut operands = vec![buffer];
@@ -175,7 +223,7 @@ impl Nests<'_> {
             return e.constant(scalar);
         }
         let buffer = e.global((self.resource)(attr))?;
-        self.load(e, scope, buffer, at)
+        self.load(e, scope, buffer, at, 0)
     }
 
     /// An element of a value from those of the values that it is made of.

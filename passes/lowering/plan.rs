@@ -2,7 +2,9 @@
 //!
 //! What is read once, or costs nothing, is computed where it is read: chains of pointwise ops become one loop, and what stands
 //! before a reduction becomes part of its terms. A value is stored where it is a reduction, where computing it again would
-//! repeat work, and where it is a result.
+//! repeat work, and where it is a result. Nests that need of each other only what lies at the same outer places share their loops.
+
+use std::ops::Range;
 
 use ngc_ir::structure::{Axis, Element, Index, Size, place};
 use ngc_ir::{Attr, Value};
@@ -42,11 +44,20 @@ pub(super) struct Nest {
     pub copies: Option<usize>,
 }
 
+/// Nests one behind another that share their outer loops.
+pub(super) struct Group {
+    pub nests: Range<usize>,
+    /// How many loops they share.
+    pub depth: usize,
+}
+
 /// A buffer in the arena.
 pub(super) struct Buffer {
     pub elem: DType,
     pub extents: Vec<Size>,
-    /// The nests from the first to the last that use it.
+    /// So many dimensions have one place only, which each run of the shared loops uses again.
+    pub shared: usize,
+    /// The groups from the first to the last that use it.
     live: (usize, usize),
     /// Bytes behind the start of the arena; absent for one whose size is known when running only.
     pub offset: Option<u64>,
@@ -57,6 +68,7 @@ pub(super) struct Plan {
     /// By value.
     pub places: Vec<Place>,
     pub nests: Vec<Nest>,
+    pub groups: Vec<Group>,
     pub buffers: Vec<Buffer>,
     /// Bytes of the buffers whose size is known.
     pub arena: u64,
@@ -73,7 +85,13 @@ impl Buffer {
 impl Plan {
     /// Plans a function for vectors of so many bits.
     pub fn new(graph: &Graph, vector_bits: usize) -> Result<Plan, String> {
-        let mut plan = Plan { places: places(graph), nests: Vec::new(), buffers: Vec::new(), arena: 0 };
+        let mut plan = Plan {
+            places: places(graph),
+            nests: Vec::new(),
+            groups: Vec::new(),
+            buffers: Vec::new(),
+            arena: 0,
+        };
         plan.claim_results(graph);
         let live = live(graph);
         let order = (0..graph.meanings.len()).map(Value::from_index).filter(|v| live.contains(v));
@@ -89,8 +107,63 @@ impl Plan {
                 plan.nest(graph, value, Some(n), vector_bits, &mut used);
             }
         }
+        plan.group(graph);
         plan.allot(graph, &used)?;
         Ok(plan)
+    }
+
+    /// Nests that need of each other only what they compute at the same outer places run side by side there: a row of a softmax is
+    /// computed from its greatest element to its quotients before the next.
+    fn group(&mut self, graph: &Graph) {
+        let mut first = 0;
+        while first < self.nests.len() {
+            let mut group = Group { nests: first..first + 1, depth: self.outer(graph, first, first) };
+            while group.nests.end < self.nests.len() {
+                let next = group.nests.end;
+                let depth =
+                    group.depth.min(self.outer(graph, first, next)).min(self.common(graph, first, next));
+                if depth == 0 {
+                    break;
+                }
+                group = Group { nests: first..next + 1, depth };
+            }
+            first = group.nests.end;
+            self.groups.push(group);
+        }
+    }
+
+    /// How many leading dimensions two nests have in common.
+    fn common(&self, graph: &Graph, a: usize, b: usize) -> usize {
+        let extents = |n: usize| &graph.extents[self.nests[n].value.index()];
+        extents(a).iter().zip(extents(b)).take_while(|(x, y)| x == y).count()
+    }
+
+    /// How many outer loops a nest may share with those from `first` on: along them it reads of their values what lies at its own
+    /// place, and no vector runs along the innermost of them.
+    fn outer(&self, graph: &Graph, first: usize, nest: usize) -> usize {
+        let Nest { value, lanes, copies, .. } = self.nests[nest];
+        let extents = &graph.extents[value.index()];
+        let most = if lanes == 1 { extents.len() } else { extents.len() - 1 };
+        let at: Vec<Index> = (0..extents.len()).map(place).collect();
+        let mut flow = Flow {
+            graph,
+            plan: self,
+            axis: Axis(u32::MAX),
+            bits: 8,
+            space: extents.clone(),
+            reads: Some(Vec::new()),
+        };
+        let followed = if copies.is_some() { flow.read(&(value, at)) } else { flow.meaning(value, &at) };
+        if !followed {
+            return 0;
+        }
+        let own = |v: Value| self.nests[first..nest].iter().any(|n| n.value == v && n.copies.is_none());
+        let reads = flow.reads.unwrap_or_default();
+        reads.iter().filter(|(v, _)| own(*v)).fold(most, |depth, (v, at)| {
+            let sizes = &graph.extents[v.index()];
+            let stays = |n: usize| at[n].as_axis() == Some(Axis(n as u32)) || sizes[n].is_one();
+            depth.min((0..at.len()).take_while(|&n| stays(n)).count())
+        })
     }
 
     /// A stored value that is a result lies in the buffer of the first result that it is.
@@ -120,7 +193,8 @@ impl Plan {
             let count = r.over.iter().try_fold(Size::ONE, |n, e| n.times(e));
             let extents = vec![count.unwrap_or(Size::known(u64::MAX)), Size::from(lanes)];
             terms = Some(self.buffers.len());
-            self.buffers.push(Buffer { elem: r.accumulate, extents, live: (nest, nest), offset: None });
+            let live = (nest, nest);
+            self.buffers.push(Buffer { elem: r.accumulate, extents, shared: 0, live, offset: None });
         }
         let mut seen = FxHashSet::default();
         let mut work = vec![value];
@@ -143,7 +217,7 @@ impl Plan {
         let Some((last, extent)) = extents.iter().enumerate().last() else { return 1 };
         let axis = Axis(last as u32);
         let at: Vec<Index> = (0..extents.len()).map(place).collect();
-        let mut flow = Flow { graph, plan: self, axis, bits: 8, space: extents.clone() };
+        let mut flow = Flow { graph, plan: self, axis, bits: 8, space: extents.clone(), reads: None };
         flow.width(value);
         let flows = if copies { flow.read(&(value, at)) } else { flow.meaning(value, &at) };
         if !flows {
@@ -157,13 +231,22 @@ impl Plan {
 
     /// Places the buffers: those whose lives overlap lie apart. Those of unknown size lie behind the others.
     fn allot(&mut self, graph: &Graph, used: &[(usize, usize)]) -> Result<(), String> {
+        let groups = &self.groups;
+        let group = |nest: usize| groups.iter().position(|g| g.nests.contains(&nest)).unwrap_or(0);
+        for buffer in &mut self.buffers {
+            buffer.live = (group(buffer.live.0), group(buffer.live.1));
+        }
         for (value, place) in self.places.iter_mut().enumerate() {
             if let Place::Arena(n) = place {
                 *n = self.buffers.len();
                 let v = Value::from_index(value);
                 let elem = graph.body.ty(v).elem().ok_or("a value without elements has no buffer")?;
-                let live = used[value];
-                self.buffers.push(Buffer { elem, extents: graph.extents[value].clone(), live, offset: None });
+                let live = (group(used[value].0), group(used[value].1));
+                let mut extents = graph.extents[value].clone();
+                // What only one group sees lasts for one run of its loops.
+                let shared = if live.0 == live.1 { groups[live.0].depth } else { 0 };
+                extents[..shared].fill(Size::ONE);
+                self.buffers.push(Buffer { elem, extents, shared, live, offset: None });
             }
         }
         for n in 0..self.buffers.len() {
@@ -301,6 +384,8 @@ struct Flow<'a> {
     /// Bits of the widest element on the way.
     bits: usize,
     space: Vec<Size>,
+    /// What is read of stored values, where it is asked for; then movement and choices along the axis are followed all the same.
+    reads: Option<Vec<Read>>,
 }
 
 impl Flow<'_> {
@@ -313,7 +398,13 @@ impl Flow<'_> {
     fn read(&mut self, (value, at): &Read) -> bool {
         let axis = self.axis;
         let mentions = |index: &Index| index.mentions(axis);
-        if !at.iter().any(mentions) {
+        if let Some(reads) = &mut self.reads
+            && self.plan.places[value.index()] != Place::Inline
+        {
+            reads.push((*value, at.clone()));
+            return true;
+        }
+        if self.reads.is_none() && !at.iter().any(mentions) {
             return true;
         }
         self.width(*value);

@@ -4,6 +4,10 @@ use ngc_ir::{Attr, Dim, Module, Op, Type};
 use ngc_numerics::DType;
 use ngc_passes::lowering::{RESULTS, WORKSPACE};
 
+/// What is put behind the name of a kernel, and of the function that tells the size of its workspace, to name those that take
+/// what they need from arrays.
+pub const PACKED: &str = "_packed";
+
 /// What a parameter is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {

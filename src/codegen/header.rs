@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use ngc_numerics::{DType, Format};
 
-use crate::abi::{Function, Parameter, Role};
+use crate::abi::{Function, PACKED, Parameter, Role};
 
 /// The header; its guard is made of `name`.
-pub fn header(functions: &[Function], name: &str) -> String {
+pub fn header(functions: &[Function], name: &str, packed: bool) -> String {
     let guard: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
     let mut text = format!(
@@ -38,6 +38,15 @@ pub fn header(functions: &[Function], name: &str) -> String {
         }
         parameters.extend(["void *workspace".to_string(), "int64_t workspace_size".to_string()]);
         let _ = writeln!(text, " */\nint {}(\n    {});", function.name, parameters.join(",\n    "));
+        if packed {
+            let _ = writeln!(
+                text,
+                "\n/* The same, with pointers to all parameters but extents in one array, and extents in another. */\n\
+                 int64_t {0}{PACKED}(const int64_t *extents);\n\
+                 int {1}{PACKED}(void *const *parameters, const int64_t *extents, void *workspace, int64_t workspace_size);",
+                function.workspace, function.name
+            );
+        }
     }
     text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     text

@@ -18,5 +18,5 @@ mod registers;
 pub mod target;
 
 pub use abi::{Function, Parameter, Role};
-pub use object::{Emit, compile};
+pub use object::{Emit, Options, compile};
 pub use target::Target;

@@ -21,22 +21,38 @@ pub enum Emit {
     Llvm,
 }
 
+/// What is made, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// What is made.
+    pub emit: Emit,
+    /// Whether each kernel has a second function that takes its parameters from arrays ([`PACKED`](crate::abi::PACKED)).
+    pub packed: bool,
+}
+
+impl Options {
+    /// Makes this, and kernels alone.
+    pub fn new(emit: Emit) -> Options {
+        Options { emit, packed: false }
+    }
+}
+
 /// Compiles a verified module of kernels.
 ///
 /// # Errors
 /// Located at what cannot be compiled; and where the object would need a function of the system.
-pub fn compile(module: &Module, target: &Target, emit: Emit) -> Result<Vec<u8>, Diagnostics> {
+pub fn compile(module: &Module, target: &Target, options: Options) -> Result<Vec<u8>, Diagnostics> {
     let fail = |message: String| Diagnostics(vec![Diagnostic::error(Loc::Unknown, message)]);
     // What the processor cannot round by an instruction LLVM would ask the system for; then additions do it.
     let mut missing = Vec::new();
     for rounds in [true, false] {
         let context = Context::create();
-        let llvm = translate(&context, module, target, rounds)?;
+        let llvm = translate(&context, module, target, rounds, options.packed)?;
         optimise(&llvm, target).map_err(fail)?;
         let object = emitted(&llvm, target, FileType::Object).map_err(fail)?;
         missing = undefined(&object).map_err(fail)?;
         if missing.is_empty() {
-            return match emit {
+            return match options.emit {
                 Emit::Object => Ok(object),
                 Emit::Assembly => emitted(&llvm, target, FileType::Assembly).map_err(fail),
                 Emit::Llvm => Ok(llvm.print_to_string().to_string().into_bytes()),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use ngc_codegen::{Target, abi, compile, header, link, manifest, object};
+use ngc_codegen::{Options, Target, abi, compile, header, link, manifest, object};
 use ngc_ir::Sources;
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::verifier::verify;
@@ -40,6 +40,12 @@ struct Arguments {
     /// Features that the CPU has or has not, as +avx2,-avx512f
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     features: Option<String>,
+    /// Adds f_packed beside each f: it takes pointers to all parameters in one array, and open extents in another
+    #[arg(long)]
+    packed: bool,
+    /// Takes functions of this module with the attribute `ng.implements = "exp"` for what the processor has no instruction for
+    #[arg(long, value_name = "FILE")]
+    implementations: Vec<String>,
     /// Bits of a vector [default: what the CPU has]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(8..=4096))]
     vector_bits: Option<u32>,
@@ -66,6 +72,8 @@ const EXAMPLES: &str = "Examples:
   ngc-compile model.ngir -o - --emit=kernel                the loops that are compiled
   ngc-compile model.ngir -o model.o --cpu=x86-64-v3        for another CPU
   ngc-compile model.ngir -o model.o --target=aarch64-unknown-linux-gnu
+  ngc-compile model.ngir -o model.o --implementations my_exp.ngir
+                                                           with exponentials of your own
 
 A function f(x) -> y becomes int f(const float *x, float *y, void *workspace, int64_t workspace_size); extents that are not
 fixed are passed behind the pointers, and f_workspace_size tells how large the workspace must be.
@@ -98,7 +106,11 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
     // A module of kernels stays as it is.
     if !module.ops().any(|op| module.body.attr(op, RESULTS).is_some()) {
         let bits = arguments.vector_bits.map_or(target.vector_bits(), |bits| bits as usize);
-        let lowered = lower_module(&context, &module, &Functions::default(), bits);
+        let mut functions = Functions::default();
+        for path in &arguments.implementations {
+            functions.insert_all(&load_module(&context, sources, path)?)?;
+        }
+        let lowered = lower_module(&context, &module, &functions, bits);
         module = lowered.map_err(|d| Failure::Located(d, 3))?.0;
         verify(&context, &module)?;
     }
@@ -107,6 +119,7 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         return Err(Failure::new("the module has no public function with a body"));
     }
     let output = &arguments.output;
+    let options = |emit| Options { emit, packed: arguments.packed };
     let unsupported = |d| Failure::Located(d, 3);
     match arguments.emit {
         Emit::Kernel => {
@@ -114,7 +127,7 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
             write_output(output, print_module(&module, &print).as_bytes())?;
         }
         Emit::Shared => {
-            let object = compile(&module, &target, object::Emit::Object).map_err(unsupported)?;
+            let object = compile(&module, &target, options(object::Emit::Object)).map_err(unsupported)?;
             shared(&object, Path::new(output), &target)?;
         }
         Emit::Obj | Emit::Asm | Emit::Llvm => {
@@ -123,13 +136,13 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
                 Emit::Llvm => object::Emit::Llvm,
                 _ => object::Emit::Object,
             };
-            write_output(output, &compile(&module, &target, kind).map_err(unsupported)?)?;
+            write_output(output, &compile(&module, &target, options(kind)).map_err(unsupported)?)?;
         }
     }
     if let Some(path) = &arguments.header {
         let name =
             Path::new(path).file_name().map_or(path.clone(), |name| name.to_string_lossy().into_owned());
-        write_output(path, header::header(&functions, &name).as_bytes())?;
+        write_output(path, header::header(&functions, &name, arguments.packed).as_bytes())?;
     }
     if let Some(path) = &arguments.manifest {
         write_output(path, manifest::manifest(&functions, &target).as_bytes())?;

@@ -27,7 +27,8 @@ fn values(r: &mut Random, ty: DType) -> Tensor {
             Data::Float((0..1u64 << 16).map(|bits| format.from_bits(bits)).collect())
         }
         DType::Float(format) => {
-            let mut all = vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, format.max_finite(), -format.max_finite()];
+            let mut all =
+                vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, format.max_finite(), -format.max_finite()];
             for narrow in [Format::F16, Format::Bf16, Format::F32] {
                 for _ in 0..60_000 {
                     let x = narrow.from_bits(r.bits() & ((1 << narrow.width()) - 1));
@@ -41,7 +42,10 @@ fn values(r: &mut Random, ty: DType) -> Tensor {
             all.extend((0..60_000).map(|_| format.from_bits(r.bits())));
             for shift in 0..66 {
                 let power = 2f64.powi(shift);
-                all.extend([power, -power, power - 0.5, power + 0.5, 0.5 - power, -power - 1.0].map(|x| format.round(x)));
+                all.extend(
+                    [power, -power, power - 0.5, power + 0.5, 0.5 - power, -power - 1.0]
+                        .map(|x| format.round(x)),
+                );
             }
             Data::Float(all)
         }
@@ -52,7 +56,9 @@ fn values(r: &mut Random, ty: DType) -> Tensor {
                 for near in -3..=3 {
                     all.extend([power.wrapping_add(near), near.wrapping_sub(power)]);
                     // Ties of f32, f16 and bf16 with and without a bit far below them.
-                    all.extend((1..60).map(|low| power.wrapping_add(power >> 8 | power >> 24).wrapping_add(near + (1 << low))));
+                    all.extend((1..60).map(|low| {
+                        power.wrapping_add(power >> 8 | power >> 24).wrapping_add(near + (1 << low))
+                    }));
                 }
             }
             all.extend((0..50_000).map(|_| r.bits() as i64));
@@ -86,7 +92,11 @@ fn conversions_round_once() {
         let input = values(&mut r, from);
         for to in TYPES {
             let theirs = evaluator.convert(&input, to);
-            let ours = compiled.call(&format!("c_{from}_{to}"), std::slice::from_ref(&input), &[theirs.shape.clone()]);
+            let ours = compiled.call(
+                &format!("c_{from}_{to}"),
+                std::slice::from_ref(&input),
+                &[theirs.shape.clone()],
+            );
             let ours = ours.expect("a conversion");
             if let Some(difference) = difference(&ours[0], &theirs) {
                 panic!("{from} to {to}: {difference}");

@@ -21,10 +21,25 @@ fn ops_are_refused_by_name() {
     for (body, ty, result, message) in [
         ("%0 = ng.tanh %x : tensor<4xf32>", t, t, "no implementation of tanh in f32"),
         ("%0 = ng.gelu %x : tensor<4xf32>", t, t, "no implementation of gelu in f32"),
-        ("%0, %1 = ng.sort %x : tensor<4xf32> -> tensor<4xf32>, tensor<4xi64>", t, t, "'ng.sort' is not lowered to kernels yet"),
-        ("%0 = ng.cumsum %x {axis = 0 : i64} : tensor<4xf32>", t, t, "'ng.cumsum' is not lowered to kernels yet"),
+        (
+            "%0, %1 = ng.sort %x : tensor<4xf32> -> tensor<4xf32>, tensor<4xi64>",
+            t,
+            t,
+            "'ng.sort' is not lowered to kernels yet",
+        ),
+        (
+            "%0 = ng.cumsum %x {axis = 0 : i64} : tensor<4xf32>",
+            t,
+            t,
+            "'ng.cumsum' is not lowered to kernels yet",
+        ),
         ("%0 = ng.div %x, %x : tensor<4xi32>", i, i, "'ng.div' of integers is not lowered to kernels yet"),
-        ("%0 = ng.fma %x, %x, %x : tensor<4xf16>", "tensor<4xf16>", "tensor<4xf16>", "'ng.fma' in f16 is not lowered to kernels yet"),
+        (
+            "%0 = ng.fma %x, %x, %x : tensor<4xf16>",
+            "tensor<4xf16>",
+            "tensor<4xf16>",
+            "'ng.fma' in f16 is not lowered to kernels yet",
+        ),
     ] {
         assert_eq!(refusal(body, ty, result), message, "{body}");
     }
@@ -37,7 +52,8 @@ fn extents_and_workspaces_are_checked() {
                 %1 = ng.reduce_sum %0 {axes = [1], sum = \"pairwise\"} : tensor<?x3xf32> -> tensor<?xf32>\n  \
                 func.return %0, %1 : tensor<?x3xf32>, tensor<?xf32>\n}\n";
     let compiled = load(&module(text), &Functions::default());
-    let tensor = |rows: usize| Tensor::floats(Format::F32, vec![rows, 3], vec![1.0; rows * 3]).expect("a tensor");
+    let tensor =
+        |rows: usize| Tensor::floats(Format::F32, vec![rows, 3], vec![1.0; rows * 3]).expect("a tensor");
     let run = |x: usize, y: usize, a: usize, b: usize, less: i64| {
         compiled.call_with("f", &[tensor(x), tensor(y)], &[vec![a, 3], vec![b]], less).map(|r| r[1].to_f64s())
     };

@@ -53,18 +53,29 @@ fn sums_are_those_of_their_definition_and_near_the_exact_ones() {
         for length in LENGTHS {
             for kind in 0..6 {
                 let terms = terms(&mut r, format, length, kind);
-                let exact = Float::with_val(4000, Float::sum(terms.iter().map(|&x| Float::with_val(53, x)).collect::<Vec<_>>().iter()));
+                let exact = Float::with_val(
+                    4000,
+                    Float::sum(terms.iter().map(|&x| Float::with_val(53, x)).collect::<Vec<_>>().iter()),
+                );
                 let magnitudes: f64 = terms.iter().map(|x| x.abs()).sum();
                 for method in SumMethod::ALL {
                     let input = Tensor::floats(format, vec![length], terms.clone()).expect("a tensor");
-                    let ours = compiled.call(&name(format, method), &[input], &[vec![]]).expect("a sum")[0].to_f64s()[0];
+                    let ours = compiled.call(&name(format, method), &[input], &[vec![]]).expect("a sum")[0]
+                        .to_f64s()[0];
                     let theirs = sum::sum(format, method, &terms);
-                    assert_eq!(ours.to_bits(), theirs.to_bits(), "{format} {method:?}, {length} terms of kind {kind}");
+                    assert_eq!(
+                        ours.to_bits(),
+                        theirs.to_bits(),
+                        "{format} {method:?}, {length} terms of kind {kind}"
+                    );
                     let claim = ngc_numerics::summation::Summation { format, method, terms: length as f64 };
                     let bound = claim.error(magnitudes.next_up());
                     let error = Float::with_val(64, &exact - ours).abs().to_f64();
                     // Where nothing is claimed the sum may be infinite, or none.
-                    assert!(bound == f64::INFINITY || error <= bound, "{format} {method:?}, {length} terms of kind {kind}: {error} > {bound}");
+                    assert!(
+                        bound == f64::INFINITY || error <= bound,
+                        "{format} {method:?}, {length} terms of kind {kind}: {error} > {bound}"
+                    );
                 }
             }
         }
@@ -107,7 +118,9 @@ fn lanes_do_not_see_each_other() {
         let values: Vec<f64> = (0..rows * 37).map(|_| Format::F32.round(r.uniform(-1e4, 1.0))).collect();
         let input = Tensor::floats(Format::F32, vec![rows, 37], values.clone()).expect("a tensor");
         for method in SumMethod::ALL {
-            let ours = compiled.call(&format!("sum_{}", method.name()), &[input.clone()], &[vec![37]]).expect("sums");
+            let ours = compiled
+                .call(&format!("sum_{}", method.name()), &[input.clone()], &[vec![37]])
+                .expect("sums");
             let ours = ours[0].to_f64s();
             for (column, &ours) in ours.iter().enumerate() {
                 let terms: Vec<f64> = (0..rows).map(|row| values[row * 37 + column]).collect();

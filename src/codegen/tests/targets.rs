@@ -1,6 +1,6 @@
 //! Objects for other machines: none needs a function of a system, or it is refused.
 
-use ngc_codegen::{Target, compile, object};
+use ngc_codegen::{Emit, Options, Target, compile, object};
 use ngc_passes::lowering::functions::Functions;
 use ngc_passes::lowering::lower_module;
 
@@ -25,7 +25,9 @@ const TEMPTING: &str = "func.func @f(%x: tensor<4096xf32>, %h: tensor<4096xf16>,
 #[test]
 fn objects_need_nothing() {
     let module = module(TEMPTING);
-    let lowered = lower_module(&CONTEXT, &module, &Functions::default(), 256).unwrap_or_else(|e| panic!("{}", messages(&e))).0;
+    let lowered = lower_module(&CONTEXT, &module, &Functions::default(), 256)
+        .unwrap_or_else(|e| panic!("{}", messages(&e)))
+        .0;
     for (triple, cpu, features) in [
         ("x86_64-unknown-linux-gnu", "x86-64", ""),
         ("x86_64-unknown-linux-gnu", "x86-64-v2", ""),
@@ -36,7 +38,8 @@ fn objects_need_nothing() {
         ("riscv64-unknown-linux-gnu", "", "+m,+f,+d"),
     ] {
         let target = Target::new(triple, cpu, features).expect("a target");
-        let code = compile(&lowered, &target, object::Emit::Object).unwrap_or_else(|e| panic!("{triple} {cpu}: {}", messages(&e)));
+        let code = compile(&lowered, &target, Options::new(Emit::Object))
+            .unwrap_or_else(|e| panic!("{triple} {cpu}: {}", messages(&e)));
         assert_eq!(object::undefined(&code).expect("an object"), Vec::<String>::new(), "{triple} {cpu}");
     }
 }
@@ -44,9 +47,14 @@ fn objects_need_nothing() {
 #[test]
 fn a_processor_without_floats_is_refused() {
     let module = module(TEMPTING);
-    let lowered = lower_module(&CONTEXT, &module, &Functions::default(), 256).unwrap_or_else(|e| panic!("{}", messages(&e))).0;
+    let lowered = lower_module(&CONTEXT, &module, &Functions::default(), 256)
+        .unwrap_or_else(|e| panic!("{}", messages(&e)))
+        .0;
     let target = Target::new("riscv64-unknown-linux-gnu", "", "").expect("a target");
-    let refused = compile(&lowered, &target, object::Emit::Object).err().expect("it has no floats");
-    assert!(messages(&refused).contains("has no instruction for what the system's library would be asked for: __"));
+    let refused = compile(&lowered, &target, Options::new(Emit::Object)).err().expect("it has no floats");
+    assert!(
+        messages(&refused)
+            .contains("has no instruction for what the system's library would be asked for: __")
+    );
     assert!(Target::new("pdp11-unknown-none", "", "").is_err());
 }

@@ -1,14 +1,13 @@
 //! Compiled modules called as a C program calls them.
 //!
-//! A library is made of the object file and of C functions, written from the header, that take all parameters of a kernel
-//! from arrays: so one signature serves every kernel.
+//! Parameters are passed in arrays, so that one signature serves every kernel; C code that sees the header is linked too.
 
 use std::fmt::Write;
 use std::process::Command;
 use std::sync::LazyLock;
 
 use libloading::{Library, Symbol};
-use ngc_codegen::{Function, Parameter, Role, Target, abi, compile, header, object};
+use ngc_codegen::{Emit, Function, Options, Target, abi, compile, header};
 use ngc_interp::Interpreter;
 use ngc_ir::text::{ParseOptions, parse_module};
 use ngc_ir::verifier::verify;
@@ -50,12 +49,13 @@ pub fn load(module: &Module, functions: &Functions) -> Compiled {
     let lowered = lower_module(&CONTEXT, module, functions, target.vector_bits());
     let lowered = lowered.unwrap_or_else(|e| panic!("{}", messages(&e))).0;
     verify(&CONTEXT, &lowered).unwrap_or_else(|e| panic!("{}", messages(&e)));
-    let code = compile(&lowered, &target, object::Emit::Object).unwrap_or_else(|e| panic!("{}", messages(&e)));
+    let options = Options { emit: Emit::Object, packed: true };
+    let code = compile(&lowered, &target, options).unwrap_or_else(|e| panic!("{}", messages(&e)));
     let functions = abi::functions(&lowered).expect("kernels");
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name);
     std::fs::write(file("kernels.o"), code).expect("an object");
-    std::fs::write(file("kernels.h"), header::header(&functions, "kernels.h")).expect("a header");
+    std::fs::write(file("kernels.h"), header::header(&functions, "kernels.h", true)).expect("a header");
     std::fs::write(file("calls.c"), calls(&functions)).expect("calls");
     let cc = Command::new("cc")
         .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-nostdlib", "-o"])
@@ -69,36 +69,11 @@ pub fn load(module: &Module, functions: &Functions) -> Compiled {
     Compiled { library, functions }
 }
 
-/// C functions that take what a kernel takes from arrays: pointers to buffers and scalars, and open extents.
+/// C code that sees the header, and takes the address of each kernel as the header declares it.
 fn calls(functions: &[Function]) -> String {
     let mut text = "#include \"kernels.h\"\n".to_string();
     for f in functions {
-        let mut extents = 0;
-        let mut arguments: Vec<String> = Vec::new();
-        let mut open = |p: &Parameter, arguments: &mut Vec<String>| {
-            for _ in p.open() {
-                arguments.push(format!("n[{extents}]"));
-                extents += 1;
-            }
-        };
-        for (i, p) in f.parameters.iter().enumerate() {
-            match p.shape {
-                Some(_) => arguments.push(format!("p[{i}]")),
-                None => arguments.push(format!("*(const {} *)p[{i}]", header::c_type(p.elem))),
-            }
-            open(p, &mut arguments);
-        }
-        let sizes = f.parameters.iter().filter(|p| p.role == Role::Argument).flat_map(Parameter::open).count();
-        let sizes: Vec<String> = (0..sizes).map(|n| format!("n[{n}]")).collect();
-        let _ = writeln!(
-            text,
-            "int call_{0}(void *const *p, const int64_t *n, void *w, int64_t s) {{ (void)p; (void)n; return {0}({1}, w, s); }}\n\
-             int64_t size_{0}(const int64_t *n) {{ (void)n; return {2}({3}); }}",
-            f.name,
-            arguments.join(", "),
-            f.workspace,
-            sizes.join(", ")
-        );
+        let _ = writeln!(text, "uintptr_t kernel_{0}(void) {{ return (uintptr_t){0}; }}", f.name);
     }
     text
 }
@@ -138,10 +113,12 @@ impl Compiled {
         let lengths: Vec<usize> = buffers.iter().map(Vec::len).collect();
         buffers.iter_mut().for_each(|b| b.extend(GUARD));
         let pointers: Vec<*mut u8> = buffers.iter_mut().map(|b| b.as_mut_ptr()).collect();
-        // SAFETY: the symbols have these types, as `calls` writes them; buffers are as large as the shapes say.
+        // SAFETY: the symbols have these types, as codegen makes them; buffers are as large as the shapes say.
         let status = unsafe {
-            let size: Symbol<'_, Size> = self.library.get(format!("size_{name}")).expect("a symbol");
-            let call: Symbol<'_, Call> = self.library.get(format!("call_{name}")).expect("a symbol");
+            let size = format!("{}{}", function.workspace, abi::PACKED);
+            let size: Symbol<'_, Size> = self.library.get(size).expect("a symbol");
+            let call: Symbol<'_, Call> =
+                self.library.get(format!("{name}{}", abi::PACKED)).expect("a symbol");
             let size = size(extents.as_ptr()).max(0) - less;
             let mut workspace = vec![0xa5u8; size.max(0) as usize];
             workspace.extend(GUARD);
@@ -187,5 +164,7 @@ pub fn difference(ours: &Tensor, theirs: &Tensor) -> Option<String> {
             a.iter().zip(&b).position(|(x, y)| x.to_bits() != y.to_bits() && !(x.is_nan() && y.is_nan()))
         }
     };
-    at.map(|n| format!("element {n}: {:?} where the interpreter has {:?}", ours.to_f64s()[n], theirs.to_f64s()[n]))
+    at.map(|n| {
+        format!("element {n}: {:?} where the interpreter has {:?}", ours.to_f64s()[n], theirs.to_f64s()[n])
+    })
 }
