@@ -24,6 +24,9 @@ pub(super) struct Nests<'a> {
     pub resource: &'a dyn Fn(&Attr) -> Attr,
 }
 
+/// What is done with each term, and what is carried on from it.
+type EachTerm<'b, N> = dyn FnMut(&N, &mut Emitter<'_>, &mut Scope, &[Value]) -> Emitted<Vec<Value>> + 'b;
+
 /// Where an element is computed.
 struct Scope {
     /// The places along the dimensions of the nest.
@@ -32,6 +35,8 @@ struct Scope {
     space: Vec<Size>,
     /// The dimension along which elements are computed side by side, and how many.
     vector: Option<(Axis, usize)>,
+    /// Places along the dimension before the last, whose elements are computed at once.
+    rows: Vec<Count>,
     /// What must hold for a read to lie in its buffer.
     guard: Option<Value>,
     /// Elements computed already, from outer loops to inner ones.
@@ -77,6 +82,7 @@ impl Nests<'_> {
                 at: at.clone(),
                 space: extents.clone(),
                 vector: None,
+                rows: Vec::new(),
                 guard: None,
                 known: vec![FxHashMap::default()],
             };
@@ -99,31 +105,44 @@ impl Nests<'_> {
         }
         let (own, end) = (Axis(axis as u32), e.size(&extents[axis])?);
         let (zero, one) = (Count::Known(0), Count::Known(1));
-        let run = |e: &mut Emitter<'_>, scope: &mut Scope, bounds: [Count; 3], vector| -> Emitted<()> {
-            scope.vector = vector;
-            e.repeat(bounds, &[], scope, |e, scope, at, _| {
-                scope.at.insert(own, at);
-                scope.known.push(FxHashMap::default());
-                self.outer(e, scope, nest, axis + 1, rank, extents)?;
-                scope.known.pop();
-                Ok(Vec::new())
-            })?;
-            Ok(())
-        };
+        let run =
+            |e: &mut Emitter<'_>, scope: &mut Scope, bounds: [Count; 3], vector, rows: i64| -> Emitted<()> {
+                scope.vector = vector;
+                e.repeat(bounds, &[], scope, |e, scope, at, _| {
+                    scope.at.insert(own, at);
+                    if axis + 2 == rank {
+                        scope.rows =
+                            (0..rows).map(|n| e.plus(at, Count::Known(n))).collect::<Emitted<_>>()?;
+                    }
+                    scope.known.push(FxHashMap::default());
+                    self.outer(e, scope, nest, axis + 1, rank, extents)?;
+                    scope.known.pop();
+                    Ok(Vec::new())
+                })?;
+                Ok(())
+            };
+        // What a block does not divide is computed row by row.
+        if axis + 2 == rank && nest.rows > 1 {
+            let step = Count::Known(nest.rows as i64);
+            let rest = e.remainder(end, step)?;
+            let whole = e.minus(end, rest)?;
+            run(e, scope, [zero, whole, step], None, nest.rows as i64)?;
+            return if rest == zero { Ok(()) } else { run(e, scope, [whole, end, one], None, 1) };
+        }
         if axis + 1 < rank || nest.lanes == 1 {
             // A dimension of one place needs no loop.
             if end == one {
                 scope.at.insert(own, zero);
                 return self.outer(e, scope, nest, axis + 1, rank, extents);
             }
-            return run(e, scope, [zero, end, one], None);
+            return run(e, scope, [zero, end, one], None, 1);
         }
         let step = Count::Known(nest.lanes as i64);
         let rest = e.remainder(end, step)?;
         let whole = e.minus(end, rest)?;
-        run(e, scope, [zero, whole, step], Some((own, nest.lanes)))?;
+        run(e, scope, [zero, whole, step], Some((own, nest.lanes)), 1)?;
         if rest != zero {
-            run(e, scope, [whole, end, one], None)?;
+            run(e, scope, [whole, end, one], None, 1)?;
         }
         Ok(())
     }
@@ -136,22 +155,25 @@ impl Nests<'_> {
             (None, Place::Arena(n)) => self.arena[n],
             _ => return Err("a value without a buffer is stored".into()),
         };
-        let value = match (nest.copies, &self.graph.meanings[nest.value.index()]) {
-            (Some(_), _) => self.element(e, scope, nest.value, &at)?,
+        let values = match (nest.copies, &self.graph.meanings[nest.value.index()]) {
+            (Some(_), _) => vec![self.element(e, scope, nest.value, &at)?],
             (None, Meaning::Reduce(reduction)) => self.reduce(e, scope, reduction, nest)?,
-            (None, _) => self.computed(e, scope, nest.value, &at)?,
+            (None, _) => vec![self.computed(e, scope, nest.value, &at)?],
         };
-        let value = e.widened(value, scope.vector.map_or(1, |(_, lanes)| lanes))?;
         let shared = match (nest.copies, self.plan.places[nest.value.index()]) {
             (None, Place::Arena(n)) => self.plan.buffers[n].shared,
             _ => 0,
         };
-        let mut operands = vec![value, buffer];
-        for n in 0..extents.len() {
-            let place = if n < shared { Count::Known(0) } else { scope.at[&Axis(n as u32)] };
-            operands.push(e.value(place)?);
+        for (row, value) in values.into_iter().enumerate() {
+            let value = e.widened(value, scope.vector.map_or(1, |(_, lanes)| lanes))?;
+            let mut operands = vec![value, buffer];
+            for n in 0..extents.len() {
+                let own = scope.rows.get(row).filter(|_| n + 2 == extents.len());
+                let place = own.copied().unwrap_or(scope.at[&Axis(n as u32)]);
+                operands.push(e.value(if n < shared { Count::Known(0) } else { place })?);
+            }
+            e.op("kernel.store", &operands, AttrDict::EMPTY)?;
         }
-        e.op("kernel.store", &operands, AttrDict::EMPTY)?;
         Ok(())
     }
 
@@ -310,7 +332,14 @@ impl Nests<'_> {
         value
     }
 
-    fn reduce(&self, e: &mut Emitter<'_>, scope: &mut Scope, r: &Reduction, nest: &Nest) -> Emitted<Value> {
+    /// The reduction at the places in hand, for each of the rows that are computed at once.
+    fn reduce(
+        &self,
+        e: &mut Emitter<'_>,
+        scope: &mut Scope,
+        r: &Reduction,
+        nest: &Nest,
+    ) -> Emitted<Vec<Value>> {
         let rank = self.graph.extents[nest.value.index()].len();
         let width = scope.vector.map_or(1, |(_, lanes)| lanes);
         let combination = Combination { kind: r.kind, method: r.method, elem: r.accumulate, lanes: width };
@@ -318,13 +347,12 @@ impl Nests<'_> {
         scope.space.extend(r.over.iter().cloned());
         let size = r.over.iter().try_fold(Size::ONE, |n, extent| n.times(extent)).ok_or("too many terms")?;
         let count = e.size(&size)?;
-        let result = if r.method == SumMethod::Pairwise {
+        let results = if r.method == SumMethod::Pairwise {
             let terms = self.arena[nest.terms.ok_or("a pairwise sum without a buffer")?];
             self.terms(
                 e,
                 scope,
                 r,
-                rank,
                 0,
                 &mut |nests, e, scope, _| {
                     let term = nests.term(e, scope, r)?;
@@ -336,48 +364,59 @@ impl Nests<'_> {
                 },
                 &[],
             )?;
-            combination.tree(e, terms, count)?
+            vec![combination.tree(e, terms, count)?]
         } else {
-            let start = combination.start(e)?;
+            let rows = if nest.rows > 1 { scope.rows.clone() } else { Vec::new() };
+            let one = combination.start(e)?;
+            let start = one.repeat(rows.len().max(1));
             let running = self.terms(
                 e,
                 scope,
                 r,
-                rank,
                 0,
                 &mut |nests, e, scope, running| {
-                    let term = nests.term(e, scope, r)?;
-                    let term = e.widened(term, width)?;
-                    combination.step(e, running, term)
+                    let mut next = Vec::with_capacity(running.len());
+                    for (n, running) in running.chunks(one.len()).enumerate() {
+                        if let Some(&row) = rows.get(n) {
+                            scope.at.insert(Axis(rank as u32 - 2), row);
+                        }
+                        scope.known.push(FxHashMap::default());
+                        let term = nests.term(e, scope, r)?;
+                        scope.known.pop();
+                        let term = e.widened(term, width)?;
+                        next.extend(combination.step(e, running, term)?);
+                    }
+                    Ok(next)
                 },
                 &start,
             )?;
-            combination.finish(e, &running, count)?
+            let finish = |running: &[Value]| combination.finish(e, running, count);
+            running.chunks(one.len()).map(finish).collect::<Emitted<Vec<_>>>()?
         };
         let elem = self.graph.body.ty(nest.value).elem().ok_or("a value without elements")?;
-        e.convert(result, elem)
+        results.into_iter().map(|result| e.convert(result, elem)).collect()
     }
 
     /// Loops over the terms, in row-major order.
-    #[allow(clippy::type_complexity)]
     fn terms(
         &self,
         e: &mut Emitter<'_>,
         scope: &mut Scope,
         r: &Reduction,
-        rank: usize,
         n: usize,
-        body: &mut dyn FnMut(&Self, &mut Emitter<'_>, &mut Scope, &[Value]) -> Emitted<Vec<Value>>,
+        body: &mut EachTerm<'_, Self>,
         running: &[Value],
     ) -> Emitted<Vec<Value>> {
         let Some(extent) = r.over.get(n) else { return body(self, e, scope, running) };
         let end = e.size(extent)?;
         let bounds = [Count::Known(0), end, Count::Known(1)];
+        // Their dimensions follow those of the value.
+        let rank = scope.space.len() - r.over.len();
         let mut state = (scope, body);
         e.repeat(bounds, running, &mut state, |e, (scope, body), at, running| {
             scope.at.insert(Axis((rank + n) as u32), at);
             scope.known.push(FxHashMap::default());
-            let next = self.terms(e, scope, r, rank, n + 1, *body, running);
+            let next = self.terms(e, scope, r, n + 1, *body, running);
             scope.known.pop();
             next
         })

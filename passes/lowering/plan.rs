@@ -15,6 +15,8 @@ use super::graph::{Graph, Meaning, Read};
 
 /// Values computed where they are read stand at most this many deep in each other.
 const DEEPEST: usize = 64;
+/// Rows of a block of a matrix product: as many running sums as every machine has registers for, beside what they read.
+const ROWS: usize = 4;
 /// Buffers in the arena begin at multiples of this many bytes: a cache line.
 pub(super) const ALIGNMENT: u64 = 64;
 
@@ -38,6 +40,9 @@ pub(super) struct Nest {
     pub value: Value,
     /// Elements computed side by side along the last dimension, and 1 for none.
     pub lanes: usize,
+    /// Places along the dimension before the last whose elements are computed at once, so that what they read is read once: a
+    /// block of a matrix product.
+    pub rows: usize,
     /// The buffer for the terms of a pairwise sum.
     pub terms: Option<usize>,
     /// The result that it fills, if its value lies elsewhere already.
@@ -108,6 +113,7 @@ impl Plan {
             }
         }
         plan.group(graph);
+        plan.block(graph);
         plan.allot(graph, &used)?;
         Ok(plan)
     }
@@ -129,6 +135,23 @@ impl Plan {
             }
             first = group.nests.end;
             self.groups.push(group);
+        }
+    }
+
+    /// Products of matrices are computed in blocks of rows, where these are no shared loop.
+    fn block(&mut self, graph: &Graph) {
+        for group in &self.groups {
+            for nest in &mut self.nests[group.nests.clone()] {
+                let Meaning::Reduce(r) = &graph.meanings[nest.value.index()] else { continue };
+                let extents = &graph.extents[nest.value.index()];
+                let Some(row) = extents.len().checked_sub(2) else { continue };
+                let free = group.nests.len() == 1 || group.depth <= row;
+                let long = extents[row].number().is_none_or(|n| n >= ROWS as u64);
+                let running = r.factors.len() == 2 && r.method != SumMethod::Pairwise;
+                if free && long && running && nest.lanes > 1 && nest.copies.is_none() {
+                    nest.rows = ROWS;
+                }
+            }
         }
     }
 
@@ -208,13 +231,13 @@ impl Plan {
                 each_read(graph, v, &mut |read| work.push(read));
             }
         }
-        self.nests.push(Nest { value, lanes, terms, copies });
+        self.nests.push(Nest { value, lanes, rows: 1, terms, copies });
     }
 
     /// How many elements along the last dimension are computed at once.
     fn lanes(&self, graph: &Graph, value: Value, copies: bool, vector_bits: usize) -> usize {
         let extents = &graph.extents[value.index()];
-        let Some((last, extent)) = extents.iter().enumerate().last() else { return 1 };
+        let Some((last, extent)) = extents.iter().enumerate().next_back() else { return 1 };
         let axis = Axis(last as u32);
         let at: Vec<Index> = (0..extents.len()).map(place).collect();
         let mut flow = Flow { graph, plan: self, axis, bits: 8, space: extents.clone(), reads: None };
@@ -291,7 +314,7 @@ fn places(graph: &Graph) -> Vec<Place> {
             repeated[read.index()] |= !(0..axes.len()).all(|n| axes[n].is_one() || speaks(n));
         });
     }
-    let mut depth = vec![0usize; count];
+    let (mut depth, mut fixed) = (vec![0usize; count], vec![false; count]);
     let mut found = Vec::with_capacity(count);
     for n in 0..count {
         let value = Value::from_index(n);
@@ -308,6 +331,7 @@ fn places(graph: &Graph) -> Vec<Place> {
                 continue;
             }
             Meaning::Constant(_) => {
+                fixed[n] = splat(graph, value);
                 found.push(Place::Constant);
                 continue;
             }
@@ -321,17 +345,21 @@ fn places(graph: &Graph) -> Vec<Place> {
                 each_read(graph, value, &mut |v| inner = inner.max(depth[v.index()]));
             }
         }
+        // What is made of numbers alone is one when the kernel is compiled.
+        let (mut reads, mut all) = (0, true);
+        each_read(graph, value, &mut |v| (reads, all) = (reads + 1, all && fixed[v.index()]));
+        fixed[n] = reads > 0 && all;
         // Movement costs nothing, but it repeats what it moves.
-        let stored = inner >= DEEPEST || works && (uses[n] > 1 || repeated[n]);
+        let stored = inner >= DEEPEST || works && !fixed[n] && (uses[n] > 1 || repeated[n]);
         depth[n] = if stored { 0 } else { inner + 1 };
         found.push(if stored { Place::Arena(0) } else { Place::Inline });
     }
-    spread(graph, &mut found, &uses, &repeated);
+    spread(graph, &mut found, &uses, &repeated, &fixed);
     found
 }
 
 /// What a value that is moved about is made of is repeated as often as that value is.
-fn spread(graph: &Graph, places: &mut [Place], uses: &[usize], repeated: &[bool]) {
+fn spread(graph: &Graph, places: &mut [Place], uses: &[usize], repeated: &[bool], fixed: &[bool]) {
     let mut often: Vec<bool> = (0..places.len()).map(|n| uses[n] > 1 || repeated[n]).collect();
     for n in (0..places.len()).rev() {
         let Meaning::Moved { .. } = graph.meanings[n] else { continue };
@@ -340,7 +368,7 @@ fn spread(graph: &Graph, places: &mut [Place], uses: &[usize], repeated: &[bool]
         }
         each_read(graph, Value::from_index(n), &mut |v| {
             often[v.index()] = true;
-            if matches!(graph.meanings[v.index()], Meaning::Pointwise { .. }) {
+            if matches!(graph.meanings[v.index()], Meaning::Pointwise { .. }) && !fixed[v.index()] {
                 places[v.index()] = Place::Arena(0);
             }
         });
