@@ -42,7 +42,7 @@ impl<'c> Emission<'_, 'c> {
                 let ty = r.ty(held(to)?, lanes(x));
                 r.intrinsic(self.module, "llvm.fptosi.sat", &[x], Some(ty))
             }
-            (from, DType::Float(to)) => self.from_integer(x, from, to),
+            (from, DType::Float(to)) => self.integer_to(x, from, to),
             (_, DType::BOOL) => r.icmp(IntPredicate::NE, x, r.int(0, x)),
             (DType::BOOL, to) => r.zext(x, held(to)?),
             (from, to) => {
@@ -59,8 +59,8 @@ impl<'c> Emission<'_, 'c> {
     /// The value as a float of LLVM, and its format: f32 for a narrower one.
     fn computed(&self, x: Register<'c>, from: Format) -> Result<(Register<'c>, Format), String> {
         match from {
-            Format::F16 => Ok((self.from_f16(x)?, Format::F32)),
-            Format::Bf16 => Ok((self.from_bf16(x)?, Format::F32)),
+            Format::F16 => Ok((self.widened_f16(x)?, Format::F32)),
+            Format::Bf16 => Ok((self.widened_bf16(x)?, Format::F32)),
             wide => Ok((x, wide)),
         }
     }
@@ -80,7 +80,7 @@ impl<'c> Emission<'_, 'c> {
         }
     }
 
-    fn from_f16(&self, x: Register<'c>) -> Built<'c> {
+    fn widened_f16(&self, x: Register<'c>) -> Built<'c> {
         let r = &self.registers;
         let x = r.zext(x, I32)?;
         let int = |n: u64| r.int(n, x);
@@ -100,7 +100,7 @@ impl<'c> Emission<'_, 'c> {
         r.cast_bits(r.or(bits, sign)?, F32)
     }
 
-    fn from_bf16(&self, x: Register<'c>) -> Built<'c> {
+    fn widened_bf16(&self, x: Register<'c>) -> Built<'c> {
         let r = &self.registers;
         let x = r.zext(x, I32)?;
         r.cast_bits(r.shl(x, r.int(16, x))?, F32)
@@ -157,7 +157,7 @@ impl<'c> Emission<'_, 'c> {
         r.cast_bits(r.select(inexact, odd, bits)?, F32)
     }
 
-    fn from_integer(&self, x: Register<'c>, from: DType, to: Format) -> Built<'c> {
+    fn integer_to(&self, x: Register<'c>, from: DType, to: Format) -> Built<'c> {
         let r = &self.registers;
         if from == DType::BOOL {
             let number = r.uitofp(x, F32)?;

@@ -95,7 +95,7 @@ fn conversions_round_once() {
             let ours = compiled.call(
                 &format!("c_{from}_{to}"),
                 std::slice::from_ref(&input),
-                &[theirs.shape.clone()],
+                std::slice::from_ref(&theirs.shape),
             );
             let ours = ours.expect("a conversion");
             if let Some(difference) = difference(&ours[0], &theirs) {

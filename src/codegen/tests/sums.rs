@@ -119,7 +119,7 @@ fn lanes_do_not_see_each_other() {
         let input = Tensor::floats(Format::F32, vec![rows, 37], values.clone()).expect("a tensor");
         for method in SumMethod::ALL {
             let ours = compiled
-                .call(&format!("sum_{}", method.name()), &[input.clone()], &[vec![37]])
+                .call(&format!("sum_{}", method.name()), std::slice::from_ref(&input), &[vec![37]])
                 .expect("sums");
             let ours = ours[0].to_f64s();
             for (column, &ours) in ours.iter().enumerate() {

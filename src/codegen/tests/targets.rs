@@ -51,7 +51,7 @@ fn a_processor_without_floats_is_refused() {
         .unwrap_or_else(|e| panic!("{}", messages(&e)))
         .0;
     let target = Target::new("riscv64-unknown-linux-gnu", "", "").expect("a target");
-    let refused = compile(&lowered, &target, Options::new(Emit::Object)).err().expect("it has no floats");
+    let refused = compile(&lowered, &target, Options::new(Emit::Object)).expect_err("it has no floats");
     assert!(
         messages(&refused)
             .contains("has no instruction for what the system's library would be asked for: __")
