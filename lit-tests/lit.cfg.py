@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import lit.formats
 
@@ -27,6 +28,7 @@ if "NGC_CERTIFY" not in os.environ and subprocess.run(fresh, check=False).return
     config.environment["NGC_AGAIN"] = "sample"
 config.substitutions.append(("%testdata", os.path.join(root, "testdata")))
 config.substitutions.append(("%root", root))
+config.substitutions.append(("%python", sys.executable))
 
 if os.path.exists(os.path.join(llvm_bin, "mlir-opt")):
     config.available_features.add("mlir-opt")

@@ -6,6 +6,7 @@
 pub mod analysis;
 pub mod digits;
 pub mod docs;
+pub mod lowering;
 pub mod precision;
 pub mod stabilize;
 pub mod transform;
@@ -25,6 +26,7 @@ pub const REGISTRY: Registry = Registry {
         &transform::fold_constants::FoldConstants,
         &transform::infer_shapes::InferShapes,
         &transform::inline::Inline,
+        &lowering::LowerToKernel,
         &stabilize::pass::Stabilize,
         &transform::symbol_dce::SymbolDce,
         &precision::widen::Widen,

@@ -6,6 +6,7 @@
 
 pub mod formats;
 pub mod io;
+pub mod jit;
 pub mod load;
 pub mod opt;
 pub mod progress;

@@ -10,6 +10,7 @@ use ngc_ir::{Attr, Context, Module, Sources};
 use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Tensor};
 use ngc_tools::formats::Format as FileFormat;
 use ngc_tools::io::{check_folder, read_bytes, write_output};
+use ngc_tools::jit;
 use ngc_tools::load::{Failure, choose_function, load_module, load_specialised};
 use ngc_tools::progress::Progress;
 
@@ -44,6 +45,9 @@ struct Arguments {
     /// Class of each row of output 0 (.npy of integers): prints the accuracy of the largest entry along the last axis
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
+    /// Compiles the function with ngc-compile and runs that: the same values, bit for bit, where it compiles
+    #[arg(long, conflicts_with_all = ["precision", "format"])]
+    jit: bool,
     /// Prints all values of the outputs
     #[arg(long)]
     print: bool,
@@ -55,6 +59,7 @@ const EXAMPLES: &str = "Examples:
   ngc-run model.ngir x.npy --format f16                    as if every value were float16
   ngc-run stable.ngir x.npy --against model.ngir --against-precision 200
                                                            error against the original's exact mathematics
+  ngc-run model.ngir x.npy --jit                           by native code
   ngc-run model.ngir x.npy --labels y.npy                  accuracy of a classifier
 
 Exit code: 0 done, 1 broken input, 3 something that ngc does not support.";
@@ -95,7 +100,10 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
     if let Some(directory) = &arguments.output_dir {
         check_folder(directory)?;
     }
-    let outputs = call(&context, &module, &function, &inputs, mode)?;
+    let outputs = match arguments.jit {
+        true => jit::call(&context, &module, &function, &inputs, sources)?,
+        false => call(&context, &module, &function, &inputs, mode)?,
+    };
     for (n, output) in outputs.iter().enumerate() {
         say(&format!("output {n}: {}", describe(output)))?;
         if arguments.print || output.len() <= 8 {

@@ -91,7 +91,7 @@ fn refine(function: &mut Function, module: &Module, graph: &CallGraph) -> Result
                 let ty = target.and_then(|&t| module.body.attr(t, "function_type")).and_then(Attr::as_type);
                 ty.and_then(Type::as_function).map_or_else(Vec::new, |f| f.results.to_vec())
             }
-            (None, Syntax::Return | Syntax::Func | Syntax::Module | Syntax::Call) => continue,
+            (None, Syntax::Return | Syntax::Yield | Syntax::Func | Syntax::Module | Syntax::Call) => continue,
             (None, _) => match body.with_signature(op, |s| s.infer()) {
                 Some(Ok(types)) => types,
                 Some(Err(message)) => {

@@ -13,6 +13,7 @@ pub mod fold;
 pub mod func;
 mod integers;
 mod kept;
+pub mod kernel;
 mod lemmas;
 mod memo;
 pub mod ng;
@@ -58,6 +59,9 @@ pub const FAMILIES: &[(&str, &[&OpDef])] = &[
     ("polynomials", num::poly::OPS),
     ("argument reduction", num::reduction::OPS),
     ("tables", num::table::OPS),
+    ("kernels: loops", kernel::control::OPS),
+    ("kernels: buffers", kernel::buffer::OPS),
+    ("kernels: vectors", kernel::vector::OPS),
 ];
 
 /// A context with every dialect registered.

@@ -27,6 +27,8 @@ pub struct OpDef {
     pub attributes: &'static [AttrDef],
     /// Results; their types come from `infer`.
     pub results: &'static [ResultDef],
+    /// Regions, of one block each, that see the values around them.
+    pub regions: &'static [RegionDef],
     /// Properties that passes may rely on.
     pub traits: Traits,
     /// Custom spelling.
@@ -66,6 +68,7 @@ impl OpDef {
         operands: &[],
         attributes: &[],
         results: &[],
+        regions: &[],
         traits: Traits::PURE,
         syntax: Syntax::Uniform,
         infer: |_| Ok(Vec::new()),
@@ -173,6 +176,8 @@ pub enum Syntax {
     Call,
     /// `func.return %a : types`.
     Return,
+    /// `kernel.yield %a : types`: ends the region of an op.
+    Yield,
 }
 
 /// Properties of an op that passes may rely on.
@@ -229,6 +234,14 @@ pub struct ResultDef {
     pub name: &'static str,
     /// What elements it has.
     pub kind: ValueKind,
+}
+
+/// A declared region: its block ends in a terminator that yields the op's results.
+pub struct RegionDef {
+    /// Name in the documentation.
+    pub name: &'static str,
+    /// Types of the block's arguments.
+    pub arguments: fn(&Signature<'_>) -> Vec<Type>,
 }
 
 /// How many values an operand declaration stands for. Optional and variadic ones come last.

@@ -1,4 +1,4 @@
-//! Types: MLIR's builtin scalar, tensor and function types, and opaque types of unregistered dialects.
+//! Types: MLIR's builtin scalar, tensor, vector, memref and function types, and opaque types of unregistered dialects.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -20,6 +20,10 @@ pub enum TypeKind {
     Scalar(DType),
     /// `tensor<2x?xf16>`.
     Tensor(TensorType),
+    /// `vector<16xf32>`.
+    Vector(VectorType),
+    /// `memref<?x4xf32>`: a buffer whose elements lie one behind the other, in row-major order.
+    MemRef(TensorType),
     /// `(f32, f32) -> f32`.
     Function(FunctionType),
     /// `none`.
@@ -33,6 +37,15 @@ pub enum TypeKind {
 pub struct TensorType {
     /// Extents, outermost first.
     pub shape: Box<[Dim]>,
+    /// Type of the elements.
+    pub elem: DType,
+}
+
+/// Numbers side by side, on which ops work element by element.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct VectorType {
+    /// Their number.
+    pub lanes: usize,
     /// Type of the elements.
     pub elem: DType,
 }
@@ -108,6 +121,16 @@ impl Type {
         Type::new(TypeKind::Tensor(TensorType { shape: shape.into_iter().collect(), elem }))
     }
 
+    /// A vector type.
+    pub fn vector(lanes: usize, elem: DType) -> Type {
+        Type::new(TypeKind::Vector(VectorType { lanes, elem }))
+    }
+
+    /// A buffer type.
+    pub fn memref(shape: impl IntoIterator<Item = Dim>, elem: DType) -> Type {
+        Type::new(TypeKind::MemRef(TensorType { shape: shape.into_iter().collect(), elem }))
+    }
+
     /// A function type.
     pub fn function(inputs: &[Type], results: &[Type]) -> Type {
         Type::new(TypeKind::Function(FunctionType { inputs: inputs.into(), results: results.into() }))
@@ -121,6 +144,22 @@ impl Type {
         }
     }
 
+    /// The vector type, if this is one.
+    pub fn as_vector(self) -> Option<VectorType> {
+        match self.0 {
+            TypeKind::Vector(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The shape and element type of a buffer, if this is one.
+    pub fn as_memref(self) -> Option<&'static TensorType> {
+        match self.0 {
+            TypeKind::MemRef(t) => Some(t),
+            _ => None,
+        }
+    }
+
     /// The function type, if this is one.
     pub fn as_function(self) -> Option<&'static FunctionType> {
         match self.0 {
@@ -129,11 +168,12 @@ impl Type {
         }
     }
 
-    /// The element type of a tensor, or the scalar type itself.
+    /// The element type of a tensor or vector, or the scalar type itself.
     pub fn elem(self) -> Option<DType> {
         match self.0 {
             TypeKind::Scalar(d) => Some(*d),
             TypeKind::Tensor(t) => Some(t.elem),
+            TypeKind::Vector(v) => Some(v.elem),
             _ => None,
         }
     }
@@ -160,11 +200,12 @@ impl Type {
         self.shape()?.iter().map(|d| d.known()).collect()
     }
 
-    /// The same type (scalar or tensor) with another element type.
+    /// The same type (scalar, tensor or vector) with another element type.
     pub fn with_elem(self, elem: DType) -> Type {
         match self.0 {
             TypeKind::Scalar(_) => Type::scalar(elem),
             TypeKind::Tensor(t) => Type::tensor(t.shape.iter().copied(), elem),
+            TypeKind::Vector(v) => Type::vector(v.lanes, elem),
             _ => self,
         }
     }
@@ -222,8 +263,10 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             TypeKind::Scalar(d) => f.write_str(d.name()),
-            TypeKind::Tensor(t) => {
-                f.write_str("tensor<")?;
+            TypeKind::Vector(v) => write!(f, "vector<{}x{}>", v.lanes, v.elem.name()),
+            TypeKind::Tensor(t) | TypeKind::MemRef(t) => {
+                let buffer = matches!(self.0, TypeKind::MemRef(_));
+                f.write_str(if buffer { "memref<" } else { "tensor<" })?;
                 for d in &t.shape {
                     write!(f, "{d}x")?;
                 }

@@ -292,7 +292,10 @@ impl<'a> Checker<'a> {
             let signature = Signature { def, operands, attrs: &data.attrs };
             signature.check().map_err(|m| format!("'{name}' {m}"))?;
             // The results of calls and the like are as their types say.
-            if !matches!(def.syntax, Syntax::Call | Syntax::Return | Syntax::Func | Syntax::Module) {
+            if !matches!(
+                def.syntax,
+                Syntax::Call | Syntax::Return | Syntax::Yield | Syntax::Func | Syntax::Module
+            ) {
                 let inferred = signature.infer().map_err(|m| format!("'{name}' {m}"))?;
                 check_results(&inferred, results).map_err(|m| format!("'{name}' {m}"))?;
             }
@@ -303,10 +306,13 @@ impl<'a> Checker<'a> {
         match def.syntax {
             Syntax::Call => self.call(op)?,
             Syntax::Return => self.function_return(op)?,
+            Syntax::Yield if self.body.block(op).is_some_and(|b| body.block_region(b) == body.root()) => {
+                return Err(format!("'{name}' stands outside of a region to end"));
+            }
             _ => {}
         }
-        if !def.traits.isolated && !body.regions(op).is_empty() {
-            return Err(format!("'{name}' takes no region"));
+        if !def.traits.isolated {
+            self.regions(op, def)?;
         }
         if !body.successors(op).is_empty() {
             return Err(format!("'{name}' takes no successors"));
@@ -316,6 +322,43 @@ impl<'a> Checker<'a> {
         }
         if !known && data.attrs.is_empty() {
             self.fitting.insert((name, types));
+        }
+        Ok(())
+    }
+
+    /// Declared regions have one block each, with the declared arguments, that yields the op's results.
+    fn regions(&self, op: Op, def: &'static OpDef) -> Result<(), String> {
+        let (body, name, found) = (self.body, def.name, self.body.regions(op));
+        if found.len() != def.regions.len() {
+            let wanted = match def.regions.len() {
+                0 => "no region".to_string(),
+                1 => "one region".to_string(),
+                n => format!("{n} regions"),
+            };
+            return Err(format!("'{name}' takes {wanted}"));
+        }
+        for (&region, declared) in found.iter().zip(def.regions) {
+            let what = declared.name;
+            let [block] = *body.blocks(region) else {
+                return Err(format!("'{name}': its {what} must be one block"));
+            };
+            let arguments: Vec<Type> = body.arguments(block).iter().map(|&v| body.ty(v)).collect();
+            let wanted = body.with_signature(op, declared.arguments).unwrap_or_default();
+            if arguments != wanted {
+                let (found, wanted) = (comma(&arguments), comma(&wanted));
+                return Err(format!(
+                    "'{name}': its {what} has arguments ({found}), but should have ({wanted})"
+                ));
+            }
+            let yields = |&end: &Op| body.op(end).def.is_some_and(|d| d.syntax == Syntax::Yield);
+            let Some(end) = body.last_op(block).filter(yields) else {
+                return Err(format!("'{name}': its {what} must end in an op that yields its results"));
+            };
+            let (yielded, results) = (body.operand_types(end), body.result_types(op));
+            if yielded != results {
+                let (found, wanted) = (comma(&yielded), comma(&results));
+                return Err(format!("'{name}': its {what} yields ({found}), but should yield ({wanted})"));
+            }
         }
         Ok(())
     }

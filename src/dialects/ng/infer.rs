@@ -33,9 +33,16 @@ pub fn same_elem(s: &Signature<'_>, range: std::ops::Range<usize>) -> Result<DTy
     Ok(elem)
 }
 
-/// NumPy's rule over any number of types: a scalar if all are scalars, else a tensor. A `?` matches `?` and any
+/// NumPy's rule over any number of types: a scalar if all are scalars, else a tensor (or a vector, of vectors alone). A `?` matches `?` and any
 /// static extent other than 1; it never broadcasts itself, so `?` against 1 is `?`.
 pub fn broadcast(types: &[Type], elem: DType) -> Result<Type, String> {
+    // Vectors do not broadcast: all operands are as long.
+    if let Some(vector) = types.iter().find_map(|ty| ty.as_vector()) {
+        return match types.iter().find(|ty| ty.as_vector().is_none_or(|v| v.lanes != vector.lanes)) {
+            Some(other) => Err(format!("type {other} does not go with vectors of {} elements", vector.lanes)),
+            None => Ok(Type::vector(vector.lanes, elem)),
+        };
+    }
     let mut shape: Vec<Dim> = Vec::new();
     for &ty in types {
         let other = ty.shape().ok_or_else(|| format!("type {ty} cannot be broadcast"))?;

@@ -113,9 +113,10 @@ fn around(def: &OpDef) -> String {
     }
 }
 
-/// The operands of a one-line example, each with its type.
+/// The operands of an example, each with its type; regions see those that they need.
 fn free_values(example: &str) -> Vec<(&str, &str)> {
-    let (_, op) = example.split_once(" = ").unwrap_or(("", example));
+    let head = example.lines().next().unwrap_or_default().trim_end_matches(" {");
+    let (_, op) = head.split_once(" = ").filter(|(name, _)| name.starts_with('%')).unwrap_or(("", head));
     let Some((op, types)) = op.rsplit_once(" : ") else { return Vec::new() };
     let operands = op.split(" {").next().unwrap_or(op);
     let names: Vec<&str> =

@@ -45,7 +45,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
 
         let subject_rule = subject.as_ref().map(Pair::as_rule);
         let wanted = match def.syntax {
-            Syntax::Uniform | Syntax::Return => Rule::value_list,
+            Syntax::Uniform | Syntax::Return | Syntax::Yield => Rule::value_list,
             Syntax::Constant => Rule::constant,
             Syntax::Call => Rule::callee,
             Syntax::Func => Rule::function_head,
@@ -118,8 +118,22 @@ impl<'r, 'a> BodyReader<'r, 'a> {
             return Err(self.reader.error_at(types_at, message));
         }
         let loc = self.reader.location_or(location, at)?;
+        let regions = def.regions.len();
         let def = Some(def);
-        self.finish_op(block, Operation { names, name, def, loc, attrs, operands, inputs, outputs })?;
+        let op =
+            self.finish_op(block, Operation { names, name, def, loc, attrs, operands, inputs, outputs })?;
+        for _ in 0..regions {
+            if self.reader.peek() != b'{' {
+                return Err(self
+                    .reader
+                    .error_at(self.reader.pos, format!("expected '{{' and a region of '{name}'")));
+            }
+            self.reader.pos += 1;
+            let region = self.body.add_region(op);
+            self.depth += 1;
+            self.region(region)?;
+            self.depth -= 1;
+        }
         Ok(())
     }
 
@@ -132,7 +146,7 @@ impl<'r, 'a> BodyReader<'r, 'a> {
             return Ok((first, self.types(second)?));
         }
         match (def.syntax, first.as_slice()) {
-            (Syntax::Return, _) => Ok((first, Types::new())),
+            (Syntax::Return | Syntax::Yield, _) => Ok((first, Types::new())),
             (Syntax::Uniform | Syntax::Constant, [one]) => Ok((SmallVec::from_elem(*one, operands), first)),
             _ => Err(self.reader.error_at(end, "expected '->' and the types of the results")),
         }

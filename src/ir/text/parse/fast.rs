@@ -88,7 +88,7 @@ impl<'r, 'a> Cursor<'r, 'a> {
             }
         } else {
             let syntax = def?.syntax;
-            if !matches!(syntax, Syntax::Uniform | Syntax::Return) {
+            if !matches!(syntax, Syntax::Uniform | Syntax::Return | Syntax::Yield) {
                 return None;
             }
             self.values(&mut operation)?;
@@ -103,7 +103,7 @@ impl<'r, 'a> Cursor<'r, 'a> {
                     self.arrow()?;
                     self.types(&mut operation.outputs)?;
                 }
-                _ if syntax == Syntax::Return => {}
+                _ if syntax != Syntax::Uniform => {}
                 _ => {
                     let &[one] = operation.inputs.as_slice() else { return None };
                     operation.inputs = SmallVec::from_elem(one, operation.operands.len());

@@ -59,7 +59,16 @@ impl<'a> Reader<'a> {
         let ty = if let Some(name) = text.strip_prefix('!') {
             self.bang_type(text, name)?
         } else if let Some(inside) = text.strip_prefix("tensor<") {
-            self.tensor_type(inside.strip_suffix('>').unwrap_or(inside), at)?
+            let (shape, elem) = self.shaped("tensor", inside.strip_suffix('>').unwrap_or(inside), at)?;
+            Type::tensor(shape, elem)
+        } else if let Some(inside) = text.strip_prefix("memref<") {
+            let (shape, elem) = self.shaped("memref", inside.strip_suffix('>').unwrap_or(inside), at)?;
+            Type::memref(shape, elem)
+        } else if let Some(inside) = text.strip_prefix("vector<") {
+            match self.shaped("vector", inside.strip_suffix('>').unwrap_or(inside), at)? {
+                (shape, elem) if let [Dim::Static(lanes @ 1..)] = shape[..] => Type::vector(lanes, elem),
+                _ => return Err(self.error_at(at, "a vector has one extent, a number from 1 on")),
+            }
         } else if text == "none" {
             Type::new(TypeKind::None)
         } else if let Some(elem) = DType::from_name(text) {
@@ -84,7 +93,8 @@ impl<'a> Reader<'a> {
         Ok(Type::new(TypeKind::Opaque(opaque('!', name).into())))
     }
 
-    fn tensor_type(&mut self, inside: &'a str, at: usize) -> Read<Type> {
+    /// What stands between the brackets of a tensor, vector or memref type.
+    fn shaped(&mut self, kind: &str, inside: &'a str, at: usize) -> Read<(Vec<Dim>, DType)> {
         let mut shape = Vec::new();
         let mut count = 1usize;
         let mut rest = inside.trim();
@@ -111,7 +121,7 @@ impl<'a> Reader<'a> {
                 })?;
                 count =
                     count.checked_mul(n.max(1)).filter(|&c| c <= isize::MAX as usize).ok_or_else(|| {
-                        self.error_at(at, format!("'tensor<{}>' has too many elements", excerpt(inside)))
+                        self.error_at(at, format!("'{kind}<{}>' has too many elements", excerpt(inside)))
                     })?;
                 shape.push(Dim::Static(n));
             }
@@ -124,7 +134,7 @@ impl<'a> Reader<'a> {
                 match *ty {
                     TypeKind::Scalar(elem) => elem,
                     _ => {
-                        return Err(self.error_at(self.offset_of(elem), format!("a tensor cannot hold {ty}")));
+                        return Err(self.error_at(self.offset_of(elem), format!("a {kind} cannot hold {ty}")));
                     }
                 }
             }
@@ -133,7 +143,7 @@ impl<'a> Reader<'a> {
                 return Err(self.error_at(self.offset_of(elem), message));
             }
         };
-        Ok(Type::tensor(shape, elem))
+        Ok((shape, elem))
     }
 }
 

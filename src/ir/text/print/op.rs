@@ -120,9 +120,21 @@ impl<'a> Printer<'a> {
             }
             Some(Syntax::Func) => self.function(body, names, op),
             Some(Syntax::Call) => self.call(body, names, op, dialect),
-            Some(Syntax::Return) => self.ret(body, names, op, dialect),
+            Some(Syntax::Return | Syntax::Yield) => self.ret(body, names, op, dialect),
             Some(Syntax::Constant) => self.constant_op(body, op),
-            Some(Syntax::Uniform) => self.uniform(body, names, op),
+            Some(Syntax::Uniform) => {
+                self.uniform(body, names, op);
+                if !body.regions(op).is_empty() {
+                    self.trailing_loc(&body.op(op).loc);
+                    for &region in body.regions(op) {
+                        self.out.push_str(" {");
+                        self.blocks(body, names, region, "");
+                        self.line();
+                        self.out.push('}');
+                    }
+                    return;
+                }
+            }
         }
         self.trailing_loc(&body.op(op).loc);
     }
@@ -130,8 +142,12 @@ impl<'a> Printer<'a> {
     /// Whether a custom form can say all that the op holds.
     fn fits(&self, body: &Body, op: Op, syntax: Syntax) -> bool {
         let attrs = &body.op(op).attrs;
-        let plain =
-            body.regions(op).is_empty() && body.successors(op).is_empty() && body.properties(op).is_empty();
+        // An op whose declaration has regions writes them behind its types.
+        let declared =
+            body.op(op).def.map_or(0, |def| if syntax == Syntax::Uniform { def.regions.len() } else { 0 });
+        let plain = body.regions(op).len() == declared
+            && body.successors(op).is_empty()
+            && body.properties(op).is_empty();
         let no_function_types = || {
             let types = body.operand_types(op).into_iter().chain(body.result_types(op));
             types.into_iter().all(|ty| ty.as_function().is_none())
@@ -140,7 +156,7 @@ impl<'a> Printer<'a> {
             || attrs.get("sym_name").is_some_and(|name| name.as_str().is_some_and(|name| !name.is_empty()));
         match syntax {
             Syntax::Uniform => plain && body.body(op).is_none() && no_function_types(),
-            Syntax::Return => plain && body.num_results(op) == 0 && no_function_types(),
+            Syntax::Return | Syntax::Yield => plain && body.num_results(op) == 0 && no_function_types(),
             Syntax::Call => plain && attrs.get("callee").is_some_and(|callee| callee.as_symbol().is_some()),
             Syntax::Constant => {
                 plain && body.operands(op).is_empty() && body.num_results(op) == 1 && {
@@ -315,7 +331,7 @@ impl<'a> Printer<'a> {
     }
 
     fn ret(&mut self, body: &Body, names: &Names, op: Op, dialect: &str) {
-        self.out.push_str(short("func.return", dialect));
+        self.out.push_str(short(body.name(op), dialect));
         self.trailing_dict(&body.op(op).attrs, |_| true);
         let operands = body.operands(op);
         if !operands.is_empty() {

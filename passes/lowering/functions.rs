@@ -1,0 +1,165 @@
+//! Implementations of real functions, as functions of ops that the processor rounds: what lowering puts in the place of an
+//! op that is not one of these.
+
+use std::collections::BTreeMap;
+
+use ngc_dialects::ng;
+use ngc_ir::op_def::Syntax;
+use ngc_ir::{Attr, Body, Diagnostic, Diagnostics, Module, OpDef, Type};
+use ngc_numerics::expr::{Constant, Prim};
+use ngc_numerics::program::Step;
+use ngc_numerics::{Format, ScalarFn};
+
+/// The attribute of a function that says which real function it implements, such as `"exp"`.
+pub const IMPLEMENTS: &str = "ng.implements";
+
+/// Bodies of functions of scalars, by the name of the real function and the format. A driver supplies them to the pass.
+#[derive(Default)]
+pub struct Functions {
+    known: BTreeMap<(String, Format), Body>,
+}
+
+impl Functions {
+    /// Adds an implementation: a body of one block of pure ops on scalars of the format, which ends in a return of one.
+    pub fn insert(&mut self, name: &str, format: Format, body: Body) {
+        self.known.insert((name.to_string(), format), body);
+    }
+
+    /// Adds the implementations of a module: its functions with the attribute [`IMPLEMENTS`], of scalars of one format.
+    ///
+    /// # Errors
+    /// Located at each function that is none, or that is the second of its name and format.
+    pub fn insert_all(&mut self, module: &Module) -> Result<(), Diagnostics> {
+        let mut found = Diagnostics::default();
+        for op in module.ops() {
+            let Some(name) = module.body.attr(op, IMPLEMENTS).and_then(Attr::as_str) else { continue };
+            let body = module.body.body(op).filter(|body| body.entry().is_some());
+            let implemented = body.ok_or("it has no body".to_string()).and_then(|body| {
+                let format = implemented(body)?;
+                match self.known.insert((name.to_string(), format), body.clone()) {
+                    None => Ok(()),
+                    Some(_) => Err(format!("another function implements it in {format}")),
+                }
+            });
+            if let Err(why) = implemented {
+                let loc = module.body.op(op).loc.clone();
+                found.push(Diagnostic::error(loc, format!("this is no implementation of {name}: {why}")));
+            }
+        }
+        if found.has_errors() { Err(found) } else { Ok(()) }
+    }
+
+    /// The implementation of a function in a format.
+    pub fn find(&self, name: &str, format: Format) -> Option<&Body> {
+        self.known.get(&(name.to_string(), format))
+    }
+}
+
+/// The format of an implementation, which is a block of pure ops on scalars.
+fn implemented(body: &Body) -> Result<Format, String> {
+    let [block] = *body.blocks(body.root()) else { return Err("it has several blocks".into()) };
+    let scalar = |ty: Type| ty.format().filter(|_| ty.as_tensor().is_none() && ty.as_vector().is_none());
+    let arguments = body.arguments(block);
+    let format = arguments.first().and_then(|&v| scalar(body.ty(v))).ok_or("it takes no number")?;
+    let end = body.last_op(block).map_or(&[][..], |end| body.operands(end));
+    if end.len() != 1 || arguments.iter().chain(end).any(|&v| scalar(body.ty(v)) != Some(format)) {
+        return Err(format!("it does not take and give one number in {format}"));
+    }
+    let pure = |def: &OpDef| def.traits.pure || def.syntax == Syntax::Return;
+    let other = body.ops(block).find(|&op| {
+        let vague = body.results(op).any(|v| body.ty(v).as_tensor().is_some());
+        vague || !body.op(op).def.is_some_and(pure)
+    });
+    match other {
+        Some(op) => Err(format!("'{}' is no pure op on scalars", body.name(op))),
+        None => Ok(format),
+    }
+}
+
+/// How much of a step's value is known to be what the formula says.
+#[derive(Clone, Copy, PartialEq)]
+enum Precision {
+    /// The real value.
+    Exact,
+    /// The real value, rounded once.
+    Rounded,
+}
+
+/// Whether taking a formula step by step, each rounded by itself, gives its correctly rounded value: at most one step rounds
+/// on the way to the result, and those behind it commute with rounding.
+pub fn rounds_once(function: &ScalarFn, params: &[f64], format: Format) -> bool {
+    let program = function.program();
+    let mut known: Vec<Precision> = Vec::new();
+    for step in program.steps() {
+        let exact = |operands: &[usize]| operands.iter().all(|&n| known[n] == Precision::Exact);
+        let worst = |operands: &[usize]| match exact(operands) {
+            true => Precision::Exact,
+            false => Precision::Rounded,
+        };
+        let found = match step {
+            Step::Var(_) => Some(Precision::Exact),
+            Step::Param(n) => params.get(*n).filter(|&&p| format.contains(p)).map(|_| Precision::Exact),
+            Step::Const(n) => constant(&program.constants()[*n], format).map(|_| Precision::Exact),
+            Step::Apply(prim, operands) => {
+                let operands = &operands[..prim.arity()];
+                match prim {
+                    Prim::Neg | Prim::Abs | Prim::Min | Prim::Max => Some(worst(operands)),
+                    Prim::Sign | Prim::Floor | Prim::Ceil | Prim::RoundEven | Prim::Trunc => {
+                        exact(operands).then_some(Precision::Exact)
+                    }
+                    Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::Square | Prim::Sqrt | Prim::Fma => {
+                        exact(operands).then_some(Precision::Rounded)
+                    }
+                    _ => None,
+                }
+            }
+            Step::Select(_, [a, b, yes, no]) => exact(&[*a, *b]).then(|| worst(&[*yes, *no])),
+        };
+        match found {
+            Some(precision) => known.push(precision),
+            None => return false,
+        }
+    }
+    // Values beside the formula would be lost.
+    function.declared_specials().is_empty()
+        && (function.declared_limits() == [None; 2] || function.as_primitive().is_some())
+}
+
+/// Whether a formula of integers is made of what wraps modulo 2^width and of choices.
+pub fn wraps(function: &ScalarFn) -> bool {
+    function.program().steps().iter().all(|step| match step {
+        Step::Apply(prim, _) => matches!(
+            prim,
+            Prim::Add
+                | Prim::Sub
+                | Prim::Mul
+                | Prim::Square
+                | Prim::Neg
+                | Prim::Abs
+                | Prim::Sign
+                | Prim::Min
+                | Prim::Max
+        ),
+        Step::Var(_) | Step::Select(..) => true,
+        Step::Param(_) | Step::Const(_) => false,
+    })
+}
+
+/// The number that a constant of a formula is, if the format has it.
+pub fn constant(constant: &Constant, format: Format) -> Option<f64> {
+    let value = match constant {
+        Constant::Rational(value) => {
+            let nearest = value.to_f64();
+            (*value == nearest).then_some(nearest)?
+        }
+        Constant::Infinity { negative: true } => f64::NEG_INFINITY,
+        Constant::Infinity { negative: false } => f64::INFINITY,
+        Constant::Nan | Constant::Pi | Constant::E => return None,
+    };
+    format.contains(value).then_some(value)
+}
+
+/// Whether an op on elements is done in their own format without loss, by moving bits.
+pub(super) fn moves_bits(def: &'static OpDef) -> bool {
+    [&ng::compare::SELECT, &ng::compare::WHERE, &ng::convert::CONVERT].iter().any(|d| std::ptr::eq(*d, def))
+}

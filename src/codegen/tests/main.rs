@@ -1,0 +1,12 @@
+//! The tests of ngc-codegen.
+
+mod conversions;
+mod functions;
+mod programs;
+#[path = "../../../passes/tests/random_graphs/mod.rs"]
+#[allow(dead_code)]
+mod random_graphs;
+mod refused;
+mod sums;
+mod support;
+mod targets;
