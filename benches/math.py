@@ -14,7 +14,7 @@ import tempfile
 
 # Function, SLEEF's name, and the range of inputs.
 FUNCTIONS = [
-    ("exp", "exp", "u10", -10, 10), ("fast/exp", "exp", "u10", -10, 10), ("exp2", "exp2", "u10", -10, 10),
+    ("exp", "exp", "u10", -10, 10), ("exp2", "exp2", "u10", -10, 10),
     ("expm1", "expm1", "u10", -5, 5), ("log", "log", "u10", 1e-3, 1e3), ("log2", "log2", "u10", 1e-3, 1e3),
     ("log1p", "log1p", "u10", -0.9, 10), ("sin", "sin", "u10", -10, 10), ("cos", "cos", "u10", -10, 10),
     ("tan", "tan", "u10", -10, 10), ("tanh", "tanh", "u10", -5, 5), ("erf", "erf", "u10", -4, 4),
@@ -80,7 +80,7 @@ def race(arguments, folder, function, sleef, accuracy, low, high):
     subprocess.run([*emit, "-o", str(folder / "f.c")], check=True)
     subprocess.run([*emit, "--language", "header", "-o", str(folder / "f.h")], check=True)
     (folder / "main.c").write_text(MAIN)
-    name = pathlib.Path(function).name
+    name = function
     defines = [f"-DOURS=ngc_{name}f_array", f"-DSLEEF16=Sleef_{sleef}f16_{accuracy}", f"-DSLEEF8=Sleef_{sleef}f8_{accuracy}",
                f"-DLIBM={name}f", f"-DLOW=({float(low)}f)", f"-DHIGH=({float(high)}f)"]
     flags = ["-O3", "-march=native", "-mprefer-vector-width=512", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]

@@ -61,7 +61,7 @@ pub fn header(checked: &Checked) -> Result<String, Diagnostic> {
             text,
             "{};\n{};",
             prototype(&function),
-            array_prototype(&function).replace(" restrict", "")
+            array_prototype(&function).replace("restrict ", "")
         );
     }
     text += "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";

@@ -166,7 +166,12 @@ pub const PRELUDE: &str = "\
 #ifdef __FAST_MATH__
 #error \"these functions rely on IEEE 754 arithmetic: compile without -ffast-math\"
 #endif
+/* No product and sum become one operation that is not written as one. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize(\"fp-contract=off\")
+#else
 #pragma STDC FP_CONTRACT OFF
+#endif
 
 static inline int32_t ngc_i32_of_f32(float x) { int32_t i; memcpy(&i, &x, 4); return i; }
 static inline float ngc_f32_of_i32(int32_t i) { float x; memcpy(&x, &i, 4); return x; }

@@ -28,7 +28,7 @@ fn the_best_polynomial_is_found() {
     let best = (1.0 + slope * slope.ln() - slope) / 2.0;
     // Found at points, so a little less than the largest.
     assert!(error <= best && error > 0.999 * best, "{error} and {best}");
-    let (text, error) = renewed("//! fit f64 abs(x) on [-1, 1], absolute", "poly[0: 1, 2: 1] x");
+    let (text, error) = renewed("//! fit f64 abs(x) on [0, 1], absolute", "poly[0: 1, 2: 1] x");
     assert!((error - 0.125).abs() < 1e-3, "{error}: {text}");
 }
 
@@ -60,7 +60,7 @@ fn errors_are_those_that_sollya_encloses() {
         eprintln!("sollya is not installed: errors of polynomials are not compared");
         return;
     }
-    for name in ["exp", "exp2", "expm1", "log", "log2", "sin", "atan", "asin", "sinh", "cbrt", "fast/exp"] {
+    for name in ["exp", "exp2", "expm1", "log", "log2", "sin", "atan", "asin", "sinh", "cbrt"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("library").join(format!("{name}.impl"));
         let text = std::fs::read_to_string(path).expect("an implementation");
         let texts = read(&text);

@@ -14,28 +14,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Folders of the library, as those of its certificates are.
-const FOLDERS: [&str; 2] = ["", "fast"];
-
-/// The folder of each implementation, and its file.
-fn files() -> Vec<(&'static str, PathBuf)> {
-    let mut files = Vec::new();
-    for folder in FOLDERS {
-        let path = root().join("src/math/library").join(folder);
-        let mut found: Vec<PathBuf> = std::fs::read_dir(path)
-            .expect("the library")
-            .map(|entry| entry.expect("an entry").path())
-            .filter(|path| path.extension().is_some_and(|e| e == "impl"))
-            .collect();
-        found.sort();
-        files.extend(found.into_iter().map(|path| (folder, path)));
-    }
-    assert!(files.len() > 20, "{} implementations", files.len());
+fn files() -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("src/math/library"))
+        .expect("the library")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "impl"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 20, "{} implementations", files.len());
     files
 }
 
-fn certificate_path(folder: &str, name: &str) -> PathBuf {
-    root().join("testdata/certificates/math").join(folder).join(format!("{name}.json"))
+fn certificate_path(name: &str) -> PathBuf {
+    root().join("testdata/certificates/math").join(format!("{name}.json"))
 }
 
 /// A number of a certificate.
@@ -47,19 +38,17 @@ fn field<'t>(certificate: &'t str, name: &str) -> &'t str {
 
 #[test]
 fn implementations_are_what_their_certificates_say() {
-    let wrong: Vec<String> =
-        files().par_iter().flat_map(|(folder, path)| check_one(folder, path).err()).collect();
+    let wrong: Vec<String> = files().par_iter().flat_map(|path| check_one(path).err()).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-fn check_one(folder: &str, path: &Path) -> Result<(), String> {
+fn check_one(path: &Path) -> Result<(), String> {
     let context = ngc_dialects::context();
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let (texts, checked) = checked(&context, &text);
     let name = symbol(&texts[0]);
-    let command =
-        format!("ngc-math verify {} --certificate testdata/certificates/math/{folder}", path.display());
-    let certificate = std::fs::read_to_string(certificate_path(folder, &name))
+    let command = format!("ngc-math verify {} --certificate testdata/certificates/math", path.display());
+    let certificate = std::fs::read_to_string(certificate_path(&name))
         .map_err(|_| format!("{name} has no certificate: {command}"))?;
     let digest = certificate::digest(&checked, &texts[0]).map_err(|d| d.message)?;
     if field(&certificate, "code") != digest {
@@ -96,23 +85,21 @@ fn check_one(folder: &str, path: &Path) -> Result<(), String> {
 fn page() -> String {
     let context = ngc_dialects::context();
     let mut page = String::from(INTRODUCTION);
-    for (folder, path) in files() {
+    for path in files() {
         let text = std::fs::read_to_string(&path).expect("an implementation");
         let (texts, _) = checked(&context, &text);
         let name = symbol(&texts[0]);
-        let certificate = std::fs::read_to_string(certificate_path(folder, &name)).unwrap_or_default();
+        let certificate = std::fs::read_to_string(certificate_path(&name)).unwrap_or_default();
         if certificate.is_empty() {
             continue;
         }
         let number = |name: &str| field(&certificate, name).parse::<f64>().expect("a number");
         let misrounded = field(&certificate, "misrounded");
         let at = number("at") as f32;
-        let shown = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
         let inputs =
             if field(&certificate, "established").starts_with("exhaustive") { "all" } else { "a sample" };
         let max = number("max_ulp");
-        page +=
-            &format!("| `{shown}` | {max:.7} | `{at:?}` | {misrounded} | {inputs} | {} |\n", texts[0].doc);
+        page += &format!("| `{name}` | {max:.7} | `{at:?}` | {misrounded} | {inputs} | {} |\n", texts[0].doc);
     }
     page
 }
