@@ -10,8 +10,7 @@ use ngc_numerics::expr::{Constant, Prim};
 use ngc_numerics::program::Step;
 use ngc_numerics::{Format, ScalarFn};
 
-/// The attribute of a function that says which real function it implements, such as `"exp"`.
-pub const IMPLEMENTS: &str = "ng.implements";
+pub use ngc_dialects::num::IMPLEMENTS;
 
 /// Bodies of functions of scalars, by the name of the real function and the format. A driver supplies them to the pass.
 #[derive(Default)]
@@ -47,6 +46,19 @@ impl Functions {
             }
         }
         if found.has_errors() { Err(found) } else { Ok(()) }
+    }
+
+    /// Adds the implementations of a module for what has none.
+    ///
+    /// # Errors
+    /// As [`Functions::insert_all`].
+    pub fn complete(&mut self, library: &Module) -> Result<(), Diagnostics> {
+        let mut further = Functions::default();
+        further.insert_all(library)?;
+        for (of, body) in further.known {
+            self.known.entry(of).or_insert(body);
+        }
+        Ok(())
     }
 
     /// The implementation of a function in a format.

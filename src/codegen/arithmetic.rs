@@ -42,6 +42,9 @@ impl<'c> Emission<'_, 'c> {
             let (Some(from), Some(to)) = (from, to) else { return refused() };
             return self.convert(operands[0], from, to);
         }
+        if let Some(made) = self.of_encodings(s, operands, result) {
+            return made;
+        }
         // What else is pointwise says so in its structure.
         let scalars = vec![Vec::new(); s.operands.len()];
         let found = ngc_dialects::structure::structures(s, &scalars).unwrap_or_default();

@@ -35,7 +35,7 @@ pub(crate) struct Emission<'m, 'c> {
     values: FxHashMap<Value, Known<'c>>,
 }
 
-fn fault(e: impl std::fmt::Display) -> String {
+pub(crate) fn fault(e: impl std::fmt::Display) -> String {
     format!("internal error: LLVM refuses an instruction: {e}")
 }
 
@@ -353,16 +353,20 @@ impl<'m, 'c> Emission<'m, 'c> {
         let memref = ty.as_memref().ok_or("gives no buffer")?;
         held(memref.elem)?;
         let tensor = ng::constant::attr_to_tensor(value)?;
-        let bytes = tensor.to_bytes();
-        let data = self.registers.context.const_string(&bytes, false);
+        let extents = extents(&self.registers, memref, || Err("a constant has known extents".into()))?;
+        Ok(Known::Buffer(self.constants(&tensor.to_bytes()), extents))
+    }
+
+    /// Bytes that the object holds.
+    pub fn constants(&self, bytes: &[u8]) -> PointerValue<'c> {
+        let data = self.registers.context.const_string(bytes, false);
         let global: GlobalValue<'c> = self.module.add_global(data.get_type(), None, "constants");
         global.set_initializer(&data);
         global.set_constant(true);
         global.set_linkage(Linkage::Private);
         global.set_unnamed_address(inkwell::values::UnnamedAddress::Global);
         global.set_alignment(64);
-        let extents = extents(&self.registers, memref, || Err("a constant has known extents".into()))?;
-        Ok(Known::Buffer(global.as_pointer_value(), extents))
+        global.as_pointer_value()
     }
 
     /// The address of an element.
@@ -381,7 +385,7 @@ impl<'m, 'c> Emission<'m, 'c> {
     }
 
     #[allow(unsafe_code)]
-    fn advance(
+    pub fn advance(
         &self,
         pointer: PointerValue<'c>,
         by: IntValue<'c>,

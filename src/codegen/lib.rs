@@ -8,6 +8,7 @@
 pub mod abi;
 mod arithmetic;
 mod convert;
+mod encodings;
 mod function;
 pub mod header;
 pub mod link;

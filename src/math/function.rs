@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ngc_dialects::ng::constant::tensor_to_attr_of;
+use ngc_dialects::num::IMPLEMENTS;
 use ngc_ir::op_def::{AttrDef, AttrKind, OperandDef, ValueKind};
 use ngc_ir::{
     Attr, AttrDict, Body, Builder, Context, Diagnostic, Dim, Loc, Module, OpDef, OpState, Type, Value,
@@ -90,6 +91,7 @@ fn function(
     builder.op("func.return", &[returned], AttrDict::EMPTY).map_err(fail)?;
     let mut attrs = AttrDict::EMPTY;
     attrs.set("sym_name", symbol(text).as_str());
+    attrs.set(IMPLEMENTS, text.name.as_str());
     attrs.set("function_type", Type::function(&inputs, &[inputs[0]]));
     let top = module.body.entry().ok_or_else(|| fail("a module has no block".into()))?;
     let op = module.body.create(OpState { attrs, ..OpState::new(def, text.loc.clone()) });

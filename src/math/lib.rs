@@ -10,6 +10,7 @@ pub mod check;
 pub mod expand;
 pub mod fit;
 pub mod function;
+pub mod library;
 pub mod machine;
 pub mod reference;
 pub mod text;

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use ngc_codegen::{Options, Target, abi, compile, header, link, manifest, object};
-use ngc_ir::Sources;
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::verifier::verify;
+use ngc_ir::{Diagnostics, Sources};
 use ngc_passes::lowering::functions::Functions;
 use ngc_passes::lowering::{RESULTS, lower_module};
 use ngc_tools::io::{check_output, replace_file, write_output};
@@ -43,7 +43,7 @@ struct Arguments {
     /// Adds f_packed beside each f: it takes pointers to all parameters in one array, and open extents in another
     #[arg(long)]
     packed: bool,
-    /// Takes functions of this module with the attribute `ng.implements = "exp"` for what the processor has no instruction for
+    /// Takes functions of this module with the attribute `ng.implements = "exp"` in the place of those of ngc's library
     #[arg(long, value_name = "FILE")]
     implementations: Vec<String>,
     /// Bits of a vector [default: what the CPU has]
@@ -110,6 +110,8 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         for path in &arguments.implementations {
             functions.insert_all(&load_module(&context, sources, path)?)?;
         }
+        let library = ngc_math::library::library(&context);
+        functions.complete(&library.map_err(|fault| Failure::Located(Diagnostics(vec![fault]), 1))?)?;
         let lowered = lower_module(&context, &module, &functions, bits);
         module = lowered.map_err(|d| Failure::Located(d, 3))?.0;
         verify(&context, &module)?;

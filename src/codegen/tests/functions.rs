@@ -1,6 +1,11 @@
 //! Implementations of functions take the place of ops, at the width of vectors.
 
-use ngc_numerics::{Format, Random, Tensor};
+use ngc_interp::Interpreter;
+use ngc_ir::Dim;
+use ngc_math::function::{module_of, symbol};
+use ngc_math::library::{TEXTS, library};
+use ngc_math::text::parse;
+use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
 use ngc_passes::lowering::functions::Functions;
 use ngc_passes::lowering::lower_module;
 
@@ -42,5 +47,47 @@ fn an_implementation_is_inlined() {
     let ours = compiled.call("softmax", &[input], &shapes(&theirs)).expect("a result");
     for (a, b) in ours[0].to_f64s().iter().zip(theirs[0].to_f64s()) {
         assert!((a - b).abs() <= 4.0 * Format::F32.ulp(b), "{a} where the interpreter has {b}");
+    }
+}
+
+/// Encodings from all over f32, at random and at the ends of ranges.
+fn encodings(r: &mut Random, count: usize) -> Vec<f64> {
+    let ends =
+        [0u32, 1, 0x007f_ffff, 0x0080_0000, 0x3f80_0000, 0x42b1_7218, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000];
+    let both = ends.into_iter().flat_map(|bits| [bits, bits | 1 << 31]);
+    let drawn = std::iter::repeat_with(|| r.bits() as u32).take(count);
+    both.chain(drawn).map(|bits| f64::from(f32::from_bits(bits))).collect()
+}
+
+#[test]
+fn the_library_gives_the_bits_of_the_interpreter() {
+    let mut functions = Functions::default();
+    functions.complete(&library(&CONTEXT).expect("the library")).expect("implementations");
+    let mut r = Random::new(19);
+    let mut text = String::new();
+    let mut all = Vec::new();
+    let values = encodings(&mut r, 8192);
+    let n = values.len();
+    for own in TEXTS {
+        let own = parse(own, 0).expect("an implementation");
+        let name = &own[0].name;
+        text += &format!(
+            "func.func @of_{name}(%x: tensor<{n}xf32>) -> tensor<{n}xf32> {{\n  %y = ng.{name} %x : tensor<{n}xf32>\n  func.return %y : tensor<{n}xf32>\n}}\n"
+        );
+        all.push(own);
+    }
+    let compiled = load(&module(&text), &functions);
+    let input = Tensor::floats(Format::F32, vec![n], values).expect("a tensor");
+    for own in &all {
+        let arrays = module_of(&CONTEXT, own, Some(Dim::Static(n))).expect("an implementation of arrays");
+        let interpreter = Interpreter::new(&CONTEXT, &arrays, Evaluator::new(Mode::Rounded));
+        let theirs = interpreter.call(&symbol(&own[0]), std::slice::from_ref(&input)).expect("results");
+        let ours = compiled
+            .call(&format!("of_{}", own[0].name), std::slice::from_ref(&input), &[vec![n]])
+            .expect("results");
+        for ((x, a), b) in input.to_f64s().into_iter().zip(ours[0].to_f64s()).zip(theirs[0].to_f64s()) {
+            let same = a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            assert!(same, "{} of {x:e} is {a:e}, and {b:e} in the interpreter", own[0].name);
+        }
     }
 }

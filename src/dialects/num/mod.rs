@@ -4,6 +4,9 @@
 //! What reads or makes encodings has a meaning only where each value is in its own format: evaluation in one format
 //! throughout and over the reals refuses it.
 
+/// The attribute of a function that says which real function it implements, such as `"exp"`.
+pub const IMPLEMENTS: &str = "ng.implements";
+
 pub mod bits;
 pub mod exact;
 pub mod parts;
