@@ -2,7 +2,7 @@
 """Races the functions of the library, as C99, against SLEEF's vectors and the system's libm: nanoseconds an element in the first
 cache, best of many slices that take turns, and ratios to SLEEF.
 
-    python3 benches/math.py [--ngc-math target/debug/ngc-math] [--cc cc]
+    python3 benches/math_functions.py [--ngc-math target/debug/ngc-math] [--cc cc]
 
 Needs a C compiler and the package libsleef-dev. Ratios of one run mean something, times of different machines do not.
 """
