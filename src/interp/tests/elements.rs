@@ -13,7 +13,7 @@ use ngc_numerics::{DType, Evaluator, Format, Random, Tensor};
 /// Inputs that are drawn for a graph.
 const POINTS: usize = 3;
 
-/// Ops of which no element is given: their places depend on data.
+/// Ops of which no element is given: their places depend on data, or they work on bits, of which no structure is declared.
 const OPAQUE: &[&str] = &[
     "ng.gather",
     "ng.gather_elements",
@@ -26,6 +26,12 @@ const OPAQUE: &[&str] = &[
     "ng.topk",
     // Picks by class.
     "ng.nll",
+    "num.andi",
+    "num.ori",
+    "num.xori",
+    "num.shli",
+    "num.shrui",
+    "num.shrsi",
 ];
 
 /// Results by point and value.
