@@ -103,10 +103,15 @@ fn errors_stay_below_what_roundings_become() {
     assert!(all.checked > 50_000, "{}", all.checked);
     // Were roundings independent and anywhere within their bounds, one of 16 000 errors would be beyond four standard deviations.
     // Here the same number is often rounded twice, or not at all.
-    let beyond = |many: f64| all.deviations.iter().filter(|d| **d > many).count() as f64 / all.deviations.len() as f64;
+    let beyond =
+        |many: f64| all.deviations.iter().filter(|d| **d > many).count() as f64 / all.deviations.len() as f64;
     let rms = (all.deviations.iter().map(|d| d * d).sum::<f64>() / all.deviations.len() as f64).sqrt();
     println!("{} deviations, rms {rms}, beyond four {}", all.deviations.len(), beyond(4.0));
-    assert!(all.deviations.len() > 10_000 && (0.3..1.1).contains(&rms) && beyond(4.0) < 1e-3, "{rms} {}", beyond(4.0));
+    assert!(
+        all.deviations.len() > 10_000 && (0.3..1.1).contains(&rms) && beyond(4.0) < 1e-3,
+        "{rms} {}",
+        beyond(4.0)
+    );
 }
 
 #[test]
@@ -143,7 +148,9 @@ fn what_cancels_has_no_part() {
     let tape = Tape::record(&context, &module, "f", &inputs, Mode::Real { bits: BITS }).expect("a tape");
     let (sums, differences) = (tape.shares(0, &[0, 1, 2, 3], &|| {}), tape.shares(1, &[0, 1, 2, 3], &|| {}));
     let most = |shares: &[Share]| shares.iter().map(|share| share.most).collect::<Vec<f64>>();
-    for (sum, difference) in sums.iter().zip(&differences).map(|(sum, difference)| (most(sum), most(difference))) {
+    for (sum, difference) in
+        sums.iter().zip(&differences).map(|(sum, difference)| (most(sum), most(difference)))
+    {
         assert!(sum[0] > 0.0 && difference[0] < 1e-4 * sum[0], "{sum:?} {difference:?}");
         assert!(
             (difference[1] - sum[1]).abs() <= 1e-6 * sum[1] && difference[2] > 0.0,
@@ -175,7 +182,10 @@ fn what_is_put_in_order_comes_from_its_place() {
     let tape = Tape::record(&context, &module, "f", &inputs, Mode::Real { bits: BITS }).expect("a tape");
     let shares = |result: usize| -> Vec<f64> {
         let elements: Vec<usize> = (0..tape.elements(result)).collect();
-        tape.shares(result, &elements, &|| {}).iter().map(|parts| parts.iter().map(|share| share.most).sum()).collect()
+        tape.shares(result, &elements, &|| {})
+            .iter()
+            .map(|parts| parts.iter().map(|share| share.most).sum())
+            .collect()
     };
     let (own, none) = (shares(0), vec![0.0; 4]);
     assert!(own.iter().all(|share| *share > 0.0), "{own:?}");

@@ -212,7 +212,8 @@ impl Tape {
             let sums = self.follow(result, lanes);
             done();
             let of = move |lane: usize| {
-                let share = |sums: &Sums| Share { most: sums.most[lane] * SLACK, squares: sums.squares[lane] };
+                let share =
+                    |sums: &Sums| Share { most: sums.most[lane] * SLACK, squares: sums.squares[lane] };
                 sums.iter().map(share).collect()
             };
             (0..lanes.len()).map(of)

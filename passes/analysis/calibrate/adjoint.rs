@@ -147,9 +147,17 @@ impl Samples {
             .map(|(result, (parts, elements))| {
                 let most = |share: &Share, times: f64| product(share.most, times);
                 let variance = |share: &Share, times: f64| product(share.squares, times * times / 3.0);
-                let (parts, variances) = (worst(ops, &parts, &times, most), worst(ops, &parts, &times, variance));
+                let (parts, variances) =
+                    (worst(ops, &parts, &times, most), worst(ops, &parts, &times, variance));
                 let error = bound(parts.iter().map(|(_, part)| part).sum::<f64>());
-                Followed { error, elements: elements.len(), of: tape.elements(result), samples, parts, variances }
+                Followed {
+                    error,
+                    elements: elements.len(),
+                    of: tape.elements(result),
+                    samples,
+                    parts,
+                    variances,
+                }
             })
             .collect())
     }
@@ -185,7 +193,8 @@ fn worst(
     let part = |(share, times): (&Share, &f64)| bound(part(share, *times));
     let sum = |shares: &Vec<Share>| shares.iter().zip(times).map(part).sum::<f64>();
     let worst = elements.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
-    worst.map_or_else(Vec::new, |shares| ops.iter().copied().zip(shares.iter().zip(times).map(part)).collect())
+    worst
+        .map_or_else(Vec::new, |shares| ops.iter().copied().zip(shares.iter().zip(times).map(part)).collect())
 }
 
 /// What is no number is unbounded.

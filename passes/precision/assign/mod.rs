@@ -31,9 +31,9 @@ use self::chain::Chain;
 use self::evidence::Evidence;
 use self::memory::Use;
 use self::report::{Assigned, Assignments};
-use crate::analysis::report::Exchange;
 use self::search::{Found, assign};
 use self::wanted::{Criterion, MEASURE, Objective, TARGET, Wanted};
+use crate::analysis::report::Exchange;
 
 /// The pass.
 pub struct AssignPrecision;

@@ -222,7 +222,11 @@ impl Assigned {
         if !bound.is_empty() {
             let given = self.given.as_ref().map(|given| format!(", {given}")).unwrap_or_default();
             match &self.estimate {
-                None => totals.push(format!("error bound of the results: {}{}{given}", bound.join(", "), self.asked)),
+                None => totals.push(format!(
+                    "error bound of the results: {}{}{given}",
+                    bound.join(", "),
+                    self.asked
+                )),
                 Some(estimate) => {
                     let estimate: Vec<String> = estimate.iter().map(|e| up(*e)).collect();
                     totals.push(format!(

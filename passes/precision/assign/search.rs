@@ -165,7 +165,8 @@ impl Search<'_> {
             return 1.0;
         }
         let few = std::mem::replace(&mut one.bound, self.evidence.bound(&one.body, Depth::Whole));
-        let ratios = one.bound.of(self.criterion).iter().zip(few.of(self.criterion)).map(|(whole, few)| whole / few);
+        let ratios =
+            one.bound.of(self.criterion).iter().zip(few.of(self.criterion)).map(|(whole, few)| whole / few);
         ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::max)
     }
 
@@ -233,7 +234,9 @@ impl Search<'_> {
             let budget = budgeted.budget;
             match budgeted.choose() {
                 // What was found within a smaller budget serves.
-                Ok(chosen) if passing.iter().any(|one: &Within| one.chosen.levels == chosen.levels) => low = budget,
+                Ok(chosen) if passing.iter().any(|one: &Within| one.chosen.levels == chosen.levels) => {
+                    low = budget
+                }
                 Ok(chosen) => {
                     let (found, _) = self.written(chosen, budget)?;
                     if self.are_within(found.bound.of(self.criterion), more) {
