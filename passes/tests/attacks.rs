@@ -241,6 +241,10 @@ fn taken(
                     if (jumps || figures.delta.is_infinite()) && distances.iter().all(|&d| d == 0.0) {
                         continue;
                     }
+                    // Of infinite operands nothing is claimed where the op's own error is unbounded: 0 times infinity is no number.
+                    if figures.delta.is_infinite() && distances.iter().any(|d| d.is_infinite()) {
+                        continue;
+                    }
                     let ways = figures.sensitivity.iter().zip(&distances);
                     let bound = ways.fold(0.0, |sum, (way, &d)| ngc_numerics::figures::add(sum, way.pass(d)));
                     if bound.is_finite() { near(Float::with_val(BITS, bound)) } else { 0.0 }
