@@ -131,16 +131,21 @@ impl Scalar {
         if (run - exact).abs() < FAR * run.abs().max(exact.abs()) {
             return Slope::of(derivative);
         }
-        let value = |own: f64| {
+        // Within its last digit the function may vary by more than over the chord, as a sine of large numbers does.
+        let known = |span: &Span| match span.0 == span.1 {
+            true => Enclosure::point(span.1),
+            false => Enclosure::new(span.1.next_down(), span.1.next_up()),
+        };
+        let value = |own: Interval| {
             let at = |(j, span): (usize, &Span)| match j.cmp(&i) {
-                Ordering::Less => span.1,
+                Ordering::Less => known(span),
                 Ordering::Equal => own,
-                Ordering::Greater => span.0,
+                Ordering::Greater => Enclosure::point(span.0),
             };
-            let args: SmallVec<[Interval; 3]> = x.iter().enumerate().map(at).map(Enclosure::point).collect();
+            let args: SmallVec<[Interval; 3]> = x.iter().enumerate().map(at).collect();
             self.function.enclose(&Binary64, params, &args)
         };
-        let (a, b) = (value(run), value(exact));
+        let (a, b) = (value(Enclosure::point(run)), value(known(&x[i])));
         let ends = [(a.lo - b.hi) / (run - exact), (a.hi - b.lo) / (run - exact)];
         let (lo, hi) = (ends[0].min(ends[1]).next_down(), ends[0].max(ends[1]).next_up());
         if a.may_be_nan || b.may_be_nan || !lo.is_finite() || !hi.is_finite() {
