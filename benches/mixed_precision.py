@@ -894,6 +894,8 @@ trained networks with large activations need is not measured here, nor are kerne
 def last(options, networks):
     rows = [r for _, own in networks.values() for r in own]
     ratios = [r.bound / max(r.held, r.shown) for r in rows if r.tool == "ngc" and r.bound is not None and finite(r.held) and r.held]
+    if not ratios:
+        return
     lists = [(name, r) for name, (_, own) in networks.items() for r in own if r.bound is not None and r.tool == "torch autocast"]
     took = [r.seconds for r in rows if r.tool == "ngc"]
     fast = [r.seconds for r in rows if r.tool not in ("ngc", "torch autocast") and r.seconds is not None]

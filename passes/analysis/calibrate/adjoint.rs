@@ -10,6 +10,7 @@ use ngc_dialects::runtime::Runtime;
 use ngc_interp::{Share, Tape};
 use ngc_ir::{Context, Module, Op};
 use ngc_numerics::SumMethod;
+use ngc_numerics::figures::mul;
 
 use super::Samples;
 
@@ -145,8 +146,8 @@ impl Samples {
             .zip(elements)
             .enumerate()
             .map(|(result, (parts, elements))| {
-                let most = |share: &Share, times: f64| product(share.most, times);
-                let variance = |share: &Share, times: f64| product(share.squares, times * times / 3.0);
+                let most = |share: &Share, times: f64| mul(share.most, times);
+                let variance = |share: &Share, times: f64| mul(share.squares, times * times / 3.0);
                 let (parts, variances) =
                     (worst(ops, &parts, &times, most), worst(ops, &parts, &times, variance));
                 let error = bound(parts.iter().map(|(_, part)| part).sum::<f64>());
@@ -200,8 +201,4 @@ fn worst(
 /// What is no number is unbounded.
 fn bound(x: f64) -> f64 {
     if x.is_nan() { f64::INFINITY } else { x }
-}
-
-fn product(part: f64, times: f64) -> f64 {
-    if part == 0.0 { 0.0 } else { part * times }
 }

@@ -33,7 +33,6 @@ use self::memory::Use;
 use self::report::{Assigned, Assignments};
 use self::search::{Found, assign};
 use self::wanted::{Criterion, MEASURE, Objective, TARGET, Wanted};
-use crate::analysis::report::Exchange;
 
 /// The pass.
 pub struct AssignPrecision;
@@ -129,8 +128,7 @@ impl Pass for AssignPrecision {
             .map_err(|why| Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]))?;
         let levels = cx.options.int("levels").clamp(0, i64::from(Levels::MOST)) as Level;
         let fails = |why| Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]);
-        let sampled = cx.supply::<Exchange>().is_some_and(|e| e.assume_calibrated && e.samples.is_some());
-        let wanted = Wanted::all(cx.options, levels, sampled).map_err(fails)?;
+        let wanted = Wanted::all(cx.options, levels).map_err(fails)?;
         Evidence::each(module, cx, |evidence, cx| {
             let Found { body, assigned } = cheapest(evidence, &chains, &wanted)?;
             let changed = tell(&assigned, evidence.function, cx);
@@ -144,6 +142,11 @@ impl Pass for AssignPrecision {
 
 /// The cheapest assignment of formats of one of some chains.
 fn cheapest(evidence: &Evidence<'_>, chains: &[Chain], wanted: &Wanted) -> Result<Found, String> {
+    if wanted.criterion == Criterion::Deviation && evidence.samples.is_none() {
+        return Err(
+            "criterion=deviation is what roundings become at samples: add --calibrate inputs.npz --assume-calibrated".into(),
+        );
+    }
     let facts = evidence.facts(wanted.asked())?;
     let mut best: Option<Found> = None;
     let mut refused = Vec::new();

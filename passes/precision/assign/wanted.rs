@@ -108,7 +108,7 @@ impl Wanted {
     ///
     /// # Errors
     /// Which options do not go together.
-    pub fn all(options: &Options, levels: Level, sampled: bool) -> Result<Wanted, String> {
+    pub fn all(options: &Options, levels: Level) -> Result<Wanted, String> {
         let memory = Some(options.string("memory")).filter(|text| !text.is_empty());
         let memory = memory.map(|text| memory::parse(&text)).transpose()?;
         let criterion = Criterion::of(&options.string("criterion"));
@@ -122,9 +122,6 @@ impl Wanted {
             Criterion::Deviation if wanted.target.is_none() && memory.is_none() => {
                 Err("criterion=deviation needs a target: write target=1e-2".into())
             }
-            Criterion::Deviation if !sampled => Err(
-                "criterion=deviation is what roundings become at samples: add --calibrate inputs.npz --assume-calibrated".into(),
-            ),
             _ => Ok(wanted),
         }
     }
