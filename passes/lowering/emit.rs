@@ -97,7 +97,15 @@ impl<'a> Emitter<'a> {
         self.constant(match elem {
             DType::Float(format) => Attr::Float(format.round(value), Type::float(format)),
             DType::BOOL => Attr::Bool(value != 0.0),
-            elem => Attr::Int(elem.wrap(value as i64), Type::scalar(elem)),
+            elem => {
+                let (least, greatest) = elem.int_range();
+                let value = match value.is_infinite() {
+                    true if value < 0.0 => least,
+                    true => greatest,
+                    false => elem.wrap(value as i64),
+                };
+                Attr::Int(value, Type::scalar(elem))
+            }
         })
     }
 
@@ -147,7 +155,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// `⌊a / b⌋` of what is not negative.
+    /// `a / b` cut towards zero; of numbers that are known, `⌊a / b⌋`.
     pub fn quotient(&mut self, a: Count, b: Count) -> Emitted<Count> {
         if b == Count::Known(1) { Ok(a) } else { self.fold("ng.div", a, b, i64::checked_div_euclid) }
     }
@@ -206,24 +214,42 @@ impl<'a> Emitter<'a> {
         at: &FxHashMap<Axis, Count>,
         space: &(impl Space + ?Sized),
     ) -> Emitted<Count> {
-        let whole = match &digit.of {
-            Whole::Axis(axis) => at.get(axis).copied().ok_or("a place is not known")?,
+        let (whole, negative) = match &digit.of {
+            Whole::Axis(axis) => (at.get(axis).copied().ok_or("a place is not known")?, false),
+            // Beside an operand, where a choice by the place reads something else.
             Whole::Sum(sum) => {
-                if sum.range(space).is_none_or(|(low, _)| low < 0) {
-                    return Err("its places are quotients of what may be negative".into());
-                }
-                self.index(sum, at, space)?
+                (self.index(sum, at, space)?, sum.range(space).is_none_or(|(low, _)| low < 0))
             }
         };
         let divisor = self.size(&digit.divisor)?;
         let quotient = self.quotient(whole, divisor)?;
-        match &digit.modulus {
-            Some(modulus) => {
-                let modulus = self.size(modulus)?;
-                self.remainder(quotient, modulus)
-            }
-            None => Ok(quotient),
+        let quotient = match negative {
+            true => self.floored(whole, divisor, quotient)?,
+            false => quotient,
+        };
+        let Some(modulus) = &digit.modulus else { return Ok(quotient) };
+        let modulus = self.size(modulus)?;
+        if !negative {
+            return self.remainder(quotient, modulus);
         }
+        let times = self.quotient(quotient, modulus)?;
+        let times = self.floored(quotient, modulus, times)?;
+        let below = self.times(times, modulus)?;
+        self.minus(quotient, below)
+    }
+
+    /// `⌊a / b⌋` of `a / b` cut towards zero.
+    fn floored(&mut self, a: Count, b: Count, cut: Count) -> Emitted<Count> {
+        if let Count::Known(_) = cut {
+            return Ok(cut);
+        }
+        let below = self.times(cut, b)?;
+        let rest = self.minus(a, below)?;
+        let less = self.minus(cut, Count::Known(1))?;
+        let (rest, zero) = (self.value(rest)?, self.value(Count::Known(0))?);
+        let negative = self.compare("LT", rest, zero)?;
+        let (less, cut) = (self.value(less)?, self.value(cut)?);
+        self.apply(&ng::compare::WHERE, &[negative, less, cut]).map(Count::Value)
     }
 
     // Loops.

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use ngc_dialects::structure::{pointwise, structures};
-use ngc_ir::structure::{Axis, Element, Function, Index, Size, Unknown};
+use ngc_ir::structure::{Axis, Coordinate, Element, Function, Index, Pick, Size, Test, Unknown, place};
 use ngc_ir::{Attr, Body, Diagnostic, Op, OpDef, Semantics, Type, Value};
-use ngc_numerics::{DType, Format, Prim, Reduce, SumMethod};
+use ngc_numerics::{DType, Prim, Reduce, SumMethod};
 
 use super::expand::Expanded;
+
+/// Terms are counted up to here, exclusively, so that a quotient by their number may be rounded twice.
+const COUNTABLE: u64 = 1 << 28;
 
 /// An element of a value at a place along each of its dimensions.
 pub(super) type Read = (Value, Vec<Index>);
@@ -22,18 +25,77 @@ pub(super) enum Meaning {
     Pointwise { op: Op, reads: Vec<Read> },
     /// An element of an operand, by the place alone.
     Moved { op: Op, element: Element },
+    /// An element of an operand, by the integers of others.
+    Picked { op: Op, at: Vec<Coordinate> },
     /// All terms along further dimensions as one.
     Reduce(Reduction),
+    /// The terms up to the place along one dimension as one.
+    Scan(Scan),
 }
 
-/// A reduction: its terms are elements, or products of two, in the order of the places.
+/// A reduction: its terms in the order of the places.
 pub(super) struct Reduction {
+    pub op: Op,
     pub kind: Reduce,
     pub over: Vec<Size>,
-    pub factors: Vec<Read>,
+    /// A term is an element of an operand, a number or a place, or the product of two of these.
+    pub factors: Vec<Element>,
     /// What terms are converted to, and the running result is rounded to.
     pub accumulate: DType,
     pub method: SumMethod,
+    /// What is done with the total.
+    pub then: Option<Then>,
+}
+
+/// The last step of a reduction, before its result is rounded to the type of the elements.
+pub(super) enum Then {
+    /// What is added, in the format of the sum.
+    Plus(Element),
+    /// What divides it: a number, or a place.
+    Over(Element),
+    /// The number of terms where this is 1 and not 0.
+    OverCount(Element),
+}
+
+/// A running sum or product along a dimension.
+pub(super) struct Scan {
+    pub op: Op,
+    pub kind: Reduce,
+    /// The dimension.
+    pub axis: usize,
+    pub reverse: bool,
+    /// Whether the term of a place is left out of its result.
+    pub exclusive: bool,
+    /// The term at a place; its dimension is named as one that follows those of the value.
+    pub term: Element,
+    pub accumulate: DType,
+}
+
+impl Meaning {
+    /// The expressions of elements of an op's operands that a value is made of, with the op.
+    pub fn elements(&self) -> (Option<Op>, Vec<&Element>) {
+        match self {
+            Meaning::Moved { op, element } => (Some(*op), vec![element]),
+            Meaning::Scan(scan) => (Some(scan.op), vec![&scan.term]),
+            Meaning::Reduce(r) => {
+                let then = r.then.as_ref().map(|then| match then {
+                    Then::Plus(e) | Then::Over(e) | Then::OverCount(e) => e,
+                });
+                (Some(r.op), r.factors.iter().chain(then).collect())
+            }
+            Meaning::Argument | Meaning::Constant(_) | Meaning::Pointwise { .. } | Meaning::Picked { .. } => {
+                (None, Vec::new())
+            }
+        }
+    }
+
+    /// The dimensions that the terms of a value have beside its own.
+    pub fn over(&self) -> &[Size] {
+        match self {
+            Meaning::Reduce(r) => &r.over,
+            _ => &[],
+        }
+    }
 }
 
 /// A function whose values are known element by element.
@@ -120,6 +182,9 @@ impl Graph {
         }
         let operands = body.operands(op).to_vec();
         let extents: Vec<Vec<Size>> = operands.iter().map(|v| self.extents[v.index()].clone()).collect();
+        if let Some(pick) = def.pick {
+            return self.picked(body, op, def, body.with_signature(op, |s| pick(s, &extents)).flatten());
+        }
         let found = body.with_signature(op, |s| match def.semantics {
             // Its formula is that of the declaration, whatever is known of it.
             Semantics::Elementwise(_) => pointwise(&extents, Function::Not),
@@ -137,6 +202,37 @@ impl Graph {
             self.meanings[result.index()] = meaning.ok_or_else(refused)?;
             self.extents[result.index()] = sizes;
         }
+        Ok(())
+    }
+
+    fn picked(&mut self, body: &Body, op: Op, def: &'static OpDef, pick: Option<Pick>) -> Result<(), String> {
+        let refused = || format!("'{}' is not lowered to kernels yet", def.name);
+        let Pick { extents, at } = pick.ok_or_else(refused)?;
+        let result = body.result(op, 0);
+        self.meet(body.ty(result), &extents, def);
+        let operands = body.operands(op).to_vec();
+        for coordinate in &at {
+            let (index, operand) = match coordinate {
+                Coordinate::Place(_) => continue,
+                Coordinate::Entry { operand, at } => (at, operands.get(*operand).ok_or_else(refused)?),
+            };
+            let read = Element::Read { operand: 0, at: index.clone() };
+            if !self.check_places(&read, &[*operand], &extents, def) {
+                return Err(refused());
+            }
+        }
+        // Along the other dimensions a place must be seen to lie in the data.
+        let data = self.extents[operands[0].index()].clone();
+        for (coordinate, own) in at.iter().zip(&data) {
+            let Coordinate::Place(index) = coordinate else { continue };
+            let along = index.as_axis().and_then(|Axis(n)| extents.get(n as usize));
+            let inside = own.number().zip(along.and_then(Size::number)).is_some_and(|(own, n)| n <= own);
+            if !(inside || along == Some(own) || *index == Index::ZERO && own.is_one()) {
+                return Err(format!("'{}' is not lowered yet where the extents of its operands differ", def.name));
+            }
+        }
+        self.meanings[result.index()] = Meaning::Picked { op, at };
+        self.extents[result.index()] = extents;
         Ok(())
     }
 
@@ -198,29 +294,21 @@ impl Graph {
                 }
                 Meaning::Pointwise { op, reads: vec![(operands[operand], at)] }
             }
-            Element::Reduce { kind, over, body: term } => {
-                let factors = match *term {
-                    read @ Element::Read { .. } => vec![as_read(read)?],
-                    Element::Apply(Function::Real(f, _), parts) if f.as_primitive() == Some(Prim::Mul) => {
-                        parts.into_iter().map(as_read).collect::<Option<Vec<_>>>()?
-                    }
-                    _ => return None,
-                };
-                if factors.iter().any(|(v, _)| elem(*v) != result) {
-                    return None;
-                }
-                let sums = matches!(kind, Reduce::Sum | Reduce::Prod);
-                let (accumulate, method) = body.with_signature(op, |s| {
-                    let format = |f: Format| DType::Float(if sums { s.accumulate(f) } else { f });
-                    (result.map(|elem| elem.format().map_or(elem, format)), s.sum_method())
-                })?;
-                // Extrema and products know no other method.
-                let method =
-                    if kind == Reduce::Sum && result?.is_float() { method } else { SumMethod::Naive };
-                Meaning::Reduce(Reduction { kind, over, factors, accumulate: accumulate?, method })
-            }
             element if only_chooses(&element) => Meaning::Moved { op, element },
-            _ => return None,
+            element => {
+                let found = match scan(body, op, &element, sizes) {
+                    Some(scan) => Meaning::Scan(scan),
+                    None => Meaning::Reduce(reduction(body, op, element)?),
+                };
+                let reads_alike = |part: &Element| match part {
+                    Element::Read { operand, .. } => operands.get(*operand).is_some_and(|v| elem(*v) == result),
+                    _ => true,
+                };
+                let (_, elements) = found.elements();
+                let mut alike = true;
+                elements.iter().for_each(|element| element.each(&mut |part| alike &= reads_alike(part)));
+                alike.then_some(found)?
+            }
         })
     }
 
@@ -258,6 +346,76 @@ impl Graph {
     }
 }
 
+/// What the total of a reduction is kept in.
+fn accumulated(body: &Body, op: Op, kind: Reduce) -> Option<DType> {
+    let elem = body.ty(body.result(op, 0)).elem()?;
+    let sums = matches!(kind, Reduce::Sum | Reduce::Prod);
+    let Some(format) = elem.format().filter(|_| sums) else { return Some(elem) };
+    body.with_signature(op, |s| DType::Float(s.accumulate(format)))
+}
+
+fn reduction(body: &Body, op: Op, element: Element) -> Option<Reduction> {
+    let (element, then) = match element {
+        Element::Apply(Function::Real(f, _), parts) => {
+            let [total, with] = <[Element; 2]>::try_from(parts).ok()?;
+            let then = match (f.as_primitive()?, with) {
+                (Prim::Add, with) if only_chooses(&with) => Then::Plus(with),
+                (Prim::Div, with @ (Element::Number(_) | Element::Place(_))) => Then::Over(with),
+                // What is counted has the dimensions of the terms.
+                (Prim::Div, Element::Reduce { kind: Reduce::Sum, over, body }) if only_counts(&body) => {
+                    matches!(&total, Element::Reduce { over: own, .. } if *own == over).then_some(())?;
+                    Then::OverCount(*body)
+                }
+                _ => return None,
+            };
+            (total, Some(then))
+        }
+        element => (element, None),
+    };
+    let Element::Reduce { kind, over, body: term } = element else { return None };
+    let factors = match *term {
+        Element::Apply(Function::Real(f, _), parts) if f.as_primitive() == Some(Prim::Mul) => parts,
+        term => vec![term],
+    };
+    factors.iter().all(only_chooses).then_some(())?;
+    let accumulate = accumulated(body, op, kind)?;
+    // Extrema and products know no other method.
+    let method = match kind {
+        Reduce::Sum if accumulate.is_float() => body.with_signature(op, |s| s.sum_method())?,
+        _ => SumMethod::Naive,
+    };
+    // A quotient is taken in double precision, whatever the format of the sum.
+    let count = over.iter().try_fold(1u64, |n, extent| n.checked_mul(extent.number()?));
+    let divides = matches!(then, Some(Then::Over(_) | Then::OverCount(_)));
+    (!divides || count.is_some_and(|n| n < COUNTABLE)).then_some(())?;
+    (then.is_none() || accumulate.is_float()).then_some(())?;
+    Some(Reduction { op, kind, over, factors, accumulate, method, then })
+}
+
+/// A reduction of the terms on one side of the place along a dimension, of which the others would change nothing.
+fn scan(body: &Body, op: Op, element: &Element, sizes: &[Size]) -> Option<Scan> {
+    let Element::Reduce { kind: kind @ (Reduce::Sum | Reduce::Prod), over, body: term } = element else {
+        return None;
+    };
+    let (Element::Where { tests, yes, no }, [extent]) = (&**term, &over[..]) else { return None };
+    let ([Test::AtLeastZero(distance)], Element::Read { .. }) = (&tests[..], &**yes) else { return None };
+    // With a method of summation the others are terms as well.
+    body.op(op).def.filter(|def| def.attribute("sum").is_none())?;
+    matches!(**no, Element::Number(x) if x == kind.of_nothing()).then_some(())?;
+    let there = place(sizes.len());
+    for axis in (0..sizes.len()).filter(|&n| sizes[n] == *extent) {
+        for (reverse, exclusive) in [(false, false), (false, true), (true, false), (true, true)] {
+            let (before, after) = if reverse { (place(axis), &there) } else { (there.clone(), &place(axis)) };
+            let wanted = after.plus(&before.scaled(-1)?)?.plus(&Index::number(-i64::from(exclusive)))?;
+            if wanted == *distance {
+                let (term, accumulate) = ((**yes).clone(), accumulated(body, op, *kind)?);
+                return Some(Scan { op, kind: *kind, axis, reverse, exclusive, term, accumulate });
+            }
+        }
+    }
+    None
+}
+
 /// The extents of a type, if all are known.
 pub(super) fn known(ty: Type) -> Option<Vec<Size>> {
     Some(ty.static_shape()?.into_iter().map(Size::from).collect())
@@ -272,4 +430,13 @@ fn only_chooses(element: &Element) -> bool {
     let mut chooses = true;
     element.each(&mut |part| chooses &= !matches!(part, Element::Apply(..) | Element::Reduce { .. }));
     chooses
+}
+
+/// Whether it is 1 or 0, by the place alone.
+fn only_counts(element: &Element) -> bool {
+    match element {
+        Element::Number(x) => *x == 0.0 || *x == 1.0,
+        Element::Where { yes, no, .. } => only_counts(yes) && only_counts(no),
+        _ => false,
+    }
 }

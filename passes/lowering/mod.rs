@@ -1,7 +1,7 @@
 //! `lower-to-kernel`: functions of `ng` ops become loop nests over buffers.
 //!
 //! In order: ops make room for those that define them (expand), each value is read as an expression of others at places
-//! (graph), it is decided what is stored and where (plan), and loops are written (nest, sums, emit). What an op is comes from
+//! (graph), it is decided what is stored and where (plan), and loops are written (nest, reduction, sums, pick, emit). What an op is comes from
 //! its declaration; an op that says too little of itself is refused by name.
 
 mod emit;
@@ -9,7 +9,9 @@ mod expand;
 pub mod functions;
 mod graph;
 mod nest;
+mod pick;
 mod plan;
+mod reduction;
 mod sums;
 
 use std::sync::Arc;
@@ -32,6 +34,8 @@ use plan::{ALIGNMENT, Plan};
 pub const BAD_EXTENT: i64 = 1;
 /// What it returns where the workspace is too small.
 pub const SMALL_WORKSPACE: i64 = 2;
+/// What it returns where an index lies outside of what it picks from.
+pub const BAD_INDEX: i64 = 3;
 /// The attribute of a kernel that says how many of its arguments are results; they stand before the workspace.
 pub const RESULTS: &str = "kernel.results";
 /// What is put behind the name of a kernel to name the function that tells the size of its workspace.

@@ -1,16 +1,15 @@
 //! Loop nests: each stores all elements of one value, and some share their outer loops.
 
-use ngc_dialects::ng::{arith, compare};
+use ngc_dialects::ng::compare;
 use ngc_ir::structure::{Axis, Element, Index, Size, Test, place};
 use ngc_ir::{Attr, AttrDict, Value};
-use ngc_numerics::{DType, SumMethod};
+use ngc_numerics::DType;
 use rustc_hash::FxHashMap;
 
 use super::emit::{Count, Emitted, Emitter};
-use super::graph::{Graph, Meaning, Reduction};
+use super::graph::{Graph, Meaning};
 use super::lanes;
 use super::plan::{Group, Nest, Place, Plan, splat};
-use super::sums::Combination;
 
 /// What a nest is made from.
 pub(super) struct Nests<'a> {
@@ -24,23 +23,27 @@ pub(super) struct Nests<'a> {
     pub resource: &'a dyn Fn(&Attr) -> Attr,
 }
 
-/// What is done with each term, and what is carried on from it.
-type EachTerm<'b, N> = dyn FnMut(&N, &mut Emitter<'_>, &mut Scope, &[Value]) -> Emitted<Vec<Value>> + 'b;
-
 /// Where an element is computed.
-struct Scope {
+pub(super) struct Scope {
     /// The places along the dimensions of the nest.
-    at: FxHashMap<Axis, Count>,
+    pub at: FxHashMap<Axis, Count>,
     /// The extents of these dimensions.
-    space: Vec<Size>,
+    pub space: Vec<Size>,
     /// The dimension along which elements are computed side by side, and how many.
-    vector: Option<(Axis, usize)>,
+    pub vector: Option<(Axis, usize)>,
     /// Places along the dimension before the last, whose elements are computed at once.
-    rows: Vec<Count>,
+    pub rows: Vec<Count>,
     /// What must hold for a read to lie in its buffer.
-    guard: Option<Value>,
+    pub guard: Option<Value>,
     /// Elements computed already, from outer loops to inner ones.
-    known: Vec<FxHashMap<(Value, Vec<Index>), Value>>,
+    pub known: Vec<FxHashMap<(Value, Vec<Index>), Value>>,
+}
+
+impl Scope {
+    /// How many elements side by side are read at a place.
+    pub fn width_at(&self, at: &[Index]) -> usize {
+        self.vector.filter(|(axis, _)| at.iter().any(|i| i.mentions(*axis))).map_or(1, |(_, lanes)| lanes)
+    }
 }
 
 impl Nests<'_> {
@@ -103,6 +106,14 @@ impl Nests<'_> {
         if axis == rank {
             return self.store(e, scope, nest, extents);
         }
+        // Along it the loop is innermost.
+        if nest.copies.is_none()
+            && let Meaning::Scan(scan) = &self.graph.meanings[nest.value.index()]
+            && scan.axis == axis
+        {
+            scope.vector = None;
+            return self.outer(e, scope, nest, axis + 1, rank, extents);
+        }
         let (own, end) = (Axis(axis as u32), e.size(&extents[axis])?);
         let (zero, one) = (Count::Known(0), Count::Known(1));
         let run =
@@ -150,48 +161,61 @@ impl Nests<'_> {
     /// Computes and stores the element, or the elements, at the places in hand.
     fn store(&self, e: &mut Emitter<'_>, scope: &mut Scope, nest: &Nest, extents: &[Size]) -> Emitted<()> {
         let at: Vec<Index> = (0..extents.len()).map(place).collect();
-        let buffer = match (nest.copies, self.plan.places[nest.value.index()]) {
-            (Some(n), _) | (None, Place::Result(n)) => self.results[n],
-            (None, Place::Arena(n)) => self.arena[n],
-            _ => return Err("a value without a buffer is stored".into()),
-        };
         let values = match (nest.copies, &self.graph.meanings[nest.value.index()]) {
             (Some(_), _) => vec![self.element(e, scope, nest.value, &at)?],
             (None, Meaning::Reduce(reduction)) => self.reduce(e, scope, reduction, nest)?,
+            (None, Meaning::Scan(scan)) => return self.scan(e, scope, scan, nest, extents),
             (None, _) => vec![self.computed(e, scope, nest.value, &at)?],
         };
-        let shared = match (nest.copies, self.plan.places[nest.value.index()]) {
-            (None, Place::Arena(n)) => self.plan.buffers[n].shared,
-            _ => 0,
+        values.into_iter().enumerate().try_for_each(|(row, value)| self.put(e, scope, nest, extents, row, value))
+    }
+
+    /// Stores a value at the places in hand, of the row of a block.
+    pub(super) fn put(
+        &self,
+        e: &mut Emitter<'_>,
+        scope: &Scope,
+        nest: &Nest,
+        extents: &[Size],
+        row: usize,
+        value: Value,
+    ) -> Emitted<()> {
+        let (buffer, shared) = match (nest.copies, self.plan.places[nest.value.index()]) {
+            (Some(n), _) | (None, Place::Result(n)) => (self.results[n], 0),
+            (None, Place::Arena(n)) => (self.arena[n], self.plan.buffers[n].shared),
+            _ => return Err("a value without a buffer is stored".into()),
         };
-        for (row, value) in values.into_iter().enumerate() {
-            let value = e.widened(value, scope.vector.map_or(1, |(_, lanes)| lanes))?;
-            let mut operands = vec![value, buffer];
-            for n in 0..extents.len() {
-                let own = scope.rows.get(row).filter(|_| n + 2 == extents.len());
-                let place = own.copied().unwrap_or(scope.at[&Axis(n as u32)]);
-                operands.push(e.value(if n < shared { Count::Known(0) } else { place })?);
-            }
-            e.op("kernel.store", &operands, AttrDict::EMPTY)?;
+        let value = e.widened(value, scope.vector.map_or(1, |(_, lanes)| lanes))?;
+        let mut operands = vec![value, buffer];
+        for n in 0..extents.len() {
+            let own = scope.rows.get(row).filter(|_| n + 2 == extents.len());
+            let place = own.copied().unwrap_or(scope.at[&Axis(n as u32)]);
+            operands.push(e.value(if n < shared { Count::Known(0) } else { place })?);
         }
+        e.op("kernel.store", &operands, AttrDict::EMPTY)?;
         Ok(())
     }
 
     /// An element of a value: read, if it is stored, else computed.
-    fn element(&self, e: &mut Emitter<'_>, scope: &mut Scope, value: Value, at: &[Index]) -> Emitted<Value> {
+    pub(super) fn element(
+        &self,
+        e: &mut Emitter<'_>,
+        scope: &mut Scope,
+        value: Value,
+        at: &[Index],
+    ) -> Emitted<Value> {
         let key = (value, at.to_vec());
         if let Some(&known) = scope.known.iter().find_map(|known| known.get(&key)) {
             return Ok(known);
         }
         let element = match self.plan.places[value.index()] {
             Place::Inline => self.computed(e, scope, value, at)?,
-            Place::Argument(n) => match e.body.ty(self.arguments[n]).as_memref() {
-                None => self.arguments[n],
-                Some(_) => self.load(e, scope, self.arguments[n], at, 0)?,
-            },
-            Place::Constant => self.constant(e, scope, value, at)?,
-            Place::Result(n) => self.load(e, scope, self.results[n], at, 0)?,
-            Place::Arena(n) => self.load(e, scope, self.arena[n], at, self.plan.buffers[n].shared)?,
+            _ => {
+                let width = scope.width_at(at);
+                let places = at.iter().map(|index| e.index(index, &scope.at, &scope.space));
+                let places = places.collect::<Emitted<Vec<Count>>>()?;
+                self.stored(e, scope, value, places, width)?
+            }
         };
         if let Some(known) = scope.known.last_mut() {
             known.insert(key, element);
@@ -199,25 +223,35 @@ impl Nests<'_> {
         Ok(element)
     }
 
-    /// An element of a buffer, of which so many dimensions have one place only.
-    fn load(
+    /// An element, or so many side by side, of a value that has a buffer or is a number.
+    pub(super) fn stored(
         &self,
         e: &mut Emitter<'_>,
         scope: &Scope,
-        buffer: Value,
-        at: &[Index],
-        shared: usize,
+        value: Value,
+        mut places: Vec<Count>,
+        width: usize,
     ) -> Emitted<Value> {
-        let side_by_side = scope.vector.filter(|(axis, _)| at.iter().any(|i| i.mentions(*axis)));
-        let width = side_by_side.map_or(1, |(_, lanes)| lanes);
-        let mut places = Vec::with_capacity(at.len());
-        for (n, index) in at.iter().enumerate() {
-            let place = match n < shared {
-                true => Count::Known(0),
-                false => e.index(index, &scope.at, &scope.space)?,
-            };
-            places.push(e.value(place)?);
-        }
+        let (buffer, shared) = match self.plan.places[value.index()] {
+            Place::Inline => return Err("a value that has no buffer is read".into()),
+            Place::Argument(n) if e.body.ty(self.arguments[n]).as_memref().is_none() => {
+                return Ok(self.arguments[n]);
+            }
+            Place::Argument(n) => (self.arguments[n], 0),
+            Place::Result(n) => (self.results[n], 0),
+            Place::Arena(n) => (self.arena[n], self.plan.buffers[n].shared),
+            Place::Constant => {
+                let Meaning::Constant(attr) = &self.graph.meanings[value.index()] else {
+                    return Err("a constant without a value".into());
+                };
+                if splat(self.graph, value) {
+                    return number_of(e, attr);
+                }
+                (e.global((self.resource)(attr))?, 0)
+            }
+        };
+        places[..shared].fill(Count::Known(0));
+        let places = places.into_iter().map(|place| e.value(place)).collect::<Emitted<Vec<Value>>>()?;
         let mut operands = vec![buffer];
         let Some(guard) = scope.guard else {
             operands.extend(places);
@@ -228,24 +262,6 @@ impl Nests<'_> {
         operands.extend([guard, e.widened(zero, width)?]);
         operands.extend(places);
         e.emit("kernel.masked_load", &operands, lanes(width))
-    }
-
-    fn constant(&self, e: &mut Emitter<'_>, scope: &Scope, value: Value, at: &[Index]) -> Emitted<Value> {
-        let Meaning::Constant(attr) = &self.graph.meanings[value.index()] else {
-            return Err("a constant without a value".into());
-        };
-        if splat(self.graph, value) {
-            let scalar = match attr {
-                Attr::Dense(_) => {
-                    let element = ngc_dialects::ng::constant::constant_elements(attr)?;
-                    ngc_dialects::ng::constant::tensor_to_attr(&element)
-                }
-                attr => attr.clone(),
-            };
-            return e.constant(scalar);
-        }
-        let buffer = e.global((self.resource)(attr))?;
-        self.load(e, scope, buffer, at, 0)
     }
 
     /// An element of a value from those of the values that it is made of.
@@ -268,11 +284,13 @@ impl Nests<'_> {
                 let elem = self.graph.body.ty(value).elem().ok_or("a value without elements")?;
                 self.chosen(e, scope, element, &operands, at, elem)
             }
-            Meaning::Reduce(_) => Err("a reduction that is not stored".into()),
+            Meaning::Picked { op, at: coordinates } => self.picked(e, scope, *op, coordinates, at),
+            Meaning::Reduce(_) | Meaning::Scan(_) => Err("a reduction that is not stored".into()),
         }
     }
 
-    fn chosen(
+    /// An expression of elements of operands without arithmetic, where the element at `at` is asked for; its numbers are of a type.
+    pub(super) fn chosen(
         &self,
         e: &mut Emitter<'_>,
         scope: &mut Scope,
@@ -331,120 +349,18 @@ impl Nests<'_> {
         scope.guard = outer;
         value
     }
+}
 
-    /// The reduction at the places in hand, for each of the rows that are computed at once.
-    fn reduce(
-        &self,
-        e: &mut Emitter<'_>,
-        scope: &mut Scope,
-        r: &Reduction,
-        nest: &Nest,
-    ) -> Emitted<Vec<Value>> {
-        let rank = self.graph.extents[nest.value.index()].len();
-        let width = scope.vector.map_or(1, |(_, lanes)| lanes);
-        let combination = Combination { kind: r.kind, method: r.method, elem: r.accumulate, lanes: width };
-        scope.space.truncate(rank);
-        scope.space.extend(r.over.iter().cloned());
-        let size = r.over.iter().try_fold(Size::ONE, |n, extent| n.times(extent)).ok_or("too many terms")?;
-        let count = e.size(&size)?;
-        let results = if r.method == SumMethod::Pairwise {
-            let terms = self.arena[nest.terms.ok_or("a pairwise sum without a buffer")?];
-            self.terms(
-                e,
-                scope,
-                r,
-                0,
-                &mut |nests, e, scope, _| {
-                    let term = nests.term(e, scope, r)?;
-                    let term = e.widened(term, width)?;
-                    let flat = nests.flat(e, scope, r, rank)?;
-                    let (at, lane) = (e.value(flat)?, e.value(Count::Known(0))?);
-                    e.op("kernel.store", &[term, terms, at, lane], AttrDict::EMPTY)?;
-                    Ok(Vec::new())
-                },
-                &[],
-            )?;
-            vec![combination.tree(e, terms, count)?]
-        } else {
-            let rows = if nest.rows > 1 { scope.rows.clone() } else { Vec::new() };
-            let one = combination.start(e)?;
-            let start = one.repeat(rows.len().max(1));
-            let running = self.terms(
-                e,
-                scope,
-                r,
-                0,
-                &mut |nests, e, scope, running| {
-                    let mut next = Vec::with_capacity(running.len());
-                    for (n, running) in running.chunks(one.len()).enumerate() {
-                        if let Some(&row) = rows.get(n) {
-                            scope.at.insert(Axis(rank as u32 - 2), row);
-                        }
-                        scope.known.push(FxHashMap::default());
-                        let term = nests.term(e, scope, r)?;
-                        scope.known.pop();
-                        let term = e.widened(term, width)?;
-                        next.extend(combination.step(e, running, term)?);
-                    }
-                    Ok(next)
-                },
-                &start,
-            )?;
-            let finish = |running: &[Value]| combination.finish(e, running, count);
-            running.chunks(one.len()).map(finish).collect::<Emitted<Vec<_>>>()?
-        };
-        let elem = self.graph.body.ty(nest.value).elem().ok_or("a value without elements")?;
-        results.into_iter().map(|result| e.convert(result, elem)).collect()
-    }
-
-    /// Loops over the terms, in row-major order.
-    fn terms(
-        &self,
-        e: &mut Emitter<'_>,
-        scope: &mut Scope,
-        r: &Reduction,
-        n: usize,
-        body: &mut EachTerm<'_, Self>,
-        running: &[Value],
-    ) -> Emitted<Vec<Value>> {
-        let Some(extent) = r.over.get(n) else { return body(self, e, scope, running) };
-        let end = e.size(extent)?;
-        let bounds = [Count::Known(0), end, Count::Known(1)];
-        // Their dimensions follow those of the value.
-        let rank = scope.space.len() - r.over.len();
-        let mut state = (scope, body);
-        e.repeat(bounds, running, &mut state, |e, (scope, body), at, running| {
-            scope.at.insert(Axis((rank + n) as u32), at);
-            scope.known.push(FxHashMap::default());
-            let next = self.terms(e, scope, r, n + 1, *body, running);
-            scope.known.pop();
-            next
-        })
-    }
-
-    /// The number of a term among all.
-    fn flat(&self, e: &mut Emitter<'_>, scope: &Scope, r: &Reduction, rank: usize) -> Emitted<Count> {
-        let mut flat = Count::Known(0);
-        for (n, extent) in r.over.iter().enumerate() {
-            let extent = e.size(extent)?;
-            flat = e.times(flat, extent)?;
-            flat = e.plus(flat, scope.at[&Axis((rank + n) as u32)])?;
+/// The number that all elements of a constant are.
+fn number_of(e: &mut Emitter<'_>, attr: &Attr) -> Emitted<Value> {
+    let scalar = match attr {
+        Attr::Dense(_) => {
+            let element = ngc_dialects::ng::constant::constant_elements(attr)?;
+            ngc_dialects::ng::constant::tensor_to_attr(&element)
         }
-        Ok(flat)
-    }
-
-    /// A term, rounded to the format of the running result.
-    fn term(&self, e: &mut Emitter<'_>, scope: &mut Scope, r: &Reduction) -> Emitted<Value> {
-        let mut factors = Vec::with_capacity(r.factors.len());
-        for (v, at) in &r.factors {
-            let factor = self.element(e, scope, *v, at)?;
-            factors.push(e.convert(factor, r.accumulate)?);
-        }
-        match factors[..] {
-            [one] => Ok(one),
-            _ => e.apply(&arith::MUL, &factors),
-        }
-    }
+        attr => attr.clone(),
+    };
+    e.constant(scalar)
 }
 
 fn both(e: &mut Emitter<'_>, a: Option<Value>, b: Value) -> Emitted<Value> {
@@ -455,7 +371,7 @@ fn both(e: &mut Emitter<'_>, a: Option<Value>, b: Value) -> Emitted<Value> {
 }
 
 /// Indices over the dimensions of a value, as indices over those of the nest, where its element at `at` is asked for.
-fn moved(inner: &[Index], at: &[Index], scope: &Scope) -> Emitted<Vec<Index>> {
+pub(super) fn moved(inner: &[Index], at: &[Index], scope: &Scope) -> Emitted<Vec<Index>> {
     let by = |axis: Axis| at.get(axis.0 as usize).cloned().unwrap_or_else(|| Index::axis(axis));
     let moved = inner.iter().map(|index| index.substituted(&by, &scope.space));
     moved.collect::<Option<Vec<_>>>().ok_or_else(|| "its places are too large to be held".into())

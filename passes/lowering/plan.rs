@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use ngc_ir::structure::{Axis, Element, Index, Size, place};
+use ngc_ir::structure::{Axis, Coordinate, Element, Index, Size, place};
 use ngc_ir::{Attr, Value};
 use ngc_numerics::{DType, SumMethod};
 use rustc_hash::FxHashSet;
@@ -166,7 +166,11 @@ impl Plan {
     fn outer(&self, graph: &Graph, first: usize, nest: usize) -> usize {
         let Nest { value, lanes, copies, .. } = self.nests[nest];
         let extents = &graph.extents[value.index()];
-        let most = if lanes == 1 { extents.len() } else { extents.len() - 1 };
+        let most = match &graph.meanings[value.index()] {
+            Meaning::Scan(scan) if copies.is_none() => scan.axis,
+            _ if lanes == 1 => extents.len(),
+            _ => extents.len() - 1,
+        };
         let at: Vec<Index> = (0..extents.len()).map(place).collect();
         let mut flow = Flow {
             graph,
@@ -305,8 +309,7 @@ fn places(graph: &Graph) -> Vec<Place> {
         if !live.contains(&value) {
             continue;
         }
-        let over = if let Meaning::Reduce(r) = &graph.meanings[n] { &r.over[..] } else { &[] };
-        let axes: Vec<&Size> = graph.extents[n].iter().chain(over).collect();
+        let axes: Vec<&Size> = graph.extents[n].iter().chain(graph.meanings[n].over()).collect();
         each_read_at(graph, value, &mut |(read, at)| {
             uses[read.index()] += 1;
             // An axis that the place does not speak of repeats the element along it.
@@ -335,11 +338,11 @@ fn places(graph: &Graph) -> Vec<Place> {
                 found.push(Place::Constant);
                 continue;
             }
-            Meaning::Reduce(_) => {
+            Meaning::Reduce(_) | Meaning::Scan(_) => {
                 found.push(Place::Arena(0));
                 continue;
             }
-            Meaning::Moved { .. } => each_read(graph, value, &mut |v| inner = inner.max(depth[v.index()])),
+            Meaning::Moved { .. } | Meaning::Picked { .. } => each_read(graph, value, &mut |v| inner = inner.max(depth[v.index()])),
             Meaning::Pointwise { .. } => {
                 works = true;
                 each_read(graph, value, &mut |v| inner = inner.max(depth[v.index()]));
@@ -355,6 +358,15 @@ fn places(graph: &Graph) -> Vec<Place> {
         found.push(if stored { Place::Arena(0) } else { Place::Inline });
     }
     spread(graph, &mut found, &uses, &repeated, &fixed);
+    // What data pick from has a place for each element.
+    for meaning in live.iter().map(|v| &graph.meanings[v.index()]) {
+        if let Meaning::Picked { op, .. } = meaning {
+            let data = graph.body.operands(*op)[0].index();
+            if found[data] == Place::Inline {
+                found[data] = Place::Arena(0);
+            }
+        }
+    }
     found
 }
 
@@ -395,12 +407,27 @@ fn each_read_at(graph: &Graph, value: Value, f: &mut impl FnMut((Value, &[Index]
     match &graph.meanings[value.index()] {
         Meaning::Argument | Meaning::Constant(_) => {}
         Meaning::Pointwise { reads, .. } => reads.iter().for_each(|(v, at)| f((*v, at))),
-        Meaning::Reduce(r) => r.factors.iter().for_each(|(v, at)| f((*v, at))),
-        Meaning::Moved { op, element } => element.each(&mut |part| {
-            if let Element::Read { operand, at } = part {
-                f((graph.body.operands(*op)[*operand], at));
+        Meaning::Picked { op, at } => {
+            let operands = graph.body.operands(*op);
+            // Where in the data is not known.
+            f((operands[0], &[]));
+            for coordinate in at {
+                if let Coordinate::Entry { operand, at } = coordinate {
+                    f((operands[*operand], at));
+                }
             }
-        }),
+        }
+        meaning @ (Meaning::Moved { .. } | Meaning::Reduce(_) | Meaning::Scan(_)) => {
+            let (op, elements) = meaning.elements();
+            let operands = op.map_or(&[][..], |op| graph.body.operands(op));
+            for element in elements {
+                element.each(&mut |part| {
+                    if let Element::Read { operand, at } = part {
+                        f((operands[*operand], at));
+                    }
+                });
+            }
+        }
     }
 }
 
@@ -459,17 +486,50 @@ impl Flow<'_> {
             Meaning::Pointwise { reads, .. } => {
                 reads.iter().all(|read| moved(self, read).is_some_and(|read| self.read(&read)))
             }
-            Meaning::Reduce(r) => {
-                // The dimensions of the terms follow those of the value.
-                self.space.truncate(graph.extents[value.index()].len());
-                self.space.extend(r.over.iter().cloned());
-                let acc = r.accumulate.storage_bytes() * 8;
-                self.bits = self.bits.max(acc);
-                r.factors.iter().all(|read| moved(self, read).is_some_and(|read| self.read(&read)))
+            Meaning::Picked { op, at: coordinates } => {
+                let operands = graph.body.operands(*op);
+                let mut places = Vec::with_capacity(coordinates.len());
+                for coordinate in coordinates {
+                    match coordinate {
+                        Coordinate::Place(index) => match moved(self, &(value, vec![index.clone()])) {
+                            Some((_, index)) => places.extend(index),
+                            None => return false,
+                        },
+                        Coordinate::Entry { operand, at } => {
+                            let entry = moved(self, &(operands[*operand], at.clone()));
+                            let own = |i: &Index| i.mentions(self.axis);
+                            match entry {
+                                Some((_, at)) if self.reads.is_none() && at.iter().any(own) => return false,
+                                Some(entry) if self.reads.is_none() || self.read(&entry) => {}
+                                _ => return false,
+                            }
+                            places.push(Index::ZERO);
+                        }
+                    }
+                }
+                self.read(&(operands[0], places))
             }
-            Meaning::Moved { op, element } => {
-                let operands = graph.body.operands(*op).to_vec();
-                self.element(element, &operands, at)
+            meaning => {
+                // The dimensions of terms follow those of the value.
+                let extents = &graph.extents[value.index()];
+                let (over, accumulate) = match meaning {
+                    Meaning::Reduce(r) => (&r.over[..], Some(r.accumulate)),
+                    Meaning::Scan(s) => (&extents[s.axis..=s.axis], Some(s.accumulate)),
+                    _ => (&[][..], None),
+                };
+                if let Some(accumulate) = accumulate {
+                    self.space.truncate(extents.len());
+                    self.space.extend(over.iter().cloned());
+                    self.bits = self.bits.max(8 * accumulate.storage_bytes());
+                }
+                if let (Meaning::Scan(s), None) = (meaning, &self.reads)
+                    && self.axis == Axis(s.axis as u32)
+                {
+                    return false;
+                }
+                let (op, elements) = meaning.elements();
+                let operands = op.map_or(&[][..], |op| graph.body.operands(op));
+                elements.into_iter().all(|element| self.element(element, operands, at))
             }
         }
     }

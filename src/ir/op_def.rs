@@ -8,7 +8,7 @@ use ngc_numerics::{DType, Evaluator, Figures, Format, Lengths, Operands, ScalarF
 use crate::attributes::{Attr, AttrDict};
 use crate::body::{Body, Op, Value};
 use crate::builder::Builder;
-use crate::structure::{Element, StructureFn};
+use crate::structure::{Element, PickFn, StructureFn, read};
 use crate::types::Type;
 
 /// What is known of one kind of op.
@@ -42,8 +42,9 @@ pub struct OpDef {
     /// What an element of its results is made of over the reals; absent: that of its elementwise function or of its
     /// decomposition, and of other primitives nothing is known.
     pub structure: Option<StructureFn>,
-    /// Of an op without a structure, as its places depend on data: what an element of its first result is made of, the places
-    /// left out; absent: nothing is known.
+    /// Of an op without a structure, as its places depend on data: where an element of its result lies; absent: nothing is known.
+    pub pick: Option<PickFn>,
+    /// Of an op without either: what an element of its first result is made of, the places left out; absent: nothing is known.
     pub made_of: Option<fn(&Signature<'_>) -> Option<Element>>,
     /// Bounds of the 2-norms of the rows of its first result; absent: none is known.
     pub lengths: Option<LengthsFn>,
@@ -59,6 +60,15 @@ pub struct OpDef {
 }
 
 impl OpDef {
+    /// What an element of the first result of an op whose places depend on data is made of, the places left out; nothing where
+    /// nothing is known.
+    pub fn source(&self, s: &Signature<'_>) -> Option<Element> {
+        match (self.pick, self.made_of) {
+            (Some(_), _) => Some(read(0, [])),
+            (None, made_of) => made_of?(s),
+        }
+    }
+
     /// Defaults for struct update: a pure op without operands, attributes or results.
     pub const BASE: OpDef = OpDef {
         name: "",
@@ -75,6 +85,7 @@ impl OpDef {
         verify: None,
         semantics: Semantics::None,
         structure: None,
+        pick: None,
         made_of: None,
         lengths: None,
         fold: None,

@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
             return Some(vec![picked]);
         }
         // What only picks elements does so in every format.
-        let picks = s.def.made_of.is_some();
+        let picks = s.def.source(s).is_some();
         let operand = |(x, &ty): (&Reading, &Type)| Operand {
             element: x.element.clone(),
             extents: x.extents.clone(),

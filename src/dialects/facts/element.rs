@@ -38,10 +38,9 @@ pub(super) fn declared(s: &Signature<'_>) -> Option<Rc<Vec<Structure>>> {
 
 /// What is known of the results of an op, by its structure, or by what it declares in place of one.
 pub(super) fn follow(s: &Signature<'_>, operands: &[Traced]) -> Option<SmallVec<[Traced; 1]>> {
-    match (s.def.structure, s.def.made_of) {
-        (Some(_), _) => Some(declared(s)?.iter().map(|result| element(&result.element, operands)).collect()),
-        (None, Some(made_of)) => Some(SmallVec::from_iter([element(&made_of(s)?, operands)])),
-        (None, None) => None,
+    match s.def.structure {
+        Some(_) => Some(declared(s)?.iter().map(|result| element(&result.element, operands)).collect()),
+        None => Some(SmallVec::from_iter([element(&s.def.source(s)?, operands)])),
     }
 }
 
@@ -148,9 +147,9 @@ pub fn together(kind: Reduce, count: Extent, term: Fact) -> Fact {
 /// The operands of which every element of a result of this type is one, as it is; nothing if it is made in another way.
 pub fn moved(s: &Signature<'_>, result: usize, ty: Type) -> Option<SmallVec<[usize; 2]>> {
     let mut operands = SmallVec::new();
-    let moves = match (s.def.structure, s.def.made_of) {
-        (Some(_), _) => reads(&declared(s)?.get(result)?.element, &mut operands),
-        (None, made_of) => result == 0 && reads(&made_of?(s)?, &mut operands),
+    let moves = match s.def.structure {
+        Some(_) => reads(&declared(s)?.get(result)?.element, &mut operands),
+        None => result == 0 && reads(&s.def.source(s)?, &mut operands),
     };
     let alike = |&n: &usize| s.operands.get(n).and_then(|own| own.elem()) == ty.elem();
     (moves && operands.iter().all(alike)).then_some(operands)

@@ -1,7 +1,7 @@
 //! Elements picked by integer tensors: the gathers and one_hot.
 
 use ngc_ir::op_def::{AttrKind, Default, OperandDef, ValueKind, attribute, operand, required, result};
-use ngc_ir::structure::{Element, Function, Index, Size, Structure, place, read};
+use ngc_ir::structure::{Coordinate, Element, Function, Index, Pick, Size, Structure, place, read};
 use ngc_ir::{Dim, OpDef, Semantics, Signature};
 use ngc_numerics::figures::add;
 use ngc_numerics::primitives::ADD;
@@ -43,9 +43,20 @@ Reference: ONNX Gather, NumPy `take`.",
     semantics: Semantics::Primitive(eval_gather),
     transfer: bounds::SELECTION,
     fold: Some(constants),
-    made_of: Some(|_| Some(read(0, []))),
+    pick: Some(pick_slices),
     ..OpDef::BASE
 };
+
+fn pick_slices(s: &Signature<'_>, x: &[Vec<Size>]) -> Option<Pick> {
+    let [data, indices] = x else { return None };
+    let axis = axis(s, data.len()).ok()?;
+    let extents = [&data[..axis], indices, &data[axis + 1..]].concat();
+    let own = all_places(&extents);
+    let entry = Coordinate::Entry { operand: 1, at: own[axis..axis + indices.len()].to_vec() };
+    let before = own[..axis].iter().cloned().map(Coordinate::Place);
+    let behind = own[axis + indices.len()..].iter().cloned().map(Coordinate::Place);
+    Some(Pick { at: before.chain([entry]).chain(behind).collect(), extents })
+}
 
 fn eval_gather(_: &Evaluator, s: &Signature<'_>, args: &[&Tensor]) -> Result<Vec<Tensor>, String> {
     let shape = result_shape(s)?;
@@ -95,9 +106,18 @@ Reference: ONNX GatherElements, PyTorch `gather`, NumPy `take_along_axis` (witho
     }),
     transfer: bounds::SELECTION,
     fold: Some(constants),
-    made_of: Some(|_| Some(read(0, []))),
+    pick: Some(pick_elements),
     ..OpDef::BASE
 };
+
+fn pick_elements(s: &Signature<'_>, x: &[Vec<Size>]) -> Option<Pick> {
+    let [data, indices] = x else { return None };
+    let axis = axis(s, data.len()).ok()?;
+    let own = all_places(indices);
+    let mut at: Vec<Coordinate> = own.iter().cloned().map(Coordinate::Place).collect();
+    *at.get_mut(axis)? = Coordinate::Entry { operand: 1, at: own };
+    Some(Pick { extents: indices.clone(), at })
+}
 
 /// Checks `data` and `indices` of an op that works on single elements along `axis`.
 pub(super) fn along_axis(s: &Signature<'_>) -> Result<(), String> {
@@ -158,9 +178,26 @@ Reference: ONNX GatherND, TensorFlow `gather_nd`.",
     }),
     transfer: bounds::SELECTION,
     fold: Some(constants),
-    made_of: Some(|_| Some(read(0, []))),
+    pick: Some(pick_vectors),
     ..OpDef::BASE
 };
+
+fn pick_vectors(s: &Signature<'_>, x: &[Vec<Size>]) -> Option<Pick> {
+    let [data, indices] = x else { return None };
+    let batch = usize::try_from(s.int("batch_dims").unwrap_or(0)).ok()?;
+    let (depth, outer) = indices.split_last()?;
+    let depth = usize::try_from(depth.number()?).ok()?;
+    let extents = [outer, data.get(batch + depth..)?].concat();
+    let own = all_places(&extents);
+    let (vectors, slice) = own.split_at(outer.len());
+    let entry = |n: usize| {
+        let at = vectors.iter().cloned().chain([Index::number(n as i64)]).collect();
+        Coordinate::Entry { operand: 1, at }
+    };
+    let batches = vectors.get(..batch)?.iter().cloned().map(Coordinate::Place);
+    let slices = slice.iter().cloned().map(Coordinate::Place);
+    Some(Pick { at: batches.chain((0..depth).map(entry)).chain(slices).collect(), extents })
+}
 
 /// The shape of `indices` without its vectors, and that of the slices of `data` that they name.
 pub(super) fn index_vectors(s: &Signature<'_>) -> Result<(Vec<Dim>, Vec<Dim>), String> {

@@ -66,6 +66,31 @@ pub enum Element {
     },
 }
 
+/// Where each element of a result lies in the first operand of an op: the integers of others decide.
+pub struct Pick {
+    /// The extents of the result.
+    pub extents: Vec<Size>,
+    /// A place along each dimension of the operand.
+    pub at: Vec<Coordinate>,
+}
+
+/// A place along a dimension.
+pub enum Coordinate {
+    /// By the place in the result alone.
+    Place(Index),
+    /// The integer that stands in an operand at a place. A negative one counts from the end, and one outside of the dimension is
+    /// an error.
+    Entry {
+        /// The operand.
+        operand: usize,
+        /// A place along each of its dimensions.
+        at: Vec<Index>,
+    },
+}
+
+/// Where the elements of an op's result lie, whose operands have these extents.
+pub type PickFn = fn(&Signature<'_>, &[Vec<Size>]) -> Option<Pick>;
+
 /// A relation between places.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Test {
