@@ -217,9 +217,7 @@ impl<'a> Emitter<'a> {
         let (whole, negative) = match &digit.of {
             Whole::Axis(axis) => (at.get(axis).copied().ok_or("a place is not known")?, false),
             // Beside an operand, where a choice by the place reads something else.
-            Whole::Sum(sum) => {
-                (self.index(sum, at, space)?, sum.range(space).is_none_or(|(low, _)| low < 0))
-            }
+            Whole::Sum(sum) => (self.index(sum, at, space)?, sum.range(space).is_none_or(|(low, _)| low < 0)),
         };
         let divisor = self.size(&digit.divisor)?;
         let quotient = self.quotient(whole, divisor)?;

@@ -228,7 +228,10 @@ impl Graph {
             let along = index.as_axis().and_then(|Axis(n)| extents.get(n as usize));
             let inside = own.number().zip(along.and_then(Size::number)).is_some_and(|(own, n)| n <= own);
             if !(inside || along == Some(own) || *index == Index::ZERO && own.is_one()) {
-                return Err(format!("'{}' is not lowered yet where the extents of its operands differ", def.name));
+                return Err(format!(
+                    "'{}' is not lowered yet where the extents of its operands differ",
+                    def.name
+                ));
             }
         }
         self.meanings[result.index()] = Meaning::Picked { op, at };
@@ -266,7 +269,7 @@ impl Graph {
             _ => None,
         };
         Some(match element {
-            Element::Apply(_, parts) => {
+            Element::Apply(_, parts) if !parts.iter().any(|part| matches!(part, Element::Reduce { .. })) => {
                 let places: Option<Vec<(usize, Vec<Index>)>> = parts
                     .iter()
                     .map(|part| match part {
@@ -301,7 +304,9 @@ impl Graph {
                     None => Meaning::Reduce(reduction(body, op, element)?),
                 };
                 let reads_alike = |part: &Element| match part {
-                    Element::Read { operand, .. } => operands.get(*operand).is_some_and(|v| elem(*v) == result),
+                    Element::Read { operand, .. } => {
+                        operands.get(*operand).is_some_and(|v| elem(*v) == result)
+                    }
                     _ => true,
                 };
                 let (_, elements) = found.elements();

@@ -167,7 +167,10 @@ impl Nests<'_> {
             (None, Meaning::Scan(scan)) => return self.scan(e, scope, scan, nest, extents),
             (None, _) => vec![self.computed(e, scope, nest.value, &at)?],
         };
-        values.into_iter().enumerate().try_for_each(|(row, value)| self.put(e, scope, nest, extents, row, value))
+        values
+            .into_iter()
+            .enumerate()
+            .try_for_each(|(row, value)| self.put(e, scope, nest, extents, row, value))
     }
 
     /// Stores a value at the places in hand, of the row of a block.

@@ -342,7 +342,9 @@ fn places(graph: &Graph) -> Vec<Place> {
                 found.push(Place::Arena(0));
                 continue;
             }
-            Meaning::Moved { .. } | Meaning::Picked { .. } => each_read(graph, value, &mut |v| inner = inner.max(depth[v.index()])),
+            Meaning::Moved { .. } | Meaning::Picked { .. } => {
+                each_read(graph, value, &mut |v| inner = inner.max(depth[v.index()]))
+            }
             Meaning::Pointwise { .. } => {
                 works = true;
                 each_read(graph, value, &mut |v| inner = inner.max(depth[v.index()]));
