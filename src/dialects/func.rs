@@ -89,7 +89,8 @@ fn check_argument(dict: &AttrDict, ty: Type) -> Result<(), String> {
     if let Some(range) = dict.get("ng.range") {
         check_range(range, ty).map_err(|e| format!("'ng.range' {e}"))?;
     }
-    let rank = ty.shape().map_or(0, <[_]>::len);
+    let shape = ty.as_memref().map_or(ty.shape(), |buffer| Some(&buffer.shape[..])).unwrap_or_default();
+    let rank = shape.len();
     if let Some(dims) = dict.get("ng.dims") {
         let names = dims.as_array().filter(|dims| dims.iter().all(|d| d.as_str().is_some()));
         if names.is_none_or(|dims| dims.len() != rank) {
@@ -97,7 +98,7 @@ fn check_argument(dict: &AttrDict, ty: Type) -> Result<(), String> {
         }
     }
     if let Some(ranges) = dict.get("ng.dim_range") {
-        let open = ty.shape().unwrap_or_default().iter().filter(|d| d.known().is_none()).count();
+        let open = shape.iter().filter(|d| d.known().is_none()).count();
         let is_range = |range: &Attr| {
             range
                 .as_ints()
