@@ -2,6 +2,7 @@
 
 pub mod amp;
 pub mod assign;
+pub mod storage;
 pub mod widen;
 
 use ngc_ir::{Attr, Op, Rewriter, Type, Value};

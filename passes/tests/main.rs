@@ -14,6 +14,7 @@ mod diagnostics;
 mod differential;
 mod digits;
 mod docs;
+mod double;
 mod explain_nonfinite;
 mod facts;
 mod fold_constants;

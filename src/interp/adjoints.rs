@@ -11,6 +11,7 @@
 //! op, the sums bound the errors of the run itself. Where a derivative hardly varies between the two its middle stands for it; elsewhere it is
 //! the slope of the chord from one value to the other, and where that is not known (jumps, poles) it is enclosed. The two runs must choose alike.
 
+mod error_free;
 mod expand;
 mod local;
 mod moved;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use ngc_dialects::structure::structures;
 use ngc_ir::structure::Size;
 use ngc_ir::{Body, Context, Module, Op, Semantics, Value};
-use ngc_numerics::{Data, Evaluator, Mode, Tensor};
+use ngc_numerics::{Data, Evaluator, Format, Mode, Tensor};
 use rayon::prelude::*;
 use rug::Float;
 use rug::float::Round;
@@ -55,6 +56,8 @@ struct Step {
     /// How its elements depend on operands that are not exact; nothing where all are.
     source: Option<Source>,
     operands: Vec<Known>,
+    /// The value that has what rounding took from each element, and bounds of what is missing of that.
+    low: Option<(usize, Vec<f64>)>,
 }
 
 enum Source {
@@ -139,15 +142,22 @@ impl Tape {
             if let Some(how) = parting(&step.results, &beside) {
                 return Err(format!("at a sample '{name}' {how}"));
             }
+            let free = body.op(step.op).def.and_then(|def| def.error_free.as_ref());
             for (n, (v, tensor)) in body.results(step.op).zip(&step.results).enumerate() {
-                let found = followed(context, body, step.op, n, &step.results, &operands)
+                // What rounding took is known with the first result.
+                let first = if free.is_some() { 0 } else { n };
+                let found = followed(context, body, step.op, first, &step.results, &operands)
                     .map_err(|why| format!("'{name}' {why}"))?;
                 let reference = beside.get(n).filter(|_| found.is_some());
                 known[v.index()] = Some(Known::new(v.index(), tensor, reference));
-                let Some((errors, source)) = found else { continue };
+                let Some((errors, source)) = found.filter(|_| n == first) else { continue };
+                let low = free.map(|of| {
+                    let format = body.ty(v).format().unwrap_or(Format::F64);
+                    (body.result(step.op, 1).index(), error_free::left(of, &operands, &step.results, format))
+                });
                 work = work.saturating_add(source.as_ref().map_or(0, |s| s.terms(tensor.len())));
                 let operands = if source.is_some() { operands.clone() } else { Vec::new() };
-                steps.push(Step { value: v.index(), origin: of[&step.op], errors, source, operands });
+                steps.push(Step { value: v.index(), origin: of[&step.op], errors, source, operands, low });
             }
         }
         let end = body.last_op(entry).ok_or("it does not end")?;
@@ -231,12 +241,22 @@ impl Tape {
             adjoints[end][element].mid[lane] = 1.0;
         }
         for step in self.steps.iter().rev() {
-            let own = std::mem::take(&mut adjoints[step.value]);
-            if own.is_empty() {
+            let mut own = std::mem::take(&mut adjoints[step.value]);
+            let low = step.low.as_ref().map_or_else(Vec::new, |(low, _)| std::mem::take(&mut adjoints[*low]));
+            if own.is_empty() && low.is_empty() {
                 continue;
             }
+            own.resize_with(own.len().max(low.len()), Lanes::default);
             let sum = &mut sums[step.origin];
-            for (adjoint, &error) in own.iter().zip(&step.errors).filter(|(_, error)| **error != 0.0) {
+            for (n, &error) in step.errors.iter().enumerate().filter(|(_, error)| **error != 0.0) {
+                match low.get(n) {
+                    // What rounding adds to one is missing in the other.
+                    Some(low) => own[n].less(low).add_parts(error, sum),
+                    None => own[n].add_parts(error, sum),
+                }
+            }
+            let left = step.low.as_ref().map_or(&[][..], |(_, left)| left);
+            for (adjoint, &error) in low.iter().zip(left).filter(|(_, error)| **error != 0.0) {
                 adjoint.add_parts(error, sum);
             }
             let Some(source) = &step.source else { continue };
@@ -294,6 +314,16 @@ impl Default for Lanes {
 impl Lanes {
     fn is_nothing(&self) -> bool {
         self.rad.is_none() && self.mid.iter().all(|x| *x == 0.0)
+    }
+
+    /// The derivatives by a number that is taken from another one.
+    fn less(&self, other: &Lanes) -> Lanes {
+        let mut less = self.clone();
+        axpy(&mut less.mid, -1.0, &other.mid);
+        if let Some(rad) = &other.rad {
+            axpy(&mut less.rad.get_or_insert_with(|| Box::new([0.0; LANES]))[..], 1.0, &rad[..]);
+        }
+        less
     }
 
     /// Adds what an error of the number becomes.
@@ -388,6 +418,9 @@ fn follows(body: &Body, op: Op, result: Value) -> bool {
 /// depend on data.
 fn made(body: &Body, op: Op, n: usize, shapes: &[&[usize]]) -> Option<(Code, Rounding)> {
     let to = body.ty(body.result(op, n)).format()?;
+    if let Some(of) = body.op(op).def?.error_free.as_ref() {
+        return error_free::made(of, shapes, to).filter(|_| n == 0);
+    }
     let extents: Vec<Vec<Size>> =
         shapes.iter().map(|shape| shape.iter().map(|&n| Size::from(n)).collect()).collect();
     body.with_signature(op, |s| {

@@ -46,6 +46,8 @@ pub struct OpDef {
     pub pick: Option<PickFn>,
     /// Of an op without either: what an element of its first result is made of, the places left out; absent: nothing is known.
     pub made_of: Option<fn(&Signature<'_>) -> Option<Element>>,
+    /// Of an op whose second result is what rounding took from the first.
+    pub error_free: Option<ErrorFree>,
     /// Bounds of the 2-norms of the rows of its first result; absent: none is known.
     pub lengths: Option<LengthsFn>,
     /// Simplification that is exact in the format of the result, in canonicalize.
@@ -57,6 +59,15 @@ pub struct OpDef {
     pub lower: Option<LowerFn>,
     /// Analysis sharper than that of its formula or decomposition; a primitive has no other.
     pub transfer: Option<TransferFn>,
+}
+
+/// An error-free transformation: the first result is a function of corresponding elements of two operands, rounded once, and the
+/// second what the function has beyond that, exactly.
+pub struct ErrorFree {
+    /// The function.
+    pub of: &'static ScalarFn,
+    /// Whether it is that only where the first operand is 0 or not below the second one.
+    pub ordered: bool,
 }
 
 impl OpDef {
@@ -87,6 +98,7 @@ impl OpDef {
         structure: None,
         pick: None,
         made_of: None,
+        error_free: None,
         lengths: None,
         fold: None,
         simplify: None,

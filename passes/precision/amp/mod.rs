@@ -22,6 +22,7 @@ use super::assign::wanted::{MEASURE, TARGET, Wanted};
 use crate::analysis::calibrate::Depth;
 use crate::analysis::range::reach;
 use crate::analysis::report::up;
+use crate::precision::storage::Storage;
 
 /// The pass.
 pub struct DebugAmp;
@@ -107,8 +108,10 @@ fn debug(evidence: &Evidence<'_>, policy: &Policy, wanted: &Wanted) -> Result<St
     let Function { body, .. } = evidence.function;
     let facts = evidence.facts(wanted.asked())?;
     let allowed = wanted.allowed(&facts.errors);
-    let chain = Chain::of([policy.low, policy.high, Format::F64]);
-    let known = Known { body, facts: &facts, allowed: allowed.as_deref(), chain: &chain, curvature: None };
+    let chain = Chain::of([policy.low, policy.high, Format::F64].map(Storage::from));
+    let context = evidence.context;
+    let known =
+        Known { context, body, facts: &facts, allowed: allowed.as_deref(), chain: &chain, curvature: None };
     let nodes = Nodes::of(&known);
     let formats = policy.formats(body, &nodes.nodes);
     let bits = |op: usize| nodes.nodes[op].bits;
@@ -119,7 +122,7 @@ fn debug(evidence: &Evidence<'_>, policy: &Policy, wanted: &Wanted) -> Result<St
         let fault = |why: String, gap: i64, from: Option<usize>| Fault {
             op: name(body, node.op),
             from: from.map(|from| name(body, nodes.nodes[from].op)),
-            format,
+            format: format.word(),
             gap,
             why,
         };

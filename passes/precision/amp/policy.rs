@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use crate::precision::assign::explain::is_called;
 use crate::precision::assign::node::{Node, takes};
+use crate::precision::storage::Storage;
 use crate::precision::widen::{constant, conversion};
 
 /// Which format an op runs in.
@@ -112,15 +113,15 @@ impl Policy {
     }
 
     /// The formats of nodes, in order. Numbers in `f64` stay so, as does what converts to a format that it names.
-    pub fn formats(&self, body: &Body, nodes: &[Node]) -> Vec<Format> {
+    pub fn formats(&self, body: &Body, nodes: &[Node]) -> Vec<Storage> {
         let mut taken: FxHashMap<Op, Format> = FxHashMap::default();
         let formats = nodes.iter().map(|node| {
             let stays = node.given == Format::F64 || conversion(body, node.op).is_some();
-            let own =
-                if stays { node.given } else { self.format(body, node.op, &taken).unwrap_or(node.given) };
-            let own = if takes(body, node.op, own) { own } else { node.given };
+            let given = node.given.word();
+            let own = if stays { given } else { self.format(body, node.op, &taken).unwrap_or(given) };
+            let own = if takes(body, node.op, own) { own } else { given };
             taken.insert(node.op, own);
-            own
+            own.into()
         });
         formats.collect()
     }

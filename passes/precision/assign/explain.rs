@@ -55,7 +55,7 @@ impl Assigned {
     /// The ops that a number went through until it left a format, backwards from an op, in order.
     fn upstream(&self, op: usize, reason: &Reason) -> Vec<usize> {
         let mut path = vec![op];
-        let fits = |n: usize| reason.format.round(reach(&self.rows[n].range)).is_finite();
+        let fits = |n: usize| reason.format.word().round(reach(&self.rows[n].range)).is_finite();
         let mut at = op;
         let operands = |at: usize| self.edges.iter().filter(move |edge| edge[1] == at).map(|edge| edge[0]);
         let most = |a: &usize, b: &usize| {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use ngc_numerics::Format;
 use serde_json::{Value as Json, json};
 
 use super::report::{Assigned, Row};
+use crate::precision::storage::Storage;
 
 /// What applies an assignment to an exported program, in Python; `CONFIG` stands before it.
 const APPLY: &str = include_str!("apply.py");
@@ -63,8 +63,8 @@ impl Assigned {
     }
 
     /// By name of the location: the widest format of the ops there.
-    fn formats(&self) -> BTreeMap<&str, Format> {
-        let mut formats: BTreeMap<&str, Format> = BTreeMap::new();
+    fn formats(&self) -> BTreeMap<&str, Storage> {
+        let mut formats: BTreeMap<&str, Storage> = BTreeMap::new();
         for row in &self.rows {
             let Some(name) = row.loc.name_in() else { continue };
             let known = formats.entry(name).or_insert(row.format);

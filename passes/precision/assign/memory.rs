@@ -5,7 +5,7 @@
 //! all activations stay until the end, and each parameter has a gradient and what the optimiser keeps.
 
 use ngc_ir::{Body, Op, Value as Ssa};
-use ngc_numerics::{DType, Format};
+use ngc_numerics::DType;
 use ngc_sheaf::Level;
 use ngc_sheaf::memory::{Part, Value, fit, profile};
 use rustc_hash::FxHashMap;
@@ -14,6 +14,7 @@ use super::chain::Chain;
 use super::explain::title;
 use super::node::{Nodes, elements};
 use super::program::bytes;
+use crate::precision::storage::Storage;
 use crate::precision::widen::constant;
 
 /// What is done with the function.
@@ -42,7 +43,7 @@ impl Use {
     }
 
     /// Bytes of a parameter in a format: of itself, of its gradient, and of what is kept beside these.
-    fn parameter(self, format: Format) -> [f64; 3] {
+    fn parameter(self, format: Storage) -> [f64; 3] {
         let copy = if format.width() < 32 { 4.0 } else { 0.0 };
         match self {
             Use::Inference => [bytes(format), 0.0, 0.0],
@@ -226,7 +227,7 @@ impl<'a> Profile<'a> {
         Ok(profile)
     }
 
-    fn part(&mut self, node: usize, live: [usize; 2], bytes: impl Fn(Format) -> f64) {
+    fn part(&mut self, node: usize, live: [usize; 2], bytes: impl Fn(Storage) -> f64) {
         let levels = self.nodes.nodes[node].errors.iter();
         let bytes = levels.map(|(level, _)| bytes(self.chain.format(*level)).ceil() as u64).collect();
         self.values[node].parts.push(Part { live, bytes });
@@ -291,7 +292,7 @@ impl<'a> Profile<'a> {
         let [mut parameters, mut gradients, mut kept] = [self.others, 0.0, 0.0];
         let format = |node: &usize| self.chain.format(levels[*node]);
         let again = self.shared.iter().map(|(count, readers)| {
-            let mut formats: Vec<Format> = readers.iter().map(format).collect();
+            let mut formats: Vec<Storage> = readers.iter().map(format).collect();
             formats.sort_by_key(|own| (own.width(), own.precision()));
             formats.dedup();
             let further = formats.iter().filter(|own| **own != format(&readers[0]));

@@ -8,6 +8,7 @@
 mod apply;
 pub mod chain;
 mod curvature;
+mod double;
 pub(super) mod evidence;
 pub mod explain;
 mod export;
@@ -77,7 +78,8 @@ impl Pass for AssignPrecision {
             OptionDef {
                 name: "formats",
                 kind: OptionKind::Str("f16|f32"),
-                doc: "formats to choose from, out of f16, bf16, f32 and f64, with bars between them",
+                doc: "formats to choose from, with bars between them, out of f16, bf16, f32 and f64, and of f32x2 and f64x2, the \
+                      unevaluated sums of two numbers",
             },
             TARGET,
             MEASURE,
@@ -146,6 +148,11 @@ fn cheapest(evidence: &Evidence<'_>, chains: &[Chain], wanted: &Wanted) -> Resul
         return Err(
             "criterion=deviation is what roundings become at samples: add --calibrate inputs.npz --assume-calibrated".into(),
         );
+    }
+    if evidence.samples.is_none() && chains.iter().any(Chain::has_double) {
+        return Err("what rounding takes from a double word is in its second word, which only samples show: add --calibrate \
+             inputs.npz --assume-calibrated, or leave f32x2 and f64x2 out of the formats"
+            .into());
     }
     let facts = evidence.facts(wanted.asked())?;
     let mut best: Option<Found> = None;

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use ngc_numerics::Format;
-
 use super::memory::human;
 use super::program::bytes;
 use super::report::{Assigned, Row};
 use crate::analysis::report::table::align;
+use crate::precision::storage::Storage;
 
 /// Modules that are told, at most.
 const MOST: usize = 30;
@@ -73,7 +72,7 @@ impl Assigned {
     fn shares(&self, elements: &[[f64; 2]], n: usize) -> String {
         let all: f64 = elements.iter().map(|of| of[n]).sum();
         let of = |(level, of): (usize, &[f64; 2])| {
-            let format: Format = self.chain.format(level as u8);
+            let format: Storage = self.chain.format(level as u8);
             (of[n] > 0.0).then(|| format!("{:.0}% {format}", 100.0 * of[n] / all))
         };
         let shares: Vec<String> = elements.iter().enumerate().filter_map(of).collect();

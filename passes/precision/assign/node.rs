@@ -2,21 +2,22 @@
 
 use ngc_dialects::transfer::transfer_aliased;
 use ngc_ir::op_def::ACCUMULATE;
-use ngc_ir::{Attr, AttrDict, Body, Op, Signature, Type, Value};
-use ngc_numerics::figures::{Interval, add, half_ulp};
+use ngc_ir::{Attr, AttrDict, Body, Context, Op, Signature, Type, Value};
+use ngc_numerics::figures::{Interval, add};
 use ngc_numerics::{DType, Figures, Format, Range};
 use ngc_sheaf::{Level, Levels};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::chain::{Chain, holds};
-use super::curvature;
+use super::chain::Chain;
 use super::evidence::Facts;
 use super::probe::Parts;
 use super::report::Against;
+use super::{curvature, double};
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::analysis::work::work;
+use crate::precision::storage::Storage;
 use crate::precision::widen::conversion;
 
 /// An op that takes a format: for its operands, for what it computes, and for its result.
@@ -27,7 +28,7 @@ pub struct Node {
     /// Its result.
     pub value: Value,
     /// The format that it is given in.
-    pub given: Format,
+    pub given: Storage,
     /// Where its result lies over the reals.
     pub range: Interval,
     /// The levels that it may take.
@@ -54,6 +55,8 @@ pub struct Nodes {
 
 /// What is known of the function that nodes are made of.
 pub struct Known<'a> {
+    /// The declared ops.
+    pub context: &'a Context,
     /// Its body.
     pub body: &'a Body,
     /// What is known of it as it is given.
@@ -75,7 +78,7 @@ impl Nodes {
             let Some(given) = own_format(body, op).filter(|_| is_open(body, op, &known.facts.fixed)) else {
                 continue;
             };
-            let node = known.node(op, given, &found);
+            let node = known.node(op, given.into(), &found);
             if let Some(node) = node {
                 found.of.insert(op, found.nodes.len());
                 found.nodes.push(node);
@@ -86,7 +89,7 @@ impl Nodes {
 }
 
 impl Known<'_> {
-    fn node(&self, op: Op, given: Format, before: &Nodes) -> Option<Node> {
+    fn node(&self, op: Op, given: Storage, before: &Nodes) -> Option<Node> {
         let (body, value) = (self.body, self.body.result(op, 0));
         let exact = self.facts.errors.range(value).exact;
         let curved = self.curvature.and_then(|epsilon| {
@@ -98,16 +101,16 @@ impl Known<'_> {
             let last = level + 1 == self.chain.len();
             match self.refusal(op, format, given, curved.filter(|_| !last)) {
                 Some((kind, why)) => refused.push((level, kind, why)),
-                None if takes(body, op, format) => levels.push(level),
+                None if self.takes(op, format) => levels.push(level),
                 None => {}
             }
         }
         if levels.is_empty() {
             // No format holds it: it is as it was given, where that is one of the chain, and else in the widest.
-            let own = self.chain.level(given).filter(|_| takes(body, op, given));
+            let own = self.chain.level(given).filter(|_| self.takes(op, given));
             levels.extend(own.or_else(|| {
                 let last = self.chain.len().checked_sub(1)?;
-                takes(body, op, self.chain.format(last)).then_some(last)
+                self.takes(op, self.chain.format(last)).then_some(last)
             }));
         }
         if levels.is_empty() {
@@ -142,8 +145,8 @@ impl Known<'_> {
     fn refusal(
         &self,
         op: Op,
-        format: Format,
-        given: Format,
+        format: Storage,
+        given: Storage,
         curved: Option<f64>,
     ) -> Option<(Against, String)> {
         let leaves = self.leaves(op, format).map(|why| (Against::Range, why));
@@ -157,16 +160,27 @@ impl Known<'_> {
             };
             return leaves.or_else(|| short.map(why));
         }
-        let narrower = || self.allowed.is_none() && format != given && !holds(format, given);
+        let narrower = || self.allowed.is_none() && format != given && !format.holds(given);
         let unasked = || format!("it was given in {given}, and nothing says how accurate it must be");
         leaves.or_else(|| narrower().then(|| (Against::Unasked, unasked())))
     }
 
+    /// Whether an op makes a result of a format of operands of the format.
+    pub fn takes(&self, op: Op, format: Storage) -> bool {
+        let (body, word) = (self.body, format.word());
+        let double = || {
+            let def = body.op(op).def.filter(|_| conversion(body, op).is_none());
+            let (types, attrs) = (types(body, op, word), attrs(body, op, word));
+            def.is_some_and(|def| double::takes(self.context, def, &types, &attrs, word))
+        };
+        takes(body, op, word) && (!format.is_double() || double())
+    }
+
     /// What of the numbers that an op makes and reads over the reals leaves a format.
-    pub fn leaves(&self, op: Op, format: Format) -> Option<String> {
+    pub fn leaves(&self, op: Op, format: Storage) -> Option<String> {
         let ends = |x: &Interval| {
             let most = reach(x);
-            (!(most.is_finite() && format.round(most).is_finite()))
+            (!(most.is_finite() && format.word().round(most).is_finite()))
                 .then(|| format!("reaches {}, and {format} ends at {}", up(most), down(format.max_finite())))
         };
         let value = self.body.result(op, 0);
@@ -193,18 +207,18 @@ impl Known<'_> {
         let value = body.result(op, 0);
         let rounded = |(n, v): (usize, &Value)| {
             let own = body.ty(*v).format()?;
-            if self.is_held(*v, own, level, before) {
+            if self.is_held(*v, own.into(), level, before) {
                 return None;
             }
-            let error = half_ulp(format, reach(&self.facts.errors.range(*v).exact));
+            let error = format.half_ulp(reach(&self.facts.errors.range(*v).exact));
             Some(figures.sensitivity.get(n)?.pass(error))
         };
         let operands = body.operands(op).iter().enumerate().filter_map(rounded).fold(0.0, add);
         let mut own = add(figures.delta, operands);
         // A result of the function is rounded to the type that it has there.
-        let given = body.ty(value).format().filter(|given| !holds(*given, format));
+        let given = body.ty(value).format().map(Storage::from).filter(|given| !given.holds(format));
         if let Some(given) = given.filter(|_| self.facts.errors.results().contains(&value)) {
-            own = add(own, half_ulp(given, reach(&self.facts.errors.range(value).exact)));
+            own = add(own, given.half_ulp(reach(&self.facts.errors.range(value).exact)));
         }
         let parts = self
             .facts
@@ -221,15 +235,16 @@ impl Known<'_> {
     fn part(&self, op: Op, level: Level, (parts, allowed): (&[Parts], &[f64]), before: &Nodes) -> f64 {
         let (body, format) = (self.body, self.chain.format(level));
         let value = body.result(op, 0);
-        let coarser = |own: Format, to: Format, power: i32| {
+        let coarser = |own: Storage, to: Storage, power: i32| {
             f64::from((own.precision() as i32 - to.precision() as i32) * power).exp2()
         };
-        let given = body.ty(value).format().unwrap_or(format);
-        let accumulated = |attrs: &AttrDict, format: Format| {
-            attrs.get(ACCUMULATE.name).and_then(Attr::as_type).and_then(Type::format).unwrap_or(format)
+        let given = body.ty(value).format().map_or(format, Storage::from);
+        let accumulated = |attrs: &AttrDict, format: Storage| {
+            let own = attrs.get(ACCUMULATE.name).and_then(Attr::as_type).and_then(Type::format);
+            own.map(Storage::from).filter(|_| !format.is_double()).unwrap_or(format)
         };
         let was = accumulated(&body.op(op).attrs, given);
-        let now = accumulated(&attrs(body, op, format), format);
+        let now = accumulated(&attrs(body, op, format.word()), format);
         let returned = self.facts.errors.results();
         let of = |(n, parts): (usize, &Parts)| {
             let power = parts.criterion.power();
@@ -237,15 +252,16 @@ impl Known<'_> {
             let last = parts.rounding(value);
             let inside = if was == given { all } else { (all - last).max(0.0) };
             let operands = body.operands(op).iter().filter_map(|v| {
-                let kept = body.ty(*v).format().filter(|kept| !self.is_held(*v, *kept, level, before))?;
+                let kept = body.ty(*v).format().map(Storage::from);
+                let kept = kept.filter(|kept| !self.is_held(*v, *kept, level, before))?;
                 Some(parts.read(*v, op) * coarser(kept, format, power))
             });
             let mut sum = inside * coarser(was, now, power) + operands.sum::<f64>();
             if now != format {
                 sum += last * coarser(given, format, power);
             }
-            if returned.get(n) == Some(&value) && !holds(given, format) {
-                sum += parts.rounded(half_ulp(given, reach(&self.facts.errors.range(value).exact)));
+            if returned.get(n) == Some(&value) && !given.holds(format) {
+                sum += parts.rounded(given.half_ulp(reach(&self.facts.errors.range(value).exact)));
             }
             parts.of(sum, allowed.get(n).copied().unwrap_or(f64::INFINITY))
         };
@@ -254,17 +270,17 @@ impl Known<'_> {
     }
 
     /// Whether a format holds all that a value may be stored in.
-    fn is_held(&self, v: Value, own: Format, level: Level, before: &Nodes) -> bool {
+    fn is_held(&self, v: Value, own: Storage, level: Level, before: &Nodes) -> bool {
         let node = self.body.defining_op(v).and_then(|op| before.of.get(&op));
         match node {
             Some(&n) => before.nodes[n].admissible.greatest() <= Some(level),
-            None => holds(self.chain.format(level), own),
+            None => self.chain.format(level).holds(own),
         }
     }
 
     /// The figures of an op in a format.
-    fn figures(&self, op: Op, format: Format) -> Option<Figures> {
-        let body = self.body;
+    fn figures(&self, op: Op, storage: Storage) -> Option<Figures> {
+        let (body, format) = (self.body, storage.word());
         let operands = body.operands(op);
         let ranges: SmallVec<[Range; 4]> =
             operands.iter().map(|&v| Range::both(self.facts.errors.range(v).exact)).collect();
@@ -274,12 +290,14 @@ impl Known<'_> {
         let attrs = attrs(body, op, format);
         let result = with(body.ty(body.result(op, 0)), format);
         let s = Signature { def: body.op(op).def?, operands: &types, attrs: &attrs };
-        transfer_aliased(&s, &ranges, &alias, &[result]).into_iter().next()
+        let mut figures = transfer_aliased(&s, &ranges, &alias, &[result]).into_iter().next()?;
+        figures.delta *= f64::from(storage.precision() - format.precision()).exp2().recip();
+        Some(figures)
     }
 }
 
 /// Bits that the rounding of a value alone needs for what is allowed; nothing where nothing is asked.
-fn demanded_bits(facts: &Facts, (value, given): (Value, Format), allowed: Option<&[f64]>) -> Option<f64> {
+fn demanded_bits(facts: &Facts, (value, given): (Value, Storage), allowed: Option<&[f64]>) -> Option<f64> {
     let allowed = allowed?;
     let most = match &facts.parts {
         Some(parts) => {

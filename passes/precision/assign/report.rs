@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::sync::Mutex;
 
 use ngc_ir::{Loc, Sources};
-use ngc_numerics::Format;
 use ngc_numerics::figures::Interval;
 
 use super::chain::Chain;
@@ -14,6 +13,7 @@ use super::wanted::DEVIATIONS;
 use crate::analysis::range::reach;
 use crate::analysis::report::table::{align, place};
 use crate::analysis::report::{down, up};
+use crate::precision::storage::Storage;
 
 /// Where the pass puts what it tells, for a driver to print.
 #[derive(Default)]
@@ -61,7 +61,7 @@ pub struct Assigned {
     /// By list of AMP: the bytes of all values, and why it cannot serve, if an op leaves its format.
     pub amp: Vec<(String, f64, Option<String>)>,
     /// By format: the bytes of all values in it, and why it cannot serve alone, if an op may not take it.
-    pub alone: Vec<(Format, f64, Option<String>)>,
+    pub alone: Vec<(Storage, f64, Option<String>)>,
     /// By component that no one format serves: the ops that have none in common.
     pub mixed: Vec<String>,
     /// Where the format changes, the widest gaps first.
@@ -109,15 +109,15 @@ pub struct Row {
     /// Where its result lies over the reals.
     pub range: Interval,
     /// The format that it was given in.
-    pub given: Format,
+    pub given: Storage,
     /// The format that it takes.
-    pub format: Format,
+    pub format: Storage,
     /// Elements of its result.
     pub elements: f64,
     /// Elements of the parameters that it reads, constants of more than one.
     pub parameters: f64,
     /// The format that torch gives it on CUDA.
-    pub amp: Format,
+    pub amp: Storage,
     /// Bits that its own rounding alone needs for the target.
     pub bits: Option<f64>,
     /// Why it takes no lower format.
@@ -128,7 +128,7 @@ pub struct Row {
 #[derive(Clone, Debug)]
 pub struct Reason {
     /// The format.
-    pub format: Format,
+    pub format: Storage,
     /// What stands against it.
     pub kind: Against,
     /// The same in words.

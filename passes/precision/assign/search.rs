@@ -22,6 +22,7 @@ use crate::analysis::calibrate::Depth;
 use crate::analysis::error::Errors;
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
+use crate::precision::storage::Storage;
 use crate::precision::widen::conversion;
 
 /// A body in chosen formats, and what is told of it.
@@ -55,6 +56,7 @@ pub(super) fn assign(
     let allowed = wanted.allowed(errors);
     let allowed = allowed.as_deref();
     let nodes = Nodes::of(&Known {
+        context: evidence.context,
         body: &function.body,
         facts,
         allowed,
@@ -312,13 +314,13 @@ impl Search<'_> {
 /// What an op says against its format.
 pub fn written<'a>(
     evidence: &Evidence<'_>,
-    formats: impl Iterator<Item = (&'a Node, Format)>,
+    formats: impl Iterator<Item = (&'a Node, Storage)>,
 ) -> Result<Body, String> {
     let given = &evidence.function.body;
     // A conversion reads what is stored, in whatever format that is.
     let changes =
-        |(node, format): &(&Node, Format)| node.given != *format || conversion(given, node.op).is_some();
-    let formats: FxHashMap<Op, Format> =
+        |(node, format): &(&Node, Storage)| node.given != *format || conversion(given, node.op).is_some();
+    let formats: FxHashMap<Op, Storage> =
         formats.filter(changes).map(|(node, format)| (node.op, format)).collect();
     let mut body = given.clone();
     apply::apply(evidence.context, &mut body, &formats)?;
@@ -355,7 +357,7 @@ fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[
         return format!("{asked}: {why}; give the result a wider type");
     }
     let worst = if ops.is_empty() { String::new() } else { format!(", most of it from {}", ops.join(", ")) };
-    let wider = if chain.level(Format::F64).is_some() {
+    let wider = if chain.level(Storage::Word(Format::F64)).is_some() {
         String::new()
     } else {
         format!(", or allow a wider format (formats={chain}|f64)")

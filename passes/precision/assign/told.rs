@@ -128,7 +128,9 @@ impl Told<'_> {
     fn amp(&self, policy: &Policy) -> Option<(String, f64, Option<String>)> {
         let body = &self.evidence.function.body;
         let nodes = &self.nodes.nodes;
-        let known = Known { body, facts: self.facts, allowed: None, chain: self.chain, curvature: None };
+        let context = self.evidence.context;
+        let known =
+            Known { context, body, facts: self.facts, allowed: None, chain: self.chain, curvature: None };
         let formats = policy.formats(body, nodes);
         let bytes =
             nodes.iter().zip(&formats).map(|(node, format)| node.elements * program::bytes(*format)).sum();

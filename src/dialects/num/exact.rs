@@ -1,13 +1,14 @@
 //! Sums and products with their rounding errors, and numbers of two words.
 
-use ngc_ir::op_def::{ValueKind, operand, result};
-use ngc_ir::{OpDef, Semantics, Signature, Type};
+use ngc_ir::op_def::{ErrorFree, ValueKind, operand, result};
+use ngc_ir::{Attr, OpDef, Semantics, Signature, Type};
+use ngc_numerics::primitives::{ADD, MUL};
 
 use crate::ng::infer;
 use crate::ng::steps::Steps;
 
 /// Ops of this family.
-pub const OPS: &[&OpDef] = &[&TWO_SUM, &FAST_TWO_SUM, &TWO_PRODUCT, &DW_ADD, &DW_MUL];
+pub const OPS: &[&OpDef] = &[&TWO_SUM, &FAST_TWO_SUM, &TWO_PRODUCT, &DW_ADD, &DW_MUL, &DW_DIV, &DW_SQRT];
 
 /// Two numbers in, a rounded result and its error out.
 const ERROR_FREE: OpDef = OpDef {
@@ -37,6 +38,7 @@ pub static TWO_SUM: OpDef = OpDef {
         let (lost_y, lost_x) = (b.sub(x[1], from_y)?, b.sub(x[0], from_x)?);
         Ok(vec![high, b.add(lost_x, lost_y)?])
     }),
+    error_free: Some(ErrorFree { of: &ADD, ordered: false }),
     ..ERROR_FREE
 };
 
@@ -53,6 +55,7 @@ pub static FAST_TWO_SUM: OpDef = OpDef {
         let from_y = b.sub(high, x[0])?;
         Ok(vec![high, b.sub(x[1], from_y)?])
     }),
+    error_free: Some(ErrorFree { of: &ADD, ordered: true }),
     ..ERROR_FREE
 };
 
@@ -69,6 +72,7 @@ pub static TWO_PRODUCT: OpDef = OpDef {
         let negated = b.apply("ng.neg", &[high])?;
         Ok(vec![high, b.apply("ng.fma", &[x[0], x[1], negated])?])
     }),
+    error_free: Some(ErrorFree { of: &MUL, ordered: false }),
     ..ERROR_FREE
 };
 
@@ -122,4 +126,50 @@ pub static DW_MUL: OpDef = OpDef {
         Ok(vec![b.body.result(z, 0), b.body.result(z, 1)])
     }),
     ..DOUBLE_WORD
+};
+
+/// `num.dw_div`.
+pub static DW_DIV: OpDef = OpDef {
+    name: "num.dw_div",
+    summary: "the quotient of two double-word numbers",
+    description: "Relative error at most `15u² + 56u³` (DWDivDW2 of Joldes, Muller, Popescu 2017).",
+    example: "%h, %l = num.dw_div %a, %b, %c, %d : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32> -> \
+        tensor<4xf32>, tensor<4xf32>",
+    semantics: Semantics::Decomposition(|b, _, x| {
+        let quotient = b.emit("ng.div", &[x[0], x[2]], [])?;
+        // The divisor times that.
+        let c = b.op("num.two_product", &[x[2], quotient], [])?;
+        let low = b.emit("ng.fma", &[x[3], quotient, b.body.result(c, 1)], [])?;
+        let r = b.op("num.fast_two_sum", &[b.body.result(c, 0), low], [])?;
+        let high = b.emit("ng.sub", &[x[0], b.body.result(r, 0)], [])?;
+        let low = b.emit("ng.sub", &[x[1], b.body.result(r, 1)], [])?;
+        let rest = b.emit("ng.add", &[high, low], [])?;
+        let tail = b.emit("ng.div", &[rest, x[2]], [])?;
+        let z = b.op("num.fast_two_sum", &[quotient, tail], [])?;
+        Ok(vec![b.body.result(z, 0), b.body.result(z, 1)])
+    }),
+    ..DOUBLE_WORD
+};
+
+/// `num.dw_sqrt`.
+pub static DW_SQRT: OpDef = OpDef {
+    name: "num.dw_sqrt",
+    summary: "the square root of a double-word number",
+    description: "Relative error at most `25/8 u²` (SQRTDWtoDW of Lefèvre, Louvet, Muller, Picot, Rideau 2023). The root of 0 is 0.",
+    example: "%h, %l = num.dw_sqrt %a, %b : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>, tensor<4xf32>",
+    operands: &[operand("x_high", ValueKind::Float), operand("x_low", ValueKind::Float)],
+    semantics: Semantics::Decomposition(|b, _, x| {
+        let root = b.emit("ng.sqrt", &[x[0]], [])?;
+        let negated = b.emit("ng.neg", &[root], [])?;
+        let left = b.emit("ng.fma", &[negated, root, x[0]], [])?;
+        let left = b.emit("ng.add", &[x[1], left], [])?;
+        let twice = b.emit("ng.add", &[root, root], [])?;
+        let tail = b.emit("ng.div", &[left, twice], [])?;
+        let zero = b.scalar(0.0, x[0])?;
+        let nothing = b.emit("ng.compare", &[x[0], zero], [("direction", Attr::from("EQ"))])?;
+        let tail = b.emit("ng.where", &[nothing, zero, tail], [])?;
+        let z = b.op("num.fast_two_sum", &[root, tail], [])?;
+        Ok(vec![b.body.result(z, 0), b.body.result(z, 1)])
+    }),
+    ..ERROR_FREE
 };

@@ -113,7 +113,8 @@ impl Expander<'_> {
         let semantics = builder.body.op(op).def.map_or(Semantics::None, |def| def.semantics);
         let decompose = match semantics {
             Semantics::None => return Err(format!("'{name}' has no meaning that can be evaluated")),
-            Semantics::Decomposition(decompose) => decompose,
+            // What rounding took is known of it as a whole.
+            Semantics::Decomposition(decompose) if !is_error_free(builder.body, op) => decompose,
             _ => return Ok(builder.body.results(op).collect()),
         };
         // The definition is made in a body of its own, whose ops are then taken apart in their turn.
@@ -136,6 +137,10 @@ impl Expander<'_> {
         }
         Ok(ends.iter().map(|v| values[v]).collect())
     }
+}
+
+fn is_error_free(body: &Body, op: Op) -> bool {
+    body.op(op).def.is_some_and(|def| def.error_free.is_some())
 }
 
 /// The type of an input: a scalar where the declared type is one.

@@ -427,7 +427,7 @@ fn each(x: &[Span], f: impl Fn(&[f64]) -> f64) -> Span {
 }
 
 /// The most that rounding adds to a number that is known after it: the number may have come from beyond a power of two.
-fn unit(format: Format, rounded: f64) -> f64 {
+pub fn unit(format: Format, rounded: f64) -> f64 {
     let magnitude = rounded.abs().max(format.min_subnormal());
     if magnitude <= format.max_finite() {
         (format.ulp(magnitude) * 0.5).max(f64::from_bits(1))
