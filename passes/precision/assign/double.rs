@@ -245,8 +245,16 @@ impl Double<'_, '_> {
         x: &[Words],
     ) -> Result<Words, String> {
         let highs: Vec<Value> = x.iter().map(|x| x.high).collect();
+        // What is written may run where products and sums are not fused.
+        let splits =
+            |name: &str| self.builder.context.op(name).is_some_and(|def| def.attribute("split").is_some());
+        let attrs = |name: &str| match splits(name) {
+            true => AttrDict::from([("split", Attr::Bool(true))]),
+            false => AttrDict::EMPTY,
+        };
+        let (of_double, of_exact) = (attrs(double), exact.map(attrs).unwrap_or(AttrDict::EMPTY));
         let op = match exact.filter(|_| x.iter().all(|x| x.low.is_none())) {
-            Some(exact) => self.builder.op(exact, &highs, [])?,
+            Some(exact) => self.builder.op(exact, &highs, of_exact)?,
             None => {
                 let mut words = Vec::with_capacity(2 * x.len());
                 for x in x {
@@ -256,7 +264,7 @@ impl Double<'_, '_> {
                         None => self.builder.scalar(0.0, x.high)?,
                     });
                 }
-                self.builder.op(double, &words, [])?
+                self.builder.op(double, &words, of_double)?
             }
         };
         let [high, low] = [0, 1].map(|n| self.builder.body.result(op, n));

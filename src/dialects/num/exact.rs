@@ -1,7 +1,8 @@
 //! Sums and products with their rounding errors, and numbers of two words.
 
-use ngc_ir::op_def::{ErrorFree, ValueKind, operand, result};
-use ngc_ir::{Attr, OpDef, Semantics, Signature, Type};
+use ngc_ir::op_def::{AttrDef, AttrKind, Default, ErrorFree, ValueKind, attribute, operand, result};
+use ngc_ir::{Attr, AttrDict, OpDef, Semantics, Signature, Type, Value};
+use ngc_numerics::Format;
 use ngc_numerics::primitives::{ADD, MUL};
 
 use crate::ng::infer;
@@ -59,16 +60,57 @@ pub static FAST_TWO_SUM: OpDef = OpDef {
     ..ERROR_FREE
 };
 
+/// For targets without a fused multiply-add, as most formats of exchange are.
+const SPLIT: AttrDef = attribute(
+    "split",
+    AttrKind::Bool,
+    Default::Bool(false),
+    "take exact products apart into halves of the factors (Dekker 1971) in place of a fused multiply-add",
+);
+
+/// The attributes of ops on which the products of an op rest.
+fn split(s: &Signature<'_>) -> AttrDict {
+    if s.flag("split") { AttrDict::from([("split", Attr::Bool(true))]) } else { AttrDict::EMPTY }
+}
+
+/// A number as the sum of two of half its digits (Veltkamp 1968).
+fn halves(b: &mut Steps<'_, '_>, x: Value, format: Format) -> Result<[Value; 2], String> {
+    let factor = b.number(f64::from(format.precision().div_ceil(2)).exp2() + 1.0)?;
+    let large = b.mul(factor, x)?;
+    let beyond = b.sub(large, x)?;
+    let high = b.sub(large, beyond)?;
+    Ok([high, b.sub(x, high)?])
+}
+
+/// What rounding took from a product, of halves of its factors; 0 where these overflow.
+fn taken(b: &mut Steps<'_, '_>, [x, y, high]: [Value; 3], format: Format) -> Result<Value, String> {
+    let ([xh, xl], [yh, yl]) = (halves(b, x, format)?, halves(b, y, format)?);
+    let parts = [b.mul(xh, yh)?, b.mul(xh, yl)?, b.mul(xl, yh)?, b.mul(xl, yl)?];
+    let mut low = b.sub(parts[0], high)?;
+    for part in &parts[1..] {
+        low = b.add(low, *part)?;
+    }
+    let finite = b.apply("ng.is_finite", &[low])?;
+    let zero = b.number(0.0)?;
+    b.apply("ng.where", &[finite, low, zero])
+}
+
 /// `num.two_product`.
 pub static TWO_PRODUCT: OpDef = OpDef {
     name: "num.two_product",
     summary: "a product and its rounding error",
     description: "`high` is the rounded product, and `high + low` is `x y` exactly, unless it overflows or the error underflows. \
-        Over the reals `low` is 0.",
+        Over the reals `low` is 0. With `split`, factors beyond the greatest number over 2^(p/2) have a `low` of 0.",
+    attributes: &[SPLIT],
     example: "%h, %l = num.two_product %x, %y : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>, tensor<4xf32>",
     semantics: Semantics::Decomposition(|b, s, x| {
         let mut b = Steps::new(b, s)?;
         let high = b.mul(x[0], x[1])?;
+        if s.flag("split") {
+            let format = s.operand(0)?.format().ok_or("takes floating-point values")?;
+            let low = taken(&mut b, [x[0], x[1], high], format)?;
+            return Ok(vec![high, low]);
+        }
         let negated = b.apply("ng.neg", &[high])?;
         Ok(vec![high, b.apply("ng.fma", &[x[0], x[1], negated])?])
     }),
@@ -116,8 +158,9 @@ pub static DW_MUL: OpDef = OpDef {
     description: "Relative error at most `5u²` (DWTimesDW2 of Joldes, Muller, Popescu 2017).",
     example: "%h, %l = num.dw_mul %a, %b, %c, %d : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32> -> \
         tensor<4xf32>, tensor<4xf32>",
-    semantics: Semantics::Decomposition(|b, _, x| {
-        let c = b.op("num.two_product", &[x[0], x[2]], [])?;
+    attributes: &[SPLIT],
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let c = b.op("num.two_product", &[x[0], x[2]], split(s))?;
         let (high, low) = (b.body.result(c, 0), b.body.result(c, 1));
         let t = b.emit("ng.mul", &[x[0], x[3]], [])?;
         let t = b.emit("ng.fma", &[x[1], x[2], t], [])?;
@@ -135,10 +178,11 @@ pub static DW_DIV: OpDef = OpDef {
     description: "Relative error at most `15u² + 56u³` (DWDivDW2 of Joldes, Muller, Popescu 2017).",
     example: "%h, %l = num.dw_div %a, %b, %c, %d : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32> -> \
         tensor<4xf32>, tensor<4xf32>",
-    semantics: Semantics::Decomposition(|b, _, x| {
+    attributes: &[SPLIT],
+    semantics: Semantics::Decomposition(|b, s, x| {
         let quotient = b.emit("ng.div", &[x[0], x[2]], [])?;
         // The divisor times that.
-        let c = b.op("num.two_product", &[x[2], quotient], [])?;
+        let c = b.op("num.two_product", &[x[2], quotient], split(s))?;
         let low = b.emit("ng.fma", &[x[3], quotient, b.body.result(c, 1)], [])?;
         let r = b.op("num.fast_two_sum", &[b.body.result(c, 0), low], [])?;
         let high = b.emit("ng.sub", &[x[0], b.body.result(r, 0)], [])?;
@@ -158,10 +202,14 @@ pub static DW_SQRT: OpDef = OpDef {
     description: "Relative error at most `25/8 u²` (SQRTDWtoDW of Lefèvre, Louvet, Muller, Picot, Rideau 2023). The root of 0 is 0.",
     example: "%h, %l = num.dw_sqrt %a, %b : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>, tensor<4xf32>",
     operands: &[operand("x_high", ValueKind::Float), operand("x_low", ValueKind::Float)],
-    semantics: Semantics::Decomposition(|b, _, x| {
+    attributes: &[SPLIT],
+    semantics: Semantics::Decomposition(|b, s, x| {
         let root = b.emit("ng.sqrt", &[x[0]], [])?;
-        let negated = b.emit("ng.neg", &[root], [])?;
-        let left = b.emit("ng.fma", &[negated, root, x[0]], [])?;
+        let square = b.op("num.two_product", &[root, root], split(s))?;
+        let (high, low) = (b.body.result(square, 0), b.body.result(square, 1));
+        // Both differences are exact: what a rounded root leaves of its number is one of the format.
+        let left = b.emit("ng.sub", &[x[0], high], [])?;
+        let left = b.emit("ng.sub", &[left, low], [])?;
         let left = b.emit("ng.add", &[x[1], left], [])?;
         let twice = b.emit("ng.add", &[root, root], [])?;
         let tail = b.emit("ng.div", &[left, twice], [])?;

@@ -47,7 +47,8 @@ pub fn left(of: &ErrorFree, operands: &[Known], results: &[Arc<Tensor>], to: For
                 unit(to, x.abs() + high.abs()) + unit(to, low)
             }
             Some(Prim::Add) => 0.0,
-            Some(Prim::Mul) => to.min_subnormal(),
+            // A format's products are exact in f64, and its own are fused.
+            Some(Prim::Mul) => (low - x.mul_add(y, -high)).abs() + to.min_subnormal(),
             _ => f64::INFINITY,
         }
     };

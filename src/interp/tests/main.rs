@@ -1,5 +1,6 @@
 //! The tests of ngc-interp: one program, because linking one for each file takes longer than most of the tests.
 
+mod double_words;
 mod elements;
 mod models;
 mod onnx_export;
