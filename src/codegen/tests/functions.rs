@@ -3,7 +3,7 @@
 use ngc_interp::Interpreter;
 use ngc_ir::Dim;
 use ngc_math::function::{module_of, symbol};
-use ngc_math::library::{TEXTS, library};
+use ngc_math::library::{ENTRIES, library};
 use ngc_math::text::parse;
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
 use ngc_passes::lowering::functions::Functions;
