@@ -26,7 +26,7 @@ pub(crate) fn translate<'c>(
     let llvm = context.create_module("ngc");
     llvm.set_triple(&target.machine.get_triple());
     llvm.set_data_layout(&target.machine.get_target_data().get_data_layout());
-    let instructions = target.instructions(target.vector_bits());
+    let instructions = target.instructions();
     let mut found = Diagnostics::default();
     for op in module.ops() {
         let loc = &module.body.op(op).loc;

@@ -33,7 +33,8 @@ impl<'c> Emission<'_, 'c> {
             return Some(Err("the processor has no such instruction".into()));
         }
         let integer = |n: u64| self.registers.context.i32_type().const_int(n, false).into();
-        Some(self.in_registers(x, |x| match () {
+        let Element::Float(bits) = element(x[0]) else { return Some(Err("takes numbers".into())) };
+        Some(self.in_registers(x, bits, &|x| match () {
             () if is(&scale::SCALEB) => self.avx512("scalef", x, &[]),
             () if is(&scale::SIGNIFICAND) => self.avx512("getmant", x, &[integer(SIGNIFICAND)]),
             () => {
@@ -50,53 +51,51 @@ impl<'c> Emission<'_, 'c> {
         x: &[Register<'c>],
         further: &[BasicMetadataValueEnum<'c>],
     ) -> Built<'c> {
-        let r = &self.registers;
-        let ty = if element(x[0]) == Element::Float(64) { "pd" } else { "ps" };
-        let name = format!("llvm.x86.avx512.mask.{name}.{ty}.{WIDTH}");
-        let declared = Intrinsic::find(&name).and_then(|i| i.get_declaration(self.module, &[]));
-        let function = declared.ok_or_else(|| format!("internal error: LLVM has no intrinsic {name}"))?;
-        let mask = if lanes(x[0]) == 16 { r.context.i16_type() } else { r.context.i8_type() };
-        let all = mask.const_all_ones();
-        let rounding = r.context.i32_type().const_int(CURRENT, false);
+        let context = self.registers.context;
+        let mask = if lanes(x[0]) == 16 { context.i16_type() } else { context.i8_type() };
+        let rounding = context.i32_type().const_int(CURRENT, false);
         let mut operands: Vec<BasicMetadataValueEnum<'c>> = x.iter().map(|&x| x.into()).collect();
         operands.extend_from_slice(further);
-        operands.extend_from_slice(&[x[0].into(), all.into(), rounding.into()]);
-        match r.builder.build_call(function, &operands, "").map_err(fault)?.try_as_basic_value() {
+        operands.extend_from_slice(&[x[0].into(), mask.const_all_ones().into(), rounding.into()]);
+        let ty = if element(x[0]) == Element::Float(64) { "pd" } else { "ps" };
+        self.instruction(&format!("llvm.x86.avx512.mask.{name}.{ty}.{WIDTH}"), &operands)
+    }
+
+    /// An intrinsic of a processor.
+    pub fn instruction(&self, name: &str, operands: &[BasicMetadataValueEnum<'c>]) -> Built<'c> {
+        let declared = Intrinsic::find(name).and_then(|i| i.get_declaration(self.module, &[]));
+        let function = declared.ok_or_else(|| format!("internal error: LLVM has no intrinsic {name}"))?;
+        match self.registers.builder.build_call(function, operands, "").map_err(fault)?.try_as_basic_value() {
             ValueKind::Basic(value) => Ok(value),
             ValueKind::Instruction(_) => Err(format!("internal error: {name} gives no value")),
         }
     }
 
-    /// Fewer elements than a register has, in the first places of one.
-    fn in_registers(
+    /// Elements in whole registers: fewer than one has in the first places of it, more in several.
+    pub fn in_registers(
         &self,
         x: &[Register<'c>],
-        op: impl Fn(&[Register<'c>]) -> Built<'c>,
+        bits: u32,
+        op: &dyn Fn(&[Register<'c>]) -> Built<'c>,
     ) -> Built<'c> {
-        let r = &self.registers;
-        let Element::Float(bits) = element(x[0]) else { return Err("takes numbers".into()) };
         let (own, all) = (lanes(x[0]), WIDTH / bits);
+        let part = |first: u32, count: u32| -> Result<Vec<Register<'c>>, String> {
+            let places: Vec<u32> = (first..first + count).map(|n| n % own).collect();
+            x.iter().map(|&x| self.registers.shuffle(x, x, &places)).collect()
+        };
         if own == all {
             return op(x);
         }
-        let place = |n: u32| r.context.i32_type().const_int(n.into(), false);
-        let places = |count: u32| -> Vec<_> { (0..count).map(|n| place(n % own)).collect() };
-        let mut wide = Vec::new();
-        for &x in x {
-            wide.push(match x {
-                Register::VectorValue(x) if own < all => {
-                    let mask = inkwell::types::VectorType::const_vector(&places(all));
-                    r.builder.build_shuffle_vector(x, x, mask, "").map_err(fault)?.into()
-                }
-                Register::VectorValue(_) => return Err("a vector is longer than a register".into()),
-                x => r.broadcast(x, all)?,
-            });
+        if own > all {
+            let low = self.in_registers(&part(0, own / 2)?, bits, op)?;
+            let high = self.in_registers(&part(own / 2, own / 2)?, bits, op)?;
+            return self.registers.shuffle(low, high, &(0..own).collect::<Vec<_>>());
         }
-        let made = op(&wide)?.into_vector_value();
         if own == 1 {
-            return r.extract(made, 0);
+            let wide: Result<Vec<_>, _> = x.iter().map(|&x| self.registers.broadcast(x, all)).collect();
+            return self.registers.extract(op(&wide?)?.into_vector_value(), 0);
         }
-        let mask = inkwell::types::VectorType::const_vector(&places(own));
-        r.builder.build_shuffle_vector(made, made, mask, "").map(Into::into).map_err(fault)
+        let made = op(&part(0, all)?)?;
+        self.registers.shuffle(made, made, &(0..own).collect::<Vec<_>>())
     }
 }

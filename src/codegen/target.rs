@@ -77,10 +77,10 @@ impl Target {
         }
     }
 
-    /// Ops of `num` that code is made of as they are, where vectors have so many bits; others make room for their steps.
-    pub fn instructions(&self, bits: usize) -> &'static [&'static OpDef] {
+    /// Ops of `num` that code is made of as they are; others make room for their steps.
+    pub fn instructions(&self) -> &'static [&'static OpDef] {
         let whole = self.triple.starts_with("x86_64") && self.vector_bits() == WIDTH as usize;
-        if whole && bits <= WIDTH as usize { AVX512 } else { ANYWHERE }
+        if whole { AVX512 } else { ANYWHERE }
     }
 }
 
