@@ -28,9 +28,9 @@ macro_rules! entries {
 pub const ENTRIES: &[Entry] = entries!(
     "acos" "acosh" "asin" "asinh" "atan" "atanh" "cbrt" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "log"
     "log10" "log1p" "log2" "log_sigmoid" "mish" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
-    "faithful/acos" "faithful/asin" "faithful/atan" "faithful/cos" "faithful/cosh" "faithful/erf" "faithful/exp" "faithful/exp2"
-    "faithful/expm1" "faithful/log"
-    "faithful/log10" "faithful/log1p" "faithful/log2" "faithful/sigmoid" "faithful/sin" "faithful/sinh"
+    "faithful/acos" "faithful/asin" "faithful/atan" "faithful/cos" "faithful/cosh" "faithful/erf" "faithful/erfc" "faithful/exp" "faithful/exp2"
+    "faithful/expm1" "faithful/gelu" "faithful/log"
+    "faithful/log10" "faithful/log1p" "faithful/log2" "faithful/sigmoid" "faithful/silu" "faithful/sin"
     "faithful/tan" "faithful/tanh"
 );
 
