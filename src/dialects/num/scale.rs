@@ -5,6 +5,8 @@ use ngc_ir::op_def::{ValueKind, operand, result};
 use ngc_ir::{Attr, Builder, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::{DType, Format};
 
+use crate::ng::infer;
+
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&EXPONENT, &SIGNIFICAND, &SCALEB];
 
@@ -80,9 +82,9 @@ pub static SCALEB: OpDef = OpDef {
     example: "%0 = num.scaleb %x, %k : tensor<4xf32>",
     operands: &[operand("x", ValueKind::Float), operand("k", ValueKind::Float)],
     results: &[result("result", ValueKind::Float)],
-    infer: |s| match (s.operand(0)?, s.operand(1)?) {
-        (x, k) if x == k && x.format() == Some(Format::F32) => Ok(vec![x]),
-        (x, k) => Err(format!("takes two numbers of f32, not {x} and {k}")),
+    infer: |s| match s.operand(0)?.format() {
+        Some(Format::F32) => infer::elementwise(s),
+        _ => Err(format!("takes numbers of f32, not {}", s.operand(0)?)),
     },
     semantics: Semantics::Decomposition(|b, _, x| {
         let (wide, bits) = (Type::float(Format::F64), Type::int(64));
