@@ -1,106 +1,145 @@
 #!/usr/bin/env python3
-"""Races the functions of the library, as C99, against SLEEF's vectors and the system's libm: nanoseconds an element in the first
-cache, best of many slices that take turns, and ratios to SLEEF.
+"""Races kernels of one function, as ngc-compile makes them, against SLEEF's and Intel's vectors and the system's libm:
+nanoseconds an element in the first cache, best of many slices that take turns, and ratios.
 
-    python3 benches/math_functions.py [--ngc-math target/debug/ngc-math] [--cc cc]
+    python3 benches/math_functions.py [--ngc-compile target/debug/ngc-compile] [--cc cc] [--svml .../libsvml.so] [FUNCTION ...]
 
-Needs a C compiler and the package libsleef-dev. Ratios of one run mean something, times of different machines do not.
+Needs a C compiler, the package libsleef-dev, and a machine with AVX-512. Intel's library is found where
+`pip install intel-cmplr-lib-rt` has put it beside this Python, or by --svml; without it its columns are empty. Ratios of one
+run mean something, times of different machines do not.
 """
 
 import argparse
+import os
 import pathlib
+import platform
 import subprocess
+import sys
 import tempfile
 
-# Function, SLEEF's name, and the range of inputs.
+# Function, the peers' name and SLEEF's accuracy, and the range of inputs.
 FUNCTIONS = [
-    ("exp", "exp", "u10", -10, 10), ("exp2", "exp2", "u10", -10, 10),
-    ("expm1", "expm1", "u10", -5, 5), ("log", "log", "u10", 1e-3, 1e3), ("log2", "log2", "u10", 1e-3, 1e3),
+    ("exp", "exp", "u10", -10, 10), ("exp2", "exp2", "u10", -10, 10), ("expm1", "expm1", "u10", -5, 5),
+    ("log", "log", "u10", 1e-3, 1e3), ("log2", "log2", "u10", 1e-3, 1e3), ("log10", "log10", "u10", 1e-3, 1e3),
     ("log1p", "log1p", "u10", -0.9, 10), ("sin", "sin", "u10", -10, 10), ("cos", "cos", "u10", -10, 10),
-    ("tan", "tan", "u10", -10, 10), ("tanh", "tanh", "u10", -5, 5), ("erf", "erf", "u10", -4, 4),
-    ("erfc", "erfc", "u15", -4, 9), ("asin", "asin", "u10", -1, 1), ("acos", "acos", "u10", -1, 1),
+    ("tan", "tan", "u10", -10, 10), ("asin", "asin", "u10", -1, 1), ("acos", "acos", "u10", -1, 1),
     ("atan", "atan", "u10", -10, 10), ("sinh", "sinh", "u10", -5, 5), ("cosh", "cosh", "u10", -5, 5),
-    ("cbrt", "cbrt", "u10", -1e3, 1e3),
+    ("tanh", "tanh", "u10", -5, 5), ("asinh", "asinh", "u10", -10, 10), ("acosh", "acosh", "u10", 1, 10),
+    ("atanh", "atanh", "u10", -1, 1), ("erf", "erf", "u10", -4, 4), ("erfc", "erfc", "u15", -4, 9),
+    ("cbrt", "cbrt", "u10", -1e3, 1e3), ("sigmoid", "", "", -10, 10), ("gelu", "", "", -5, 5), ("silu", "", "", -10, 10),
+    ("softplus", "", "", -10, 10),
 ]
 
+# Elements, and the accuracies of ours.
+N = 1024
+BOUNDS = {"fast": 1.0, "near": 0.501}
+
 MAIN = r"""
+#include <dlfcn.h>
 #include <immintrin.h>
 #include <math.h>
 #include <sleef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <time.h>
-#include "f.h"
-#ifdef __AVX512F__
-typedef __m512 vector;
-enum { LANES = 16 };
-#define PEER SLEEF16
-#define LOAD _mm512_loadu_ps
-#define STORE _mm512_storeu_ps
-#else
-typedef __m256 vector;
-enum { LANES = 8 };
-#define PEER SLEEF8
-#define LOAD _mm256_loadu_ps
-#define STORE _mm256_storeu_ps
-#endif
-enum { N = 1024, REPEATS = 64, SLICES = 60 };
+enum { REPEATS = 64, SLICES = 60, RIVALS = 6 };
+int fast(const float *x, float *y, void *workspace, int64_t size);
+int near(const float *x, float *y, void *workspace, int64_t size);
+typedef __m512 vector(__m512);
 static float x[N], y[N];
-static void ours(void) { OURS(x, y, N); }
-static void sleef(void) { for (int i = 0; i < N; i += LANES) STORE(y + i, PEER(LOAD(x + i))); }
+static vector *high, *low;
+static void ours(void) { fast(x, y, 0, 0); }
+static void nearest(void) { near(x, y, 0, 0); }
+static void each(vector *f) { for (int i = 0; i < N; i += 16) _mm512_storeu_ps(y + i, f(_mm512_loadu_ps(x + i))); }
+static void svml_high(void) { each(high); }
+static void svml_low(void) { each(low); }
+#ifdef SLEEF
+static void sleef(void) { for (int i = 0; i < N; i += 16) _mm512_storeu_ps(y + i, SLEEF(_mm512_loadu_ps(x + i))); }
 static void libm(void) { for (int i = 0; i < N; i++) y[i] = LIBM(x[i]); }
+#else
+#define sleef 0
+#define libm 0
+#endif
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return t.tv_sec * 1e9 + t.tv_nsec;
 }
-int main(void) {
-  void (*const rivals[])(void) = {ours, sleef, libm};
-  double best[3] = {1e30, 1e30, 1e30};
+int main(int argc, char **argv) {
+  void *svml = argc > 3 ? dlopen(argv[1], RTLD_NOW) : 0;
+  if (svml) high = (vector *)dlsym(svml, argv[2]), low = (vector *)dlsym(svml, argv[3]);
+  void (*const rivals[RIVALS])(void) = {ours, nearest, sleef, high ? svml_high : 0, low ? svml_low : 0, libm};
+  double best[RIVALS];
   unsigned seed = 1;
   for (int i = 0; i < N; i++) {
     seed = seed * 1664525u + 1013904223u;
     x[i] = LOW + (HIGH - LOW) * (float)(seed >> 8) / 16777216.0f;
   }
+  for (int r = 0; r < RIVALS; r++) best[r] = rivals[r] ? 1e30 : 0;
   for (int s = 0; s < SLICES; s++)
-    for (int r = 0; r < 3; r++) {
+    for (int r = 0; r < RIVALS; r++) {
+      if (!rivals[r]) continue;
       const double start = now();
       for (int n = 0; n < REPEATS; n++) { rivals[r](); __asm__ volatile("" ::: "memory"); }
       const double took = (now() - start) / (REPEATS * (double)N);
       if (took < best[r]) best[r] = took;
     }
-  printf("%f %f %f\n", best[0], best[1], best[2]);
+  for (int r = 0; r < RIVALS; r++) printf("%f ", best[r]);
 }
 """
 
 
-def race(arguments, folder, function, sleef, accuracy, low, high):
-    root = pathlib.Path(__file__).parent.parent
-    source = root / "src/math/library" / f"{function}.impl"
-    emit = [arguments.ngc_math, "emit", str(source)]
-    subprocess.run([*emit, "-o", str(folder / "f.c")], check=True)
-    subprocess.run([*emit, "--language", "header", "-o", str(folder / "f.h")], check=True)
+def race(arguments, folder, function, peer, accuracy, low, high):
+    objects = []
+    for name, bound in BOUNDS.items():
+        ty = f"tensor<{N}xf32>"
+        (folder / "f.ngir").write_text(
+            f"func.func @{name}(%x: {ty}) -> {ty} {{\n  %y = ng.{function} %x : {ty}\n  func.return %y : {ty}\n}}\n")
+        objects.append(str(folder / f"{name}.o"))
+        command = [arguments.ngc_compile, str(folder / "f.ngir"), "-o", objects[-1], f"--max-ulp={bound}"]
+        subprocess.run(command, check=True)
     (folder / "main.c").write_text(MAIN)
-    name = function
-    defines = [f"-DOURS=ngc_{name}f_array", f"-DSLEEF16=Sleef_{sleef}f16_{accuracy}", f"-DSLEEF8=Sleef_{sleef}f8_{accuracy}",
-               f"-DLIBM={name}f", f"-DLOW=({float(low)}f)", f"-DHIGH=({float(high)}f)"]
-    flags = ["-O3", "-march=native", "-mprefer-vector-width=512", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
-    command = [arguments.cc, *flags, *defines, "-I", str(folder), "-o", str(folder / "race"), str(folder / "main.c"),
-               str(folder / "f.c"), "-lsleef", "-lm"]
+    defines = [f"-DN={N}", f"-DLOW=({float(low)}f)", f"-DHIGH=({float(high)}f)"]
+    if peer:
+        defines += [f"-DSLEEF=Sleef_{peer}f16_{accuracy}", f"-DLIBM={peer}f"]
+    command = [arguments.cc, "-O2", "-march=native", *defines, "-o", str(folder / "race"),
+               str(folder / "main.c"), *objects, "-lsleef", "-lm", "-ldl"]
     subprocess.run(command, check=True)
-    out = subprocess.run([str(folder / "race")], check=True, capture_output=True, text=True).stdout
+    svml = [arguments.svml, f"__svml_{peer}f16_ha", f"__svml_{peer}f16"] if arguments.svml and peer else []
+    # What the library itself needs lies beside it.
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(pathlib.Path(arguments.svml or ".").parent)}
+    out = subprocess.run([str(folder / "race"), *svml], check=True, capture_output=True, text=True, env=environment).stdout
     return [float(t) for t in out.split()]
 
 
+def cpu():
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    model = found.get("model name", platform.machine())
+    return f"{model}, family {found.get('cpu family')} model {found.get('model')}"
+
+
 def main():
+    beside = pathlib.Path(sys.prefix) / "lib/libsvml.so"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ngc-math", default="target/debug/ngc-math")
+    parser.add_argument("--ngc-compile", default="target/debug/ngc-compile")
     parser.add_argument("--cc", default="cc")
+    parser.add_argument("--svml", default=str(beside) if beside.exists() else None)
+    parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="[default: all]")
     arguments = parser.parse_args()
-    print("| function | ngc, ns | SLEEF, ns | libm, ns | ngc / SLEEF |\n|---|---|---|---|---|")
+    print(f"CPU: {cpu()}; ns an element, f32 in the first cache\n")
+    print("| function | ngc, 1 ulp | ngc, 0.501 ulp | SLEEF | SVML high | SVML low | libm | ngc / SLEEF | ngc / SVML high |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    shown = lambda t: f"{t:.3f}" if t else ""
+    ratio = lambda a, b: f"{a / b:.2f}" if b else ""
     with tempfile.TemporaryDirectory() as folder:
-        for function, sleef, accuracy, low, high in FUNCTIONS:
-            ours, peer, libm = race(arguments, pathlib.Path(folder), function, sleef, accuracy, low, high)
-            print(f"| {function} | {ours:.3f} | {peer:.3f} | {libm:.3f} | {ours / peer:.2f} |", flush=True)
+        for function, peer, accuracy, low, high in FUNCTIONS:
+            if arguments.functions and function not in arguments.functions:
+                continue
+            times = race(arguments, pathlib.Path(folder), function, peer, accuracy, low, high)
+            ours, _, sleef, svml = times[:4]
+            cells = [*map(shown, times), ratio(ours, sleef), ratio(ours, svml)]
+            print(f"| {function} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

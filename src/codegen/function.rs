@@ -9,11 +9,12 @@ use inkwell::values::{FunctionValue, GlobalValue, IntValue, PointerValue};
 use ngc_dialects::kernel::{buffer, control, vector};
 use ngc_dialects::{func, ng};
 use ngc_ir::types::TensorType;
-use ngc_ir::{Attr, Block, Body, Diagnostic, Dim, Loc, Op, Type, Value};
+use ngc_ir::{Attr, Block, Body, Diagnostic, Dim, Loc, Op, OpDef, Type, Value};
 use ngc_numerics::DType;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::convert::held;
+use crate::rare::seldom;
 use crate::registers::{Built, Element, Register, Registers};
 
 /// What a value of a kernel is in LLVM.
@@ -31,12 +32,22 @@ pub(crate) struct Emission<'m, 'c> {
     pub registers: Registers<'c>,
     /// Whether the processor rounds to integers.
     pub rounds: bool,
+    /// Ops of `num` that the processor has as instructions.
+    pub instructions: &'static [&'static OpDef],
     function: FunctionValue<'c>,
-    values: FxHashMap<Value, Known<'c>>,
+    pub values: FxHashMap<Value, Known<'c>>,
 }
 
 pub(crate) fn fault(e: impl std::fmt::Display) -> String {
     format!("internal error: LLVM refuses an instruction: {e}")
+}
+
+/// What is wrong at an op.
+fn failure(body: &Body, op: Op, message: String) -> Diagnostic {
+    let data = body.op(op);
+    let named = message.starts_with("internal error") || message.starts_with('\'');
+    let message = if named { message } else { format!("'{}': {message}", data.name) };
+    Diagnostic::error(data.loc.clone(), message)
 }
 
 /// The LLVM types of a parameter: a buffer is a pointer, with the extents that its type leaves open.
@@ -63,7 +74,7 @@ impl<'m, 'c> Emission<'m, 'c> {
     pub fn function(
         module: &'m Module<'c>,
         registers: Registers<'c>,
-        rounds: bool,
+        (rounds, instructions): (bool, &'static [&'static OpDef]),
         name: &str,
         body: &Body,
         loc: &Loc,
@@ -100,7 +111,8 @@ impl<'m, 'c> Emission<'m, 'c> {
         }
         let block = context.append_basic_block(function, "entry");
         registers.builder.position_at_end(block);
-        let mut emission = Emission { module, registers, rounds, function, values: FxHashMap::default() };
+        let values = FxHashMap::default();
+        let mut emission = Emission { module, registers, rounds, instructions, function, values };
         emission.parameters(body, entry).map_err(fail)?;
         emission.block(body, entry)?;
         Ok(())
@@ -130,36 +142,36 @@ impl<'m, 'c> Emission<'m, 'c> {
 
     /// The ops of a block; what ends it yields these values.
     fn block(&mut self, body: &Body, block: Block) -> Result<Vec<Value>, Diagnostic> {
-        for op in body.ops(block) {
-            let data = body.op(op);
-            let fail = |message: String| {
-                let message = if message.starts_with("internal error") || message.starts_with('\'') {
-                    message
-                } else {
-                    format!("'{}': {message}", data.name)
-                };
-                Diagnostic::error(data.loc.clone(), message)
-            };
-            let Some(def) = data.def else {
-                return Err(fail("is not registered, so its meaning is unknown".into()));
-            };
-            if std::ptr::eq(def, &control::YIELD) {
+        let seldom = seldom(body, block);
+        let later: FxHashSet<Op> = seldom.values().flatten().copied().collect();
+        for op in body.ops(block).filter(|op| !later.contains(op)) {
+            if body.is(op, &control::YIELD) {
                 return Ok(body.operands(op).to_vec());
             }
-            if std::ptr::eq(def, &func::RETURN) {
-                self.leave(body, op).map_err(fail)?;
+            if body.is(op, &func::RETURN) {
+                self.leave(body, op).map_err(|message| failure(body, op, message))?;
                 return Ok(Vec::new());
             }
-            if std::ptr::eq(def, &control::FOR) {
-                self.repeat(body, op)?;
-                continue;
-            }
-            let known = self.op(body, op).map_err(fail)?;
-            for (v, known) in body.results(op).zip(known) {
-                self.values.insert(v, known);
+            match seldom.get(&op) {
+                Some(steps) => self.rare(body, op, steps)?,
+                None if body.is(op, &control::FOR) => self.repeat(body, op)?,
+                None => self.step(body, op)?,
             }
         }
         Err(Diagnostic::error(Loc::Unknown, "a block does not end in an op that yields or returns"))
+    }
+
+    /// An op without regions.
+    pub fn step(&mut self, body: &Body, op: Op) -> Result<(), Diagnostic> {
+        let fail = |message: String| failure(body, op, message);
+        if body.op(op).def.is_none() {
+            return Err(fail("is not registered, so its meaning is unknown".into()));
+        }
+        let known = self.op(body, op).map_err(fail)?;
+        for (v, known) in body.results(op).zip(known) {
+            self.values.insert(v, known);
+        }
+        Ok(())
     }
 
     fn leave(&mut self, body: &Body, op: Op) -> Result<(), String> {
@@ -172,7 +184,7 @@ impl<'m, 'c> Emission<'m, 'c> {
         Ok(())
     }
 
-    fn register(&self, v: Value) -> Built<'c> {
+    pub fn register(&self, v: Value) -> Built<'c> {
         match self.values.get(&v) {
             Some(Known::Register(x)) => Ok(*x),
             _ => Err("works on values, not on buffers".into()),
@@ -193,11 +205,11 @@ impl<'m, 'c> Emission<'m, 'c> {
         }
     }
 
-    fn new_block(&self, name: &str) -> BasicBlock<'c> {
+    pub fn new_block(&self, name: &str) -> BasicBlock<'c> {
         self.registers.context.append_basic_block(self.function, name)
     }
 
-    fn current(&self) -> Result<BasicBlock<'c>, String> {
+    pub fn current(&self) -> Result<BasicBlock<'c>, String> {
         self.registers.builder.get_insert_block().ok_or_else(|| "internal error: no block".into())
     }
 

@@ -15,7 +15,9 @@ pub mod link;
 pub mod manifest;
 mod module;
 pub mod object;
+mod rare;
 mod registers;
+mod scaling;
 pub mod target;
 
 pub use abi::{Function, Parameter, Role};

@@ -26,6 +26,7 @@ pub(crate) fn translate<'c>(
     let llvm = context.create_module("ngc");
     llvm.set_triple(&target.machine.get_triple());
     llvm.set_data_layout(&target.machine.get_target_data().get_data_layout());
+    let instructions = target.instructions();
     let mut found = Diagnostics::default();
     for op in module.ops() {
         let loc = &module.body.op(op).loc;
@@ -39,7 +40,7 @@ pub(crate) fn translate<'c>(
             continue;
         };
         let registers = Registers { context, builder: context.create_builder() };
-        if let Err(diagnostic) = Emission::function(&llvm, registers, rounds, name, body, loc) {
+        if let Err(diagnostic) = Emission::function(&llvm, registers, (rounds, instructions), name, body, loc) {
             found.push(diagnostic);
         }
     }

@@ -5,7 +5,7 @@ use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
 use inkwell::types::{BasicType, BasicTypeEnum, VectorType};
-use inkwell::values::{BasicValueEnum, IntValue, ValueKind, VectorValue};
+use inkwell::values::{BasicValueEnum, FloatValue, IntValue, ValueKind, VectorValue};
 use inkwell::{FloatPredicate, IntPredicate};
 
 /// A value of one element or of several.
@@ -206,11 +206,14 @@ impl<'c> Registers<'c> {
 
     /// A number, in as many elements as `like` has and of its element type.
     pub fn float(&self, value: f64, like: Register<'c>) -> Register<'c> {
-        let one: Register<'c> = match element(like) {
-            Element::Float(64) => self.context.f64_type().const_float(value).into(),
-            _ => self.context.f32_type().const_float(value).into(),
-        };
-        self.splat(one, lanes(like))
+        let bits = if element(like) == Element::Float(64) { 64 } else { 32 };
+        self.splat(self.number(value, bits).into(), lanes(like))
+    }
+
+    /// A number of so many bits.
+    pub fn number(&self, value: f64, bits: u32) -> FloatValue<'c> {
+        let ty = if bits == 64 { self.context.f64_type() } else { self.context.f32_type() };
+        ty.const_float(value)
     }
 
     /// A scalar in all elements.
@@ -220,6 +223,14 @@ impl<'c> Registers<'c> {
         let one = self.builder.build_insert_element(ty.get_poison(), x, zero, "").map_err(fault)?;
         let mask = self.context.i32_type().vec_type(lanes).const_zero();
         self.builder.build_shuffle_vector(one, ty.get_poison(), mask, "").map(Into::into).map_err(fault)
+    }
+
+    /// Elements of two vectors at places, which count on from the first to the second.
+    pub fn shuffle(&self, x: Register<'c>, y: Register<'c>, places: &[u32]) -> Built<'c> {
+        let (Register::VectorValue(x), Register::VectorValue(y)) = (x, y) else { return mixed("shuffle") };
+        let place = |&n: &u32| self.context.i32_type().const_int(n.into(), false);
+        let mask = VectorType::const_vector(&places.iter().map(place).collect::<Vec<_>>());
+        self.builder.build_shuffle_vector(x, y, mask, "").map(Into::into).map_err(fault)
     }
 
     /// An element of a vector.

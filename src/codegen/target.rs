@@ -6,6 +6,9 @@ use inkwell::OptimizationLevel;
 use inkwell::targets::{
     ByteOrdering, CodeModel, InitializationConfig, RelocMode, Target as Llvm, TargetMachine, TargetTriple,
 };
+use ngc_ir::OpDef;
+
+use crate::scaling::{ANYWHERE, AVX512, WIDTH};
 
 /// A machine that code is made for.
 pub struct Target {
@@ -64,12 +67,20 @@ impl Target {
     pub fn vector_bits(&self) -> usize {
         let has = |feature: &str| self.features.split(',').any(|f| f == feature);
         let level = |name: &str| self.cpu.starts_with(name);
+        let wide = has("+avx512f")
+            || ["x86-64-v4", "skylake-avx512", "sapphirerapids", "icelake", "znver4", "znver5"].map(level).contains(&true);
+        let half = wide || has("+avx") || ["x86-64-v3", "haswell", "znver"].map(level).contains(&true);
         match () {
-            () if has("+avx512f") || level("x86-64-v4") || level("skylake-avx512") => 512,
-            () if level("sapphirerapids") || level("icelake") || level("znver4") || level("znver5") => 512,
-            () if has("+avx") || level("x86-64-v3") || level("haswell") || level("znver") => 256,
+            () if wide && !has("-avx512f") && !has("-avx") => 512,
+            () if half && !has("-avx") => 256,
             () => 128,
         }
+    }
+
+    /// Ops of `num` that code is made of as they are; others make room for their steps.
+    pub fn instructions(&self) -> &'static [&'static OpDef] {
+        let whole = self.triple.starts_with("x86_64") && self.vector_bits() == WIDTH as usize;
+        if whole { AVX512 } else { ANYWHERE }
     }
 }
 

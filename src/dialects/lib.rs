@@ -55,6 +55,8 @@ pub const FAMILIES: &[(&str, &[&OpDef])] = &[
     ("sorting", ng::sort::OPS),
     ("bits of numbers", num::bits::OPS),
     ("parts of numbers", num::parts::OPS),
+    ("scaling", num::scale::OPS),
+    ("choices", num::choice::OPS),
     ("exact arithmetic", num::exact::OPS),
     ("polynomials", num::poly::OPS),
     ("argument reduction", num::reduction::OPS),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ngc_ir::Diagnostic;
+use ngc_ir::{Diagnostic, Loc};
 use sha2::{Digest, Sha256};
 
 use crate::c99;
@@ -29,7 +29,7 @@ pub fn write(checked: &Checked, text: &Text, report: &Report) -> Result<String, 
     let sample = if report.exhaustive { String::new() } else { format!(" --sample {}", report.inputs) };
     let _ = writeln!(
         json,
-        "  \"command\": \"ngc-math verify {}.impl{sample} --certificate testdata/certificates/math\",",
+        "  \"command\": \"ngc-math verify {}.impl{sample} --certificate .\",",
         text.name
     );
     let _ = writeln!(json, "  \"code\": \"{}\",", digest(checked, text)?);
@@ -39,6 +39,21 @@ pub fn write(checked: &Checked, text: &Text, report: &Report) -> Result<String, 
     let _ = writeln!(json, "  \"wrong_specials\": {},", report.wrong_specials.0);
     let _ = writeln!(json, "  \"not_monotone\": {}\n}}", report.not_monotone.0);
     Ok(json)
+}
+
+/// A figure or word of a certificate.
+pub fn field<'t>(certificate: &'t str, name: &str) -> Option<&'t str> {
+    let (_, rest) = certificate.split_once(&format!("\"{name}\": "))?;
+    rest.split(['\n', ',']).next().map(|value| value.trim_matches('"'))
+}
+
+/// The largest error that a certificate says.
+///
+/// # Errors
+/// When it says none.
+pub fn max_ulp(certificate: &str) -> Result<f64, Diagnostic> {
+    let said = field(certificate, "max_ulp").and_then(|value| value.parse().ok());
+    said.ok_or_else(|| Diagnostic::error(Loc::Unknown, "a certificate says no largest error"))
 }
 
 /// The digest of the machine ops of an implementation, as they are in C99: what does not change it, comments and names, does

@@ -1,10 +1,11 @@
 //! What an implementation must be beside well typed: made of machine ops, with every look-up in a table proven to be at a
-//! place of it. Steps run one after the other, so it ends.
+//! place of it, and every exponent to be near. Steps run one after the other, so it ends.
 
 use ngc_dialects::ng::constant::constant_elements;
+use ngc_dialects::num::scale;
 use ngc_dialects::transfer::Flow;
 use ngc_ir::{Body, Context, Diagnostic, Module, Resources};
-use ngc_numerics::Range;
+use ngc_numerics::{Interval, Range};
 
 use crate::expand::expand;
 use crate::function;
@@ -24,11 +25,16 @@ pub struct Checked {
 /// The first thing that is wrong, located.
 pub fn check(context: &Context, texts: &[Text]) -> Result<Checked, Diagnostic> {
     let module = function::module(context, texts)?;
-    let machine = expand(context, &module)?;
+    let machine = expand(context, &module, &[])?;
     for function in machine.functions() {
         if let Some(body) = machine.body.body(function) {
             let flow = ranges(body);
             within_tables(body, &flow)?;
+        }
+    }
+    for function in module.functions() {
+        if let Some(body) = module.body.body(function) {
+            near_exponents(body)?;
         }
     }
     Ok(Checked { module, machine })
@@ -36,10 +42,15 @@ pub fn check(context: &Context, texts: &[Text]) -> Result<Checked, Diagnostic> {
 
 /// What is known of the values of a function of any numbers.
 pub fn ranges(body: &Body) -> Flow {
+    ranges_of(body, Range::WHOLE)
+}
+
+/// What is known of the values of a function of arguments in a range.
+fn ranges_of(body: &Body, argument: Range) -> Flow {
     let mut flow = Flow::of_function(body, None, &Resources::default());
     let Some(entry) = body.entry() else { return flow };
-    for &argument in body.arguments(entry) {
-        flow.set(argument, Range::WHOLE, 0.0);
+    for &v in body.arguments(entry) {
+        flow.set(v, argument, 0.0);
     }
     for op in body.ops(entry) {
         // Of what the step does not say nothing is known.
@@ -66,6 +77,29 @@ fn within_tables(body: &Body, flow: &Flow) -> Result<(), Diagnostic> {
                  `andi`, by `min` and `max`, or by a shift",
                 place.lo, place.hi
             )));
+        }
+    }
+    Ok(())
+}
+
+fn near_exponents(body: &Body) -> Result<(), Diagnostic> {
+    // NaN, which bounds do not hold, is no exponent, and gives NaN.
+    let numbers = Interval { may_be_nan: false, ..Range::WHOLE.exact };
+    let flow = ranges_of(body, Range::both(numbers));
+    for op in body.walk() {
+        if body.name(op) != scale::SCALEB.name {
+            continue;
+        }
+        let k = flow.range(body.operands(op)[1]).hull();
+        if !(k.lo >= -scale::FARTHEST && k.hi <= scale::FARTHEST) {
+            let message = format!(
+                "may scale too far: the exponent is only known to lie in [{}, {}]; bound it, or what it is made of, to \
+                 {} by `min` and `max`",
+                k.lo,
+                k.hi,
+                scale::FARTHEST
+            );
+            return Err(Diagnostic::error(body.op(op).loc.clone(), message));
         }
     }
     Ok(())

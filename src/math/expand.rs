@@ -11,16 +11,20 @@ use rustc_hash::FxBuildHasher;
 
 use crate::machine;
 
-/// The functions of a module as machine ops.
+/// The functions of a module as machine ops, and those of `instructions`, which the machine in hand has.
 ///
 /// # Errors
 /// Names the first op that is none and is not made of them, located.
-pub fn expand(context: &Context, module: &Module) -> Result<Module, Diagnostic> {
+pub fn expand(
+    context: &Context,
+    module: &Module,
+    instructions: &[&'static OpDef],
+) -> Result<Module, Diagnostic> {
     let mut expanded = Module::new();
     for function in module.functions() {
         let data = module.body.op(function);
         let (Some(body), Some(def)) = (module.body.body(function), data.def) else { continue };
-        let body = expand_body(context, body)?;
+        let body = expand_body(context, body, instructions)?;
         let state = OpState { attrs: data.attrs.clone(), ..OpState::new(def, data.loc.clone()) };
         let op = expanded.body.create(state);
         if let Some(top) = expanded.body.entry() {
@@ -31,7 +35,7 @@ pub fn expand(context: &Context, module: &Module) -> Result<Module, Diagnostic> 
     Ok(expanded)
 }
 
-fn expand_body(context: &Context, from: &Body) -> Result<Body, Diagnostic> {
+fn expand_body(context: &Context, from: &Body, instructions: &[&'static OpDef]) -> Result<Body, Diagnostic> {
     let mut body = Body::new();
     let root = body.root();
     let block = body.add_block(root);
@@ -41,7 +45,7 @@ fn expand_body(context: &Context, from: &Body) -> Result<Body, Diagnostic> {
         values[argument.index()] =
             Some(body.add_argument(block, from.ty(argument), from.argument_loc(entry, n)));
     }
-    let mut expander = Expander { context, body, block, made: HashMap::default() };
+    let mut expander = Expander { context, instructions, body, block, made: HashMap::default() };
     expander.follow(from, entry, &mut values, None)?;
     let mut body = expander.body;
     erase_unused(&mut body);
@@ -50,6 +54,7 @@ fn expand_body(context: &Context, from: &Body) -> Result<Body, Diagnostic> {
 
 struct Expander<'a> {
     context: &'a Context,
+    instructions: &'a [&'static OpDef],
     body: Body,
     block: Block,
     /// Results of ops that were made, by op, attributes and operands.
@@ -89,10 +94,11 @@ impl Expander<'_> {
         results: &[Type],
         loc: &Loc,
     ) -> Result<Vec<Value>, Diagnostic> {
-        if let (Semantics::Decomposition(decompose), false) = (def.semantics, machine::is_machine(def)) {
+        let is_machine = machine::is_machine(def) || self.instructions.iter().any(|i| std::ptr::eq(*i, def));
+        if let (Semantics::Decomposition(decompose), false) = (def.semantics, is_machine) {
             return self.steps(def, decompose, attrs, &operands, loc);
         }
-        if !machine::is_machine(def) && !def.traits.terminator {
+        if !is_machine && !def.traits.terminator {
             return Err(Diagnostic::error(loc.clone(), refusal(def)));
         }
         let key = (def.name, attrs.clone(), operands);

@@ -1,43 +1,61 @@
-//! The implementations that ngc has, as functions of machine ops.
+//! The implementations that ngc has, as functions of ops that the machine in hand has.
 
-use ngc_ir::{Context, Diagnostic, Module};
+use ngc_ir::{Context, Diagnostic, Module, OpDef};
 
+use crate::certificate::max_ulp;
 use crate::expand::expand;
-use crate::function::module_of;
-use crate::text::parse;
+use crate::function::{module_of, symbol};
+use crate::text::{Text, parse};
 
-/// Their texts.
-pub const TEXTS: &[&str] = &[
-    include_str!("library/acos.impl"),
-    include_str!("library/asin.impl"),
-    include_str!("library/atan.impl"),
-    include_str!("library/cbrt.impl"),
-    include_str!("library/cos.impl"),
-    include_str!("library/cosh.impl"),
-    include_str!("library/erf.impl"),
-    include_str!("library/erfc.impl"),
-    include_str!("library/exp.impl"),
-    include_str!("library/exp2.impl"),
-    include_str!("library/expm1.impl"),
-    include_str!("library/log.impl"),
-    include_str!("library/log1p.impl"),
-    include_str!("library/log2.impl"),
-    include_str!("library/rsqrt.impl"),
-    include_str!("library/sigmoid.impl"),
-    include_str!("library/sin.impl"),
-    include_str!("library/sinh.impl"),
-    include_str!("library/tan.impl"),
-    include_str!("library/tanh.impl"),
-];
+/// An implementation and what was found of it.
+pub struct Entry {
+    /// Its text.
+    pub text: &'static str,
+    /// Its certificate.
+    pub certificate: &'static str,
+}
 
-/// A module with a function of scalars for each of them.
+macro_rules! entries {
+    ($($name:literal)*) => {
+        &[$(Entry {
+            text: include_str!(concat!("library/", $name, ".impl")),
+            certificate: include_str!(concat!("../../testdata/certificates/math/", $name, "_f32.json")),
+        }),*]
+    };
+}
+
+/// All of them: correctly rounded but for few inputs, in double precision; and `faithful`, less than 1 ulp off, for speed.
+pub const ENTRIES: &[Entry] = entries!(
+    "acos" "acosh" "asin" "asinh" "atan" "atanh" "cbrt" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "log"
+    "log10" "log1p" "log2" "log_sigmoid" "mish" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
+    "faithful/acos" "faithful/asin" "faithful/atan" "faithful/cos" "faithful/cosh" "faithful/erf" "faithful/erfc" "faithful/exp" "faithful/exp2"
+    "faithful/expm1" "faithful/gelu" "faithful/log"
+    "faithful/log10" "faithful/log1p" "faithful/log2" "faithful/sigmoid" "faithful/silu" "faithful/sin"
+    "faithful/tan" "faithful/tanh"
+);
+
+/// A module with a function of scalars for each function that has an implementation of at most so many ulp: of several the one
+/// with the largest error, which would not be there if it were not the fastest. `instructions` are ops that stay, where others
+/// make room for the steps that define them.
 ///
 /// # Errors
 /// A fault of ngc.
-pub fn library(context: &Context) -> Result<Module, Diagnostic> {
-    let mut all = Vec::new();
-    for text in TEXTS {
-        all.extend(parse(text, u16::MAX)?);
+pub fn library(
+    context: &Context,
+    ulps: f64,
+    instructions: &[&'static OpDef],
+) -> Result<Module, Diagnostic> {
+    let mut chosen: Vec<(Text, f64)> = Vec::new();
+    for entry in ENTRIES {
+        let error = max_ulp(entry.certificate)?;
+        for text in parse(entry.text, u16::MAX)?.into_iter().filter(|_| error <= ulps) {
+            match chosen.iter_mut().find(|(known, _)| symbol(known) == symbol(&text)) {
+                Some(known) if known.1 < error => *known = (text, error),
+                Some(_) => {}
+                None => chosen.push((text, error)),
+            }
+        }
     }
-    expand(context, &module_of(context, &all, None)?)
+    let texts: Vec<Text> = chosen.into_iter().map(|(text, _)| text).collect();
+    expand(context, &module_of(context, &texts, None)?, instructions)
 }

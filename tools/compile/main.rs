@@ -46,6 +46,10 @@ struct Arguments {
     /// Takes functions of this module with the attribute `ng.implements = "exp"` in the place of those of ngc's library
     #[arg(long, value_name = "FILE")]
     implementations: Vec<String>,
+    /// Takes of ngc's functions the fastest whose errors are at most so many units in the last place; docs/math.md has those
+    /// that there are
+    #[arg(long, value_name = "ULPS", default_value_t = 1.0, value_parser = ulps)]
+    max_ulp: f64,
     /// Bits of a vector [default: what the CPU has]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(8..=4096))]
     vector_bits: Option<u32>,
@@ -74,10 +78,17 @@ const EXAMPLES: &str = "Examples:
   ngc-compile model.ngir -o model.o --target=aarch64-unknown-linux-gnu
   ngc-compile model.ngir -o model.o --implementations my_exp.ngir
                                                            with exponentials of your own
+  ngc-compile model.ngir -o model.o --max-ulp=0.501        with functions that are correctly rounded but for few numbers
 
 A function f(x) -> y becomes int f(const float *x, float *y, void *workspace, int64_t workspace_size); extents that are not
 fixed are passed behind the pointers, and f_workspace_size tells how large the workspace must be.
 Exit code: 0 done, 1 broken input, 3 something that ngc does not compile yet. On an error nothing is written.";
+
+/// A bound of errors: below half a unit there are none.
+fn ulps(text: &str) -> Result<f64, String> {
+    let bound = text.parse::<f64>().ok().filter(|bound| *bound >= 0.5);
+    bound.ok_or_else(|| "a number from 0.5 on: results that are rounded are up to 0.5 off".into())
+}
 
 fn main() -> ExitCode {
     let arguments: Arguments = ngc_tools::parse_arguments();
@@ -110,7 +121,8 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         for path in &arguments.implementations {
             functions.insert_all(&load_module(&context, sources, path)?)?;
         }
-        let library = ngc_math::library::library(&context);
+        let library =
+            ngc_math::library::library(&context, arguments.max_ulp, target.instructions());
         functions.complete(&library.map_err(|fault| Failure::Located(Diagnostics(vec![fault]), 1))?)?;
         let lowered = lower_module(&context, &module, &functions, bits);
         module = lowered.map_err(|d| Failure::Located(d, 3))?.0;

@@ -1,15 +1,17 @@
 //! Implementations of functions take the place of ops, at the width of vectors.
 
+use ngc_codegen::Target;
 use ngc_interp::Interpreter;
 use ngc_ir::Dim;
 use ngc_math::function::{module_of, symbol};
-use ngc_math::library::{TEXTS, library};
+use ngc_math::certificate::max_ulp;
+use ngc_math::library::{ENTRIES, Entry, library};
 use ngc_math::text::parse;
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
 use ngc_passes::lowering::functions::Functions;
 use ngc_passes::lowering::lower_module;
 
-use crate::support::{CONTEXT, interpreted, load, messages, module, shapes};
+use crate::support::{CONTEXT, interpreted, load, load_for, messages, module, shapes};
 
 /// A stand-in for exp: its Taylor polynomial of degree 12 about 0, which is enough between -1 and 1.
 fn stand_in(format: Format) -> Functions {
@@ -61,22 +63,36 @@ fn encodings(r: &mut Random, count: usize) -> Vec<f64> {
 
 #[test]
 fn the_library_gives_the_bits_of_the_interpreter() {
+    let host = Target::host().expect("a host");
+    let plain = Target::new("", "x86-64-v3", "").ok().filter(|plain| {
+        host.triple.starts_with("x86_64") && host.vector_bits() > plain.vector_bits()
+    });
+    for target in [Some(host), plain].into_iter().flatten() {
+        for ulps in [1.0, 0.51] {
+            the_bits_of_the_interpreter(&target, ulps);
+        }
+    }
+}
+
+fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
     let mut functions = Functions::default();
-    functions.complete(&library(&CONTEXT).expect("the library")).expect("implementations");
+    let chosen = library(&CONTEXT, ulps, target.instructions()).expect("the library");
+    functions.complete(&chosen).expect("implementations");
     let mut r = Random::new(19);
     let mut text = String::new();
     let mut all = Vec::new();
     let values = encodings(&mut r, 8192);
     let n = values.len();
-    for own in TEXTS {
-        let own = parse(own, 0).expect("an implementation");
+    for entry in ENTRIES.iter().filter(|entry| is_chosen(entry, ulps)) {
+        let own = parse(entry.text, 0).expect("an implementation");
         let name = &own[0].name;
         text += &format!(
             "func.func @of_{name}(%x: tensor<{n}xf32>) -> tensor<{n}xf32> {{\n  %y = ng.{name} %x : tensor<{n}xf32>\n  func.return %y : tensor<{n}xf32>\n}}\n"
         );
         all.push(own);
     }
-    let compiled = load(&module(&text), &functions);
+    assert!(all.len() >= 30, "{} functions", all.len());
+    let compiled = load_for(target, &module(&text), &functions);
     let input = Tensor::floats(Format::F32, vec![n], values).expect("a tensor");
     for own in &all {
         let arrays = module_of(&CONTEXT, own, Some(Dim::Static(n))).expect("an implementation of arrays");
@@ -87,7 +103,16 @@ fn the_library_gives_the_bits_of_the_interpreter() {
             .expect("results");
         for ((x, a), b) in input.to_f64s().into_iter().zip(ours[0].to_f64s()).zip(theirs[0].to_f64s()) {
             let same = a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-            assert!(same, "{} of {x:e} is {a:e}, and {b:e} in the interpreter", own[0].name);
+            let name = &own[0].name;
+            assert!(same, "{name} of {x:e} is {a:e}, and {b:e} in the interpreter ({}, {ulps} ulp)", target.cpu);
         }
     }
+}
+
+/// Whether an implementation is the one that is taken where errors are at most `ulps`.
+fn is_chosen(entry: &Entry, ulps: f64) -> bool {
+    let error = |entry: &Entry| max_ulp(entry.certificate).expect("a certificate");
+    let name = |entry: &Entry| parse(entry.text, 0).expect("an implementation")[0].name.clone();
+    let of_same = ENTRIES.iter().filter(|other| name(other) == name(entry) && error(other) <= ulps);
+    of_same.map(error).fold(0.0, f64::max) == error(entry)
 }

@@ -8,8 +8,10 @@
 pub const IMPLEMENTS: &str = "ng.implements";
 
 pub mod bits;
+pub mod choice;
 pub mod exact;
 pub mod parts;
 pub mod poly;
 pub mod reduction;
+pub mod scale;
 pub mod table;

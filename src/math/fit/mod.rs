@@ -1,7 +1,8 @@
 //! Coefficients and tables, made again from what a directive above their statement says:
 //!
 //! - `//! fit f64 exprel(x) on [-0.35, 0.35]` above a `poly`: the best coefficients for its powers, in the format; with
-//!   `, keep 0 1` those of the powers 0 and 1 stay; with `, absolute` errors do not count relative to the function;
+//!   `, keep 0 1` those of the powers 0 and 1 stay; with `, absolute` errors do not count relative to the function, and with
+//!   `, weight x^2/exp(x)` they count that much;
 //! - `//! values f64 log(1 + i/16) for i < 16` above a `table`: its entries;
 //! - `//! fit f64 erf(x)/x on [i/4, (i+1)/4] about i/4 + 1/8 for i < 16, power 3 of 7` above a `table`: for each entry the
 //!   coefficient of `t^3` in the best polynomial in `t`, the distance from a point, of degree 7.
@@ -18,7 +19,7 @@ use rayon::prelude::*;
 use rug::Float;
 
 use self::expression::Formula;
-use self::remez::{BITS, Problem};
+use self::remez::{BITS, Counts, Problem};
 use crate::text::{Item, Statement, Text};
 
 pub use remez::Fitted;
@@ -107,12 +108,17 @@ type Made = Result<(String, String, Option<f64>), String>;
 
 fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
     let (function, a, b, options) = domain(rest)?;
-    let (mut keep, mut relative) = (Vec::new(), true);
+    let (mut keep, mut counts) = (Vec::new(), Counts::Relative);
     for option in options.split(',').map(str::trim).filter(|o| !o.is_empty()) {
         match option.strip_prefix("keep ") {
             Some(powers) => keep.extend(powers.split(' ').map(String::from)),
-            None if option == "absolute" => relative = false,
-            None => return Err(format!("there is no option '{option}': `keep 0 1`, `absolute`")),
+            None if option == "absolute" => counts = Counts::Absolute,
+            None => match option.strip_prefix("weight ") {
+                Some(weight) => counts = Counts::Weighted(formula(weight)?),
+                None => {
+                    return Err(format!("there is no option '{option}': `keep 0 1`, `absolute`, `weight x^2`"));
+                }
+            },
         }
     }
     let mut terms = Vec::new();
@@ -135,7 +141,7 @@ fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
         })
         .collect();
     let interval = (point(&a, 0)?, point(&b, 0)?);
-    let problem = Problem::new(|x| function.at(x, 0), relative, interval, &exponents)?;
+    let problem = Problem::new(|x| function.at(x, 0), &counts, interval, &exponents)?;
     let fitted = problem.rounded(format, &given?)?;
     let written =
         terms.iter().zip(&fitted.coefficients).map(|((power, factor), c)| match keep.contains(power) {
@@ -143,7 +149,11 @@ fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
             false => format!("{power}: {}", digits(c, format)),
         });
     let items: Vec<String> = others.into_iter().chain(written).collect();
-    let kind = if relative { "relative" } else { "absolute" };
+    let kind = match counts {
+        Counts::Relative => "relative",
+        Counts::Absolute => "absolute",
+        Counts::Weighted(_) => "weighted",
+    };
     Ok((
         format!("poly[{}]", lines(&items)),
         format!("largest {kind} error found {:.3e}", fitted.error),
@@ -189,7 +199,7 @@ fn pieces(rest: &str, format: Format, known: &mut Known) -> Made {
             let middle = point(&about, i)?;
             let interval = (point(&a, i)? - &middle, point(&b, i)? - &middle);
             let value = |t: &Float| function.at(&Float::with_val(BITS, t + &middle), i);
-            let problem = Problem::new(value, true, interval, &exponents)?;
+            let problem = Problem::new(value, &Counts::Relative, interval, &exponents)?;
             problem.rounded(format, &vec![None; degree + 1])
         };
         (0..count).into_par_iter().map(piece).collect()

@@ -7,6 +7,8 @@ use ngc_numerics::Format;
 use rug::float::Constant;
 use rug::{Float, ops::Pow};
 
+use super::expression::Formula;
+
 /// Bits of all computation.
 pub const BITS: u32 = 256;
 /// Rounds after which the best that was found is taken.
@@ -16,14 +18,30 @@ const BETWEEN: usize = 24;
 /// How much larger than the least the largest error at a point may be, relative.
 const LEVEL: f64 = 1e-4;
 
+/// How much an error counts.
+pub enum Counts {
+    /// Relative to the function, as it is where that is 0.
+    Relative,
+    /// As it is.
+    Absolute,
+    /// As many times as this.
+    Weighted(Formula),
+}
+
 /// A function to approach, and how much an error counts where.
 pub struct Problem<'a> {
-    /// Whether errors count relative to the function.
-    relative: bool,
     /// The powers.
     exponents: &'a [i64],
-    /// Points of the interval, and the values of the function there.
-    points: Vec<(Float, Float)>,
+    /// Points of the interval.
+    points: Vec<Point>,
+}
+
+struct Point {
+    x: Float,
+    /// The function there.
+    value: Float,
+    /// The error that counts as 1.
+    unit: Float,
 }
 
 /// Coefficients, and the largest error that was found, which is an estimate of the largest there is.
@@ -42,7 +60,7 @@ impl<'a> Problem<'a> {
     /// Where the function has no value.
     pub fn new(
         function: impl Fn(&Float) -> Option<Float>,
-        relative: bool,
+        counts: &Counts,
         (from, to): (Float, Float),
         exponents: &'a [i64],
     ) -> Result<Problem<'a>, String> {
@@ -56,10 +74,18 @@ impl<'a> Problem<'a> {
             let angle = Float::with_val(BITS, &pi * (count - 1 - n) as u32) / (count - 1) as u32;
             let x = Float::with_val(BITS, &half * angle.cos()) + &middle;
             let value = function(&x).ok_or_else(|| format!("the function has no value at {}", x.to_f64()))?;
-            Ok((x, value))
+            let unit = match counts {
+                Counts::Relative if !value.is_zero() => value.clone().abs(),
+                Counts::Relative | Counts::Absolute => Float::with_val(BITS, 1),
+                Counts::Weighted(weight) => {
+                    let weight = weight.at(&x, 0).filter(|w| !w.is_zero());
+                    weight.ok_or_else(|| format!("the weight is 0 or nothing at {}", x.to_f64()))?.recip().abs()
+                }
+            };
+            Ok(Point { x, value, unit })
         };
-        let points: Result<Vec<(Float, Float)>, String> = (0..count).map(point).collect();
-        Ok(Problem { relative, exponents, points: points? })
+        let points: Result<Vec<Point>, String> = (0..count).map(point).collect();
+        Ok(Problem { exponents, points: points? })
     }
 
     /// The best polynomial whose coefficients are numbers of a format; some may be given. Where rounding the best one costs
@@ -117,12 +143,12 @@ impl<'a> Problem<'a> {
 
     /// The weighted errors of a polynomial at all points.
     fn errors(&self, coefficients: &[Float]) -> Vec<Float> {
-        let error = |(x, f): &(Float, Float)| {
-            let mut sum = Float::with_val(BITS, -f);
+        let error = |Point { x, value, unit }: &Point| {
+            let mut sum = Float::with_val(BITS, -value);
             for (c, &n) in coefficients.iter().zip(self.exponents) {
                 sum += power(x, n) * c;
             }
-            if self.relative && !f.is_zero() { sum / f.clone().abs() } else { sum }
+            sum / unit
         };
         self.points.iter().map(error).collect()
     }
@@ -141,11 +167,10 @@ impl<'a> Problem<'a> {
     ) -> Result<Vec<Float>, String> {
         let mut rows = Vec::new();
         for (n, &place) in places.iter().enumerate() {
-            let (x, f) = &self.points[place];
+            let Point { x, value, unit } = &self.points[place];
             let mut row: Vec<Float> = free.iter().map(|&k| power(x, self.exponents[k])).collect();
-            let size = if self.relative { f.clone().abs() } else { Float::with_val(BITS, 1) };
-            row.push(if n % 2 == 0 { size } else { -size });
-            let mut right = f.clone();
+            row.push(if n % 2 == 0 { unit.clone() } else { Float::with_val(BITS, -unit) });
+            let mut right = value.clone();
             for (c, &n) in kept.iter().zip(self.exponents) {
                 if let Some(c) = c {
                     right -= power(x, n) * c;

@@ -39,7 +39,9 @@ fn question(s: &Statement, directive: &str) -> Result<String, String> {
             terms.push(format!("{}*_x_^{power}", dyadic(format.round(c))));
         }
     }
-    let mode = if options.contains("absolute") { "absolute" } else { "relative" };
+    // Of weights it knows nothing.
+    let plain = options.contains("absolute") || options.contains("weight");
+    let mode = if plain { "absolute" } else { "relative" };
     let function = variable(function);
     Ok(format!("print(supnorm({}, {function}, [{a};{b}], {mode}, 2^-8));", terms.join(" + ")))
 }

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ngc_math::certificate;
+use ngc_math::certificate::{self, field};
 use ngc_math::function::symbol;
+use ngc_math::library::ENTRIES;
 use ngc_math::reference::Reference;
 use rayon::prelude::*;
 
@@ -14,52 +15,58 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn files() -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("src/math/library"))
+/// Folders of implementations, and of their certificates.
+const FOLDERS: [[&str; 2]; 2] = [
+    ["src/math/library", "testdata/certificates/math"],
+    ["src/math/library/faithful", "testdata/certificates/math/faithful"],
+];
+
+fn files([implementations, _]: [&str; 2]) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join(implementations))
         .expect("the library")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "impl"))
         .collect();
     files.sort();
-    assert!(files.len() >= 20, "{} implementations", files.len());
+    assert!(files.len() >= 16, "{} implementations", files.len());
     files
 }
 
-fn certificate_path(name: &str) -> PathBuf {
-    root().join("testdata/certificates/math").join(format!("{name}.json"))
+fn certificate_of(name: &str, [_, certificates]: [&str; 2]) -> Option<String> {
+    std::fs::read_to_string(root().join(certificates).join(format!("{name}.json"))).ok()
 }
 
-/// A number of a certificate.
-fn field<'t>(certificate: &'t str, name: &str) -> &'t str {
-    let (_, rest) =
-        certificate.split_once(&format!("\"{name}\": ")).unwrap_or_else(|| panic!("no field {name}"));
-    rest.split(['\n', ',']).next().unwrap_or("").trim_matches('"')
+/// A field that every certificate has.
+fn said<'t>(certificate: &'t str, name: &str) -> &'t str {
+    field(certificate, name).unwrap_or_else(|| panic!("no field {name}"))
 }
 
 #[test]
 fn implementations_are_what_their_certificates_say() {
-    let wrong: Vec<String> = files().par_iter().flat_map(|path| check_one(path).err()).collect();
+    let all: Vec<_> = FOLDERS.into_iter().flat_map(|f| files(f).into_iter().map(move |p| (p, f))).collect();
+    assert_eq!(all.len(), ENTRIES.len(), "implementations that are not in the library");
+    let wrong: Vec<String> = all.par_iter().flat_map(|(path, f)| check_one(path, *f).err()).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-fn check_one(path: &Path) -> Result<(), String> {
+fn check_one(path: &Path, folders: [&str; 2]) -> Result<(), String> {
     let context = ngc_dialects::context();
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let (texts, checked) = checked(&context, &text);
     let name = symbol(&texts[0]);
-    let command = format!("ngc-math verify {} --certificate testdata/certificates/math", path.display());
-    let certificate = std::fs::read_to_string(certificate_path(&name))
-        .map_err(|_| format!("{name} has no certificate: {command}"))?;
+    let command = format!("ngc-math verify {} --certificate {}", path.display(), folders[1]);
+    let certificate =
+        certificate_of(&name, folders).ok_or_else(|| format!("{name} has no certificate: {command}"))?;
     let digest = certificate::digest(&checked, &texts[0]).map_err(|d| d.message)?;
-    if field(&certificate, "code") != digest {
+    if said(&certificate, "code") != digest {
         return Err(format!("the certificate of {name} is of other code: {command}"));
     }
-    let number = |name: &str| field(&certificate, name).parse::<f64>().map_err(|e| format!("{name}: {e}"));
+    let number = |name: &str| said(&certificate, name).parse::<f64>().map_err(|e| format!("{name}: {e}"));
     let (max, at) = (number("max_ulp")?, number("at")?);
     let reference = Reference::of(&context, &texts[0]).map_err(|d| d.message)?;
     let y = interpreted(&context, &texts, &[at as f32])[0];
     let error = reference.exact_error(at, f64::from(y)).unwrap_or(f64::NAN);
-    let exact = field(&certificate, "established").starts_with("exhaustive");
+    let exact = said(&certificate, "established").starts_with("exhaustive");
     if !(max < 1.0 && (error - max).abs() < 1e-9) {
         return Err(format!("{name}({at:?}) is {error} ulp off, and the certificate says {max}"));
     }
@@ -85,22 +92,25 @@ fn check_one(path: &Path) -> Result<(), String> {
 fn page() -> String {
     let context = ngc_dialects::context();
     let mut page = String::from(INTRODUCTION);
-    for path in files() {
-        let text = std::fs::read_to_string(&path).expect("an implementation");
-        let (texts, _) = checked(&context, &text);
-        let name = symbol(&texts[0]);
-        let certificate = std::fs::read_to_string(certificate_path(&name)).unwrap_or_default();
-        if certificate.is_empty() {
-            continue;
+    for (folders, kind) in FOLDERS.into_iter().zip(KINDS) {
+        page += kind;
+        page += HEADING;
+        for path in files(folders) {
+            let text = std::fs::read_to_string(&path).expect("an implementation");
+            let (texts, _) = checked(&context, &text);
+            let name = symbol(&texts[0]);
+            let Some(certificate) = certificate_of(&name, folders) else { continue };
+            let number = |name: &str| said(&certificate, name).parse::<f64>().expect("a number");
+            let misrounded = said(&certificate, "misrounded");
+            let at = number("at") as f32;
+            let exact = said(&certificate, "established").starts_with("exhaustive");
+            let inputs = if exact { "all" } else { "a sample" };
+            let max = number("max_ulp");
+            page +=
+                &format!("| `{name}` | {max:.7} | `{at:?}` | {misrounded} | {inputs} | {} |\n", texts[0].doc);
         }
-        let number = |name: &str| field(&certificate, name).parse::<f64>().expect("a number");
-        let misrounded = field(&certificate, "misrounded");
-        let at = number("at") as f32;
-        let inputs =
-            if field(&certificate, "established").starts_with("exhaustive") { "all" } else { "a sample" };
-        let max = number("max_ulp");
-        page += &format!("| `{name}` | {max:.7} | `{at:?}` | {misrounded} | {inputs} | {} |\n", texts[0].doc);
     }
+    page += SPEED;
     page
 }
 
@@ -112,11 +122,22 @@ Written from `src/math/library` and `testdata/certificates/math`; `NGC_BLESS=1 c
 Each is an implementation in numerical assembly (`grammar/impl.pest`). Errors are in units in the last place of the exact value,
 measured with MPFR where `f64` does not decide; NaN, infinities, zeros and their signs are right for all inputs that were looked
 at, and neighbours are in the right order. Where these are all 2^32, the error is exact; that of a sample is an estimate.
-`ngc-math verify FILE` measures again, `ngc-math emit FILE` writes C99.
+`ngc-math verify FILE` measures again, `ngc-math emit FILE` writes C99. `ngc-compile` takes of the implementations of a function
+the one with the largest error that is at most `--max-ulp`, by default 1: the nearer one is there because it costs more.
+";
 
+/// What each folder holds.
+const KINDS: [&str; 2] = [
+    "\n## Correctly rounded but for few inputs, in double precision\n",
+    "\n## Faithful: less than 1 ulp off, for speed\n",
+];
+
+const HEADING: &str = "
 | function | max error, ulp | at | results that are not the correctly rounded ones | inputs | how |
 |---|---|---|---|---|---|
 ";
+
+const SPEED: &str = "\nHow fast they are beside SLEEF's and Intel's is in [math-speed.md](math-speed.md).\n";
 
 #[test]
 fn the_page_of_the_library_is_current() {

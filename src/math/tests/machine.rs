@@ -163,3 +163,51 @@ fn schemes_of_polynomials() {
     });
     step("poly[1: 2, 4: 0.5] x -> r\n ret r", |x| x * 0.5f32.mul_add((x * x) * x, 2.0));
 }
+
+#[test]
+fn exponents_and_significands_are_those_of_numbers() {
+    let context = ngc_dialects::context();
+    let parts = ["exponent", "significand"].map(|part| {
+        let text = format!("impl log(float x) {{\n  {part} x -> y\n  ret y\n}}\n");
+        let (texts, checked) = checked(&context, &text);
+        same_in_c(&context, &texts, &checked, &blocks(512, 32))
+    });
+    for (&(x, k), &(_, m)) in parts[0].iter().zip(&parts[1]) {
+        match x {
+            _ if x.is_nan() || x < 0.0 => assert!(k.is_nan() && m.is_nan(), "{x}: {m} 2^{k}"),
+            0.0 => assert!(k == f32::NEG_INFINITY && m == 1.0, "{x}: {m} 2^{k}"),
+            f32::INFINITY => assert!(k == f32::INFINITY && m == 1.0, "{x}: {m} 2^{k}"),
+            _ => {
+                assert!((0.75..1.5).contains(&m), "{x}: {m} 2^{k}");
+                assert_eq!(f64::from(m) * 2f64.powf(k.into()), f64::from(x), "{x}: {m} 2^{k}");
+            }
+        }
+    }
+}
+
+#[test]
+fn scaling_rounds_once() {
+    let context = ngc_dialects::context();
+    for factor in [1.0f32, -1.3333334, 1e-40, 3.4e38, 0.0] {
+        let text = format!(
+            "impl exp(float x) {{\n  min x 300 -> low\n  max low -300 -> k\n  scaleb {factor:?} k -> y\n  ret y\n}}\n"
+        );
+        let (texts, checked) = checked(&context, &text);
+        for (k, y) in same_in_c(&context, &texts, &checked, &blocks(512, 32)) {
+            let exact = f64::from(factor) * f64::from(k).clamp(-300.0, 300.0).floor().exp2();
+            let want = exact as f32;
+            assert!(y.to_bits() == want.to_bits() || y.is_nan() && k.is_nan(), "{factor} 2^{k}: {y}, not {want}");
+        }
+    }
+}
+
+#[test]
+fn a_seldom_choice_is_a_choice() {
+    let context = ngc_dialects::context();
+    let text = "impl exp(float x) {\n  compare[GT] x 1 -> large\n  mul x 2 -> twice\n  rare large twice x -> y\n  ret y\n}\n";
+    let (texts, checked) = checked(&context, text);
+    for (x, y) in same_in_c(&context, &texts, &checked, &blocks(64, 32)) {
+        let want = if x > 1.0 { 2.0 * x } else { x };
+        assert!(y == want || x.is_nan() && y.is_nan(), "{x}: {y}");
+    }
+}

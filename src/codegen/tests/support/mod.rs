@@ -45,12 +45,16 @@ pub struct Compiled {
 
 /// Compiles a module of `ng` functions for this machine and loads it.
 pub fn load(module: &Module, functions: &Functions) -> Compiled {
-    let target = Target::host().expect("a host");
+    load_for(&Target::host().expect("a host"), module, functions)
+}
+
+/// Compiles a module of `ng` functions for a target that is like this machine, and loads it.
+pub fn load_for(target: &Target, module: &Module, functions: &Functions) -> Compiled {
     let lowered = lower_module(&CONTEXT, module, functions, target.vector_bits());
     let lowered = lowered.unwrap_or_else(|e| panic!("{}", messages(&e))).0;
     verify(&CONTEXT, &lowered).unwrap_or_else(|e| panic!("{}", messages(&e)));
     let options = Options { emit: Emit::Object, packed: true };
-    let code = compile(&lowered, &target, options).unwrap_or_else(|e| panic!("{}", messages(&e)));
+    let code = compile(&lowered, target, options).unwrap_or_else(|e| panic!("{}", messages(&e)));
     let functions = abi::functions(&lowered).expect("kernels");
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name);
