@@ -5,6 +5,7 @@
 //! it; an error that is printed as exact is that of the exact function, at MPFR's precision; nothing here links LLVM.
 
 pub mod c99;
+pub mod calculus;
 pub mod certificate;
 pub mod check;
 pub mod expand;

@@ -1,4 +1,4 @@
-//! Formulas of a directive: sums, products and powers, functions by their names, `pi`, and the variables `x` and `i`.
+//! Formulas of directives and of terms: sums, products and powers, functions by their names, `pi`, and variables such as `x`.
 
 use ngc_numerics::expr::{Constant, Node};
 use ngc_numerics::program::Program;
@@ -11,12 +11,20 @@ const DEEPEST: usize = 64;
 /// Bits of a value that must be sure.
 const WANTED: u32 = 80;
 
-/// Reads a formula.
+/// Reads a formula of `x` and `i`.
 ///
 /// # Errors
 /// A sentence that says what is wrong.
 pub fn read(text: &str) -> Result<Expr, String> {
-    let mut reader = Reader { rest: text, depth: 0 };
+    read_of(text, &["x", "i"])
+}
+
+/// Reads a formula of these variables.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn read_of(text: &str, variables: &[&str]) -> Result<Expr, String> {
+    let mut reader = Reader { rest: text, depth: 0, variables };
     let formula = reader.sum()?;
     match reader.peek() {
         None => Ok(formula),
@@ -27,6 +35,7 @@ pub fn read(text: &str) -> Result<Expr, String> {
 struct Reader<'t> {
     rest: &'t str,
     depth: usize,
+    variables: &'t [&'t str],
 }
 
 impl<'t> Reader<'t> {
@@ -123,11 +132,11 @@ impl<'t> Reader<'t> {
 
     fn named(&mut self) -> Result<Expr, String> {
         let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
-        match name {
-            "x" => return Ok(Expr::var(0)),
-            "i" => return Ok(Expr::var(1)),
-            "pi" => return Ok(Expr::pi()),
-            _ => {}
+        if let Some(n) = self.variables.iter().position(|known| *known == name) {
+            return Ok(Expr::var(n));
+        }
+        if name == "pi" {
+            return Ok(Expr::pi());
         }
         let prim = Prim::ALL.iter().copied().find(|p| p.name() == name);
         let prim = prim.ok_or_else(|| format!("there is no function '{name}'"))?;

@@ -1,5 +1,6 @@
 //! Tests of ngc-math.
 
+mod calculus;
 mod fit;
 mod language;
 mod library;
