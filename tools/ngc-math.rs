@@ -7,8 +7,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 use ngc_interp::Interpreter;
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::{Context, Sources};
+use ngc_math::calculus::{self, Compiled};
 use ngc_math::check::{Checked, check};
-use ngc_math::text::{Text, parse};
+use ngc_math::text::{Text, parse_file};
 use ngc_math::verify::{Compiler, Inputs, verify};
 use ngc_math::{c99, function};
 use ngc_numerics::{DType, Evaluator, Mode, Tensor};
@@ -90,6 +91,8 @@ enum Language {
     C,
     /// A header for the functions in C
     Header,
+    /// The assembly that terms become
+    Impl,
     /// Functions of the IR, as written
     Ir,
     /// Functions of the IR, of the ops that machines have
@@ -123,7 +126,15 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
     let context = ngc_dialects::context();
     match command {
         Command::Check { files } => {
-            let (texts, checked) = load(&context, sources, files)?;
+            let (terms, texts) = read(&context, sources, files)?;
+            for one in &terms {
+                say(&format!("{} : {}", one.definition.name.text, one.inferred.term.ty))?;
+                for proof in &one.inferred.proofs {
+                    let by = if proof.by.is_empty() { String::new() } else { format!(", by {}", proof.by.join(", ")) };
+                    say(&format!("  {}{by}", proof.claim))?;
+                }
+            }
+            let checked = check(&context, &texts)?;
             for (text, op) in texts.iter().zip(checked.machine.functions()) {
                 let ops = checked.machine.body.body(op).map_or(0, |b| b.walk().len());
                 say(&format!("{}: {} machine ops", function::symbol(text), ops.saturating_sub(1)))?;
@@ -164,9 +175,11 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
         }
         Command::Fit { files, write } => files.iter().try_for_each(|path| fit(sources, path, *write)),
         Command::Emit { files, language, output } => {
-            let (texts, checked) = load(&context, sources, files)?;
+            let (terms, texts) = read(&context, sources, files)?;
+            let checked = check(&context, &texts)?;
             let print = |module| print_module(module, &PrintOptions::default());
             let text = match language {
+                Language::Impl => terms.iter().filter_map(|t| Some(t.assembly.as_ref()?.text.as_str())).collect(),
                 Language::C => c99::source(&checked)?,
                 Language::Header => c99::header(&checked)?,
                 Language::Ir => print(&checked.module),
@@ -183,7 +196,7 @@ fn fit(sources: &mut Sources, path: &str, write: bool) -> Result<(), Failure> {
     let (name, mut text) = read_text(path)?;
     let file = sources.add(name, text.as_str(), 1);
     let mut renewed = Vec::new();
-    for implementation in &parse(&text, file)? {
+    for implementation in &parse_file(&text, file)?.implementations {
         renewed.extend(ngc_math::fit::renew(implementation)?);
     }
     // From the end on, so that places before stay where they are.
@@ -196,17 +209,26 @@ fn fit(sources: &mut Sources, path: &str, write: bool) -> Result<(), Failure> {
     if write { Ok(write_output(path, text.as_bytes())?) } else { Ok(()) }
 }
 
-/// Reads and checks implementations.
-fn load(context: &Context, sources: &mut Sources, files: &[String]) -> Result<(Vec<Text>, Checked), Failure> {
-    let mut texts = Vec::new();
+/// Reads implementations and terms, and lowers these.
+fn read(context: &Context, sources: &mut Sources, files: &[String]) -> Result<(Vec<Compiled>, Vec<Text>), Failure> {
+    let (mut terms, mut texts) = (Vec::new(), Vec::new());
     for path in files {
         let (name, text) = read_text(path)?;
         let file = sources.add(name, text.as_str(), 1);
-        texts.extend(parse(&text, file)?);
+        let file = parse_file(&text, file)?;
+        let (own, lowered) = calculus::implementations(context, file, &mut |name, text| sources.add(name, text, 1))?;
+        terms.extend(own);
+        texts.extend(lowered);
     }
-    if texts.is_empty() {
+    if texts.is_empty() && terms.is_empty() {
         return Err(Failure::new("there is no implementation: `impl exp(float x) { ... }`"));
     }
+    Ok((terms, texts))
+}
+
+/// Reads and checks implementations.
+fn load(context: &Context, sources: &mut Sources, files: &[String]) -> Result<(Vec<Text>, Checked), Failure> {
+    let texts = read(context, sources, files)?.1;
     let checked = check(context, &texts)?;
     Ok((texts, checked))
 }

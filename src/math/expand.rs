@@ -9,6 +9,7 @@ use ngc_ir::{
 };
 use rustc_hash::FxBuildHasher;
 
+use crate::function::CALLS;
 use crate::machine;
 
 /// The functions of a module as machine ops.
@@ -20,7 +21,8 @@ pub fn expand(context: &Context, module: &Module) -> Result<Module, Diagnostic> 
     for function in module.functions() {
         let data = module.body.op(function);
         let (Some(body), Some(def)) = (module.body.body(function), data.def) else { continue };
-        let body = expand_body(context, body)?;
+        let calls = data.attrs.get(CALLS).is_some();
+        let body = expand_body(context, body, calls)?;
         let state = OpState { attrs: data.attrs.clone(), ..OpState::new(def, data.loc.clone()) };
         let op = expanded.body.create(state);
         if let Some(top) = expanded.body.entry() {
@@ -31,7 +33,7 @@ pub fn expand(context: &Context, module: &Module) -> Result<Module, Diagnostic> 
     Ok(expanded)
 }
 
-fn expand_body(context: &Context, from: &Body) -> Result<Body, Diagnostic> {
+fn expand_body(context: &Context, from: &Body, calls: bool) -> Result<Body, Diagnostic> {
     let mut body = Body::new();
     let root = body.root();
     let block = body.add_block(root);
@@ -41,7 +43,7 @@ fn expand_body(context: &Context, from: &Body) -> Result<Body, Diagnostic> {
         values[argument.index()] =
             Some(body.add_argument(block, from.ty(argument), from.argument_loc(entry, n)));
     }
-    let mut expander = Expander { context, body, block, made: HashMap::default() };
+    let mut expander = Expander { context, body, block, calls, made: HashMap::default() };
     expander.follow(from, entry, &mut values, None)?;
     let mut body = expander.body;
     erase_unused(&mut body);
@@ -52,6 +54,8 @@ struct Expander<'a> {
     context: &'a Context,
     body: Body,
     block: Block,
+    /// Whether functions of a library are steps.
+    calls: bool,
     /// Results of ops that were made, by op, attributes and operands.
     made: HashMap<(&'static str, AttrDict, Vec<Value>), Vec<Value>, FxBuildHasher>,
 }
@@ -89,10 +93,11 @@ impl Expander<'_> {
         results: &[Type],
         loc: &Loc,
     ) -> Result<Vec<Value>, Diagnostic> {
-        if let (Semantics::Decomposition(decompose), false) = (def.semantics, machine::is_machine(def)) {
+        let is_step = machine::is_machine(def) || self.calls && machine::is_library(def);
+        if let (Semantics::Decomposition(decompose), false) = (def.semantics, is_step) {
             return self.steps(def, decompose, attrs, &operands, loc);
         }
-        if !machine::is_machine(def) && !def.traits.terminator {
+        if !is_step && !def.traits.terminator {
             return Err(Diagnostic::error(loc.clone(), refusal(def)));
         }
         let key = (def.name, attrs.clone(), operands);

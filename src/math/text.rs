@@ -29,6 +29,8 @@ pub struct Text {
     pub arguments: Vec<(Format, Word)>,
     /// Its steps.
     pub statements: Vec<Statement>,
+    /// Whether steps may be functions of a library: where it was made from a term that refers to them.
+    pub calls: bool,
 }
 
 /// A word at a place.
@@ -219,6 +221,7 @@ fn implementation(pair: Pair<'_, Rule>, file: u16) -> Text {
         loc: loc(&pair, file),
         arguments: Vec::new(),
         statements: Vec::new(),
+        calls: false,
     };
     for part in pair.into_inner() {
         match part.as_rule() {

@@ -21,7 +21,7 @@ use ngc_ir::{Context, Diagnostic};
 use self::infer::Inferred;
 use self::lower::Assembly;
 use self::syntax::Definition;
-use crate::text::File;
+use crate::text::{self, File, Text};
 
 /// A term of a file, with its type and its assembly.
 #[derive(Clone, Debug)]
@@ -40,6 +40,26 @@ pub struct Compiled {
 /// The first thing that is wrong, located.
 pub fn compile(context: &Context, file: &File) -> Result<Vec<Compiled>, Diagnostic> {
     file.definitions.iter().map(|definition| compile_one(context, definition, file)).collect()
+}
+
+/// The implementations of a file: those in assembly, and those that its terms become. `add` gives a text a number in the table of
+/// sources.
+///
+/// # Errors
+/// As [`compile`].
+pub fn implementations(
+    context: &Context,
+    file: File,
+    add: &mut dyn FnMut(&str, &str) -> u16,
+) -> Result<(Vec<Compiled>, Vec<Text>), Diagnostic> {
+    let compiled = compile(context, &file)?;
+    let mut all = file.implementations;
+    for one in &compiled {
+        let Some(assembly) = &one.assembly else { continue };
+        let number = add(&format!("<assembly of {}>", one.definition.name.text), &assembly.text);
+        all.extend(text::parse(&assembly.text, number)?.into_iter().map(|t| Text { calls: assembly.calls, ..t }));
+    }
+    Ok((compiled, all))
 }
 
 fn compile_one(context: &Context, definition: &Definition, file: &File) -> Result<Compiled, Diagnostic> {

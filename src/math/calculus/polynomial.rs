@@ -176,9 +176,17 @@ impl Polynomial {
         let formula = self.target.function.formula.as_ref().ok_or("nothing is known of the function but its name")?;
         let formula = Formula::new(formula, BITS);
         let middle = if self.is_piecewise { Float::with_val(BITS, &from + &to) / 2u32 } else { Float::new(BITS) };
-        let ends = (Float::with_val(BITS, &from - &middle), Float::with_val(BITS, &to - &middle));
+        let mut ends = (Float::with_val(BITS, &from - &middle), Float::with_val(BITS, &to - &middle));
         let is_relative = self.is_relative(&formula, &from, &to);
         let value = |t: &Float| formula.at(&Float::with_val(BITS, t + &middle), 0);
+        // What is odd or even does not tell a number from its negative.
+        if self.powers.iter().all(|n| n % 2 == self.powers[0] % 2) && ends.0 < 0.0 && ends.1 > 0.0 {
+            let far = ends.1.max(&-ends.0);
+            if !is_symmetric(&value, &far, self.powers[0] % 2 == 0) {
+                return Err(format!("its powers are those of {} function, and {} is none", if self.powers[0] % 2 == 0 { "an even" } else { "an odd" }, self.target.function));
+            }
+            ends = (Float::new(BITS), far);
+        }
         let problem = Problem::new(value, is_relative, ends, &self.powers)?;
         let given: Vec<Option<f64>> = given.iter().map(|c| c.as_ref().and_then(|c| c.parse().ok())).collect();
         Ok((problem.rounded(format, &given)?, is_relative))
@@ -196,6 +204,16 @@ impl Polynomial {
         let signs: Vec<_> = signs.collect();
         signs.iter().all(|s| s.1.is_some()) && signs.windows(2).all(|s| s[0].0 != s[1].0 || s[0].1 == s[1].1)
     }
+}
+
+/// Whether a function looks even or odd.
+fn is_symmetric(value: &dyn Fn(&Float) -> Option<Float>, far: &Float, even: bool) -> bool {
+    (1..4u32).all(|n| {
+        let x = Float::with_val(BITS, far * n) / 4u32;
+        let (Some(a), Some(b)) = (value(&x), value(&-x.clone())) else { return false };
+        let b = if even { b } else { -b };
+        Float::with_val(BITS, &a - &b).abs() <= a.abs() >> (BITS / 4)
+    })
 }
 
 /// The largest error that was found while fitting.

@@ -8,6 +8,9 @@ use rug::{Float, Integer, Rational};
 /// Deeper brackets are refused.
 const DEEPEST: usize = 64;
 
+/// The greatest exponent of ten in a number, so that none fills the memory.
+const GREATEST_EXPONENT: i32 = 400;
+
 /// Bits of a value that must be sure.
 const WANTED: u32 = 80;
 
@@ -126,8 +129,26 @@ impl<'t> Reader<'t> {
         let digits =
             Integer::parse(format!("{whole}{places}")).map_err(|e| format!("'{text}' is no number: {e}"))?;
         let scale = Integer::from(Integer::u_pow_u(10, places.len() as u32));
-        let value = Rational::from((Integer::from(digits), scale));
+        let mut value = Rational::from((Integer::from(digits), scale));
+        let exponent = self.exponent()?;
+        let power = Rational::from(Integer::from(Integer::u_pow_u(10, exponent.unsigned_abs())));
+        value = if exponent < 0 { value / power } else { value * power };
         Ok(Node::Const(Constant::Rational(value)).into())
+    }
+
+    /// What stands behind the `e` of a number.
+    fn exponent(&mut self) -> Result<i32, String> {
+        let after = self.rest.strip_prefix(['e', 'E']);
+        let size = after.map(|rest| rest.trim_start_matches(['-', '+']));
+        if !size.is_some_and(|size| size.starts_with(|c: char| c.is_ascii_digit())) {
+            return Ok(0);
+        }
+        self.rest = after.unwrap_or(self.rest);
+        let sign = if self.take('-') { -1 } else { 1 };
+        self.take('+');
+        let text = self.word(|c| c.is_ascii_digit());
+        let size = text.parse::<i32>().ok().filter(|n| *n <= GREATEST_EXPONENT);
+        Ok(sign * size.ok_or_else(|| format!("the exponent {text} is greater than {GREATEST_EXPONENT}"))?)
     }
 
     fn named(&mut self) -> Result<Expr, String> {

@@ -4,4 +4,5 @@ mod calculus;
 mod fit;
 mod language;
 mod library;
+mod lowering;
 mod machine;

@@ -1,11 +1,12 @@
 //! Functions that double along a period of their argument.
 
+use ngc_ir::Diagnostic;
 use ngc_numerics::enclosure::Enclosure;
 use ngc_numerics::{Expr, Format};
 use rug::{Float, Rational};
 
 use super::super::function::{Enclosed, Function, substituted};
-use super::super::lower::{Lowered, constant};
+use super::super::lower::{Emitter, Lowered, constant};
 use super::super::real::Range;
 use super::super::types::{Setting, Type, Typed};
 use super::periodic::{Additive, additive, rounder};
@@ -19,8 +20,9 @@ const BITS: u32 = 128;
 /// `ExpBit`.
 pub static EXP_BIT: Combinator = Combinator {
     name: "ExpBit",
-    ty: "ExpBit<p, n> : Impl<f, -p/(2n), p/(2n)> -> Impl<f, -inf, inf>, where f(x + p/n) = 2^(1/n) f(x)",
-    description: "x = (k + j/n) p + r: the value at r times 2^(j/n), from a table of n, times 2^k, by the bits of the exponent.",
+    ty: "ExpBit<p, n> : Impl<f, -p/(2n), p/(2n)> -> Impl<f, -inf, inf>, where f(x + p/n) = 2^(1/n) f(x), or f(x + p) = 2 f(x) + 1 and n = 1",
+    description: "x = (k + j/n) p + r: the value at r times 2^(j/n), from a table of n, times 2^k, by the bits of the exponent; plus 2^k - 1, \
+        where 1 is added to the double.",
     example: "ExpBit<log(2), 16>(EstrinPolynomial<exp, -log(2)/32, log(2)/32>([0: 1, 1: 1, 2: ?, 3: ?]))",
     parameters: &[("p", Kind::Real), ("n", Kind::Count(MOST))],
     arguments: 1,
@@ -48,11 +50,14 @@ pub static EXP_BIT: Combinator = Combinator {
                 _ => Function::of(f * ngc_numerics::expr::exp2(Expr::ratio(1, n.into()))),
             });
             let Some(grown) = grown else { return Err(site.fail("knows nothing of the function but its name")) };
-            match site.require(&shifted, &grown, &Range::WHOLE) {
-                Err(why) => last = Some(why),
+            let more = grown.formula.as_ref().filter(|_| n == 1).map(|f| Function::of(f + 1));
+            let is_more = more.is_some_and(|more| site.prove(&shifted, &more, &Range::WHOLE).is_ok());
+            match if is_more { Ok(()) } else { site.require(&shifted, &grown, &Range::WHOLE) } {
+                Err(why) => last = last.or(Some(why)),
                 Ok(()) => {
                     site.set(0, Setting::Real(p));
                     site.set(1, Setting::Count(n));
+                    site.set(2, Setting::Count(1 + u32::from(is_more)));
                     let range = site.want.range().cloned().unwrap_or(Range::WHOLE);
                     return Ok(Type::of(one.function, range));
                 }
@@ -63,7 +68,9 @@ pub static EXP_BIT: Combinator = Combinator {
     meaning: |of, arguments| {
         let n = of.count(1);
         let (k, r) = reduced(&of.real(0).times(&Rational::from((1, n))).expr());
-        vec![substituted(&arguments[0][0], &[r]) * ngc_numerics::expr::exp2(k / Expr::ratio(n.into(), 1))]
+        let power = ngc_numerics::expr::exp2(k / Expr::ratio(n.into(), 1));
+        let y = substituted(&arguments[0][0], &[r]) * &power;
+        vec![if of.count(2) == PLUS_ONE { y + (power - 1) } else { y }]
     },
     lower: |e, of, term, x| {
         let n = of.count(1);
@@ -81,6 +88,9 @@ pub static EXP_BIT: Combinator = Combinator {
             y = e.one("mul", &[&y, &t], "y");
         }
         let bits = n.ilog2();
+        if of.count(2) == PLUS_ONE {
+            return plus_one(e, term, &places, &y);
+        }
         if stays_normal(term, e.format) {
             let k = if bits > 0 { e.one(format!("shrsi[{bits}]"), &[&places], "k") } else { places };
             let exponent = e.one(format!("shli[{}]", e.fraction()), &[&k], "exponent");
@@ -93,6 +103,26 @@ pub static EXP_BIT: Combinator = Combinator {
         Ok(Lowered::One(e.one("mk_float", &["1", &k, &y], "y")))
     },
 };
+
+/// A function of which the double and 1 is the value a period further.
+const PLUS_ONE: u32 = 2;
+
+/// `2^k y + (2^k - 1)`
+fn plus_one(e: &mut Emitter, term: &Typed, places: &str, y: &str) -> Result<Lowered, Diagnostic> {
+    let Type::Impl(one) = &term.ty else { return Err(Diagnostic::error(term.loc.clone(), "is a pair")) };
+    // 2^k is about as large as the function, and where that tends to -1 no smaller than a number.
+    let most = one.range.from.to_f64().abs().max(one.range.to.to_f64().abs()) * std::f64::consts::LOG2_E + 2.0;
+    if most.is_nan() || most >= f64::from(e.format.emax()) {
+        let message = format!("needs powers of two that are no numbers of {} on {}", e.format, one.range);
+        return Err(Diagnostic::error(term.loc.clone(), message));
+    }
+    let exponent = e.one(format!("shli[{}]", e.fraction()), &[places], "exponent");
+    let encoding = if e.format == Format::F64 { "0x3ff0000000000000" } else { "0x3f800000" };
+    let power = e.one("add", &[&exponent, encoding], "power");
+    let s = e.one(format!("bitcast[{}]", e.format.name()), &[&power], "s");
+    let whole = e.one("sub", &[&s, "1"], "whole");
+    Ok(Lowered::One(e.one("fma", &[&s, y, &whole], "y")))
+}
 
 /// Whether all values of a function, and twice and half of them, are normal numbers of a format.
 fn stays_normal(term: &Typed, format: Format) -> bool {

@@ -4,26 +4,22 @@ use ngc_ir::nearest;
 use ngc_numerics::Format;
 
 use super::super::types::Reference;
+use crate::machine;
 
-/// Libraries and the functions of one number that they have in double; those in float end in `f`.
-const LIBRARIES: &[(&str, &[&str])] = &[(
-    "GLibC",
-    &[
-        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp10", "exp2",
-        "expm1", "j0", "j1", "lgamma", "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma",
-        "y0", "y1",
-    ],
-)];
+/// Libraries, and functions of one number that they have in double beside those of <math.h> that are known; those in float end in
+/// `f`.
+const LIBRARIES: &[(&str, &[&str])] = &[("GLibC", &["exp10", "j0", "j1", "tgamma", "y0", "y1"])];
 
 /// A function of a library.
 ///
 /// # Errors
 /// When there is none, a sentence that says so.
 pub fn find(library: &str, symbol: &str) -> Result<Reference, String> {
-    let Some((_, functions)) = LIBRARIES.iter().find(|l| l.0 == library) else {
+    let Some((_, others)) = LIBRARIES.iter().find(|l| l.0 == library) else {
         let names: Vec<&str> = LIBRARIES.iter().map(|l| l.0).collect();
         return Err(format!("there is no library '{library}'; there are: {}", names.join(", ")));
     };
+    let functions: Vec<&str> = machine::LIBRARY.iter().chain(*others).copied().collect();
     let found = |name: &str, format| Reference { symbol: symbol.into(), name: name.into(), format };
     if functions.contains(&symbol) {
         return Ok(found(symbol, Format::F64));

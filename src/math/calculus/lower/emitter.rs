@@ -39,6 +39,8 @@ pub struct Emitter {
     pub format: Format,
     /// The format of the argument and the result.
     pub outer: Format,
+    /// Whether functions of a library are called.
+    pub calls: bool,
     lines: Vec<Line>,
     known: HashMap<(String, Vec<String>), Vec<String>, FxBuildHasher>,
     counts: HashMap<String, usize, FxBuildHasher>,
@@ -49,7 +51,7 @@ impl Emitter {
     pub fn new(outer: Format) -> Emitter {
         let mut counts: HashMap<String, usize, FxBuildHasher> = HashMap::default();
         counts.insert("x".into(), 1);
-        Emitter { format: outer, outer, lines: Vec::new(), known: HashMap::default(), counts }
+        Emitter { format: outer, outer, calls: false, lines: Vec::new(), known: HashMap::default(), counts }
     }
 
     /// Bits of the significand.

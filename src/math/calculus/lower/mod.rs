@@ -6,6 +6,7 @@ use ngc_ir::{Diagnostic, Loc};
 use ngc_numerics::Format;
 
 use super::types::{Node, Polynomial, Type, Typed};
+use crate::machine;
 
 pub use emitter::{Emitter, Lowered, constant};
 
@@ -16,6 +17,8 @@ pub struct Assembly {
     pub name: String,
     /// The text of one implementation.
     pub text: String,
+    /// Whether it refers to functions of a library, which nothing but C has.
+    pub calls: bool,
 }
 
 /// A term as an implementation, of arguments and results of a format.
@@ -31,7 +34,7 @@ pub fn lower(term: &Typed, name: &str, doc: &str, format: Format) -> Result<Asse
     let result = emitter.value(term, "x")?;
     // The name of the function says what verifiers hold it against.
     let name = one.function.name.as_deref().unwrap_or(name).to_string();
-    Ok(Assembly { text: emitter.finish(&name, doc, &result), name })
+    Ok(Assembly { text: emitter.finish(&name, doc, &result), calls: emitter.calls, name })
 }
 
 /// The values of a term at a number.
@@ -39,6 +42,11 @@ pub(super) fn term(e: &mut Emitter, term: &Typed, x: &str) -> Result<Lowered, Di
     match &term.node {
         Node::Polynomial(polynomial) => self::polynomial(e, polynomial, x, &term.loc).map(Lowered::One),
         Node::Reference(reference) => {
+            if !machine::LIBRARY.contains(&reference.name.as_str()) {
+                let message = format!("nothing is known of {} but its name, so it is not evaluated", reference.symbol);
+                return Err(Diagnostic::error(term.loc.clone(), message));
+            }
+            e.calls = true;
             if reference.format != e.format {
                 let message = format!(
                     "{} computes in {}, and {} is wanted here: write `Cast<{}>({})`",
