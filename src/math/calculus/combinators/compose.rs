@@ -3,6 +3,7 @@
 use ngc_numerics::Expr;
 
 use super::super::function::{Function, read_formula, substituted};
+use super::super::infer::Site;
 use super::super::lower::Lowered;
 use super::super::prove::{self, lines};
 use super::super::real::Range;
@@ -30,20 +31,23 @@ pub static RECHARACTERISE: Combinator = Combinator {
     types: |site| {
         let f = site.function(0).or_else(|| site.want.function().cloned());
         let f = f.ok_or_else(|| site.fail("is not told which function it is to implement: `Recharacterise<sin>(...)`"))?;
-        let one = site.one(0, None, None)?;
-        let formula = |n: usize| match site.setting(n) {
+        let formula = |site: &Site<'_, '_>, n: usize| match site.setting(n) {
             Some(Setting::Formula(x)) => Some(x.clone()),
             _ => None,
-        };
-        let v = formula(2).unwrap_or_else(|| Expr::var(0));
-        let candidates = match formula(1) {
-            Some(u) => vec![u],
-            None => ARGUMENTS.iter().filter_map(|u| read_formula(u, &["x"]).ok()).collect(),
         };
         let given = match (site.real(3), site.real(4), site.want.range()) {
             (Some(a), Some(b), _) => Some(Range::new(a, b)),
             (_, _, Some(range)) => Some(range.clone()),
             _ => None,
+        };
+        let u = formula(site, 1);
+        // Where it is known at which numbers the other function is taken, no more is asked of it.
+        let own = u.as_ref().zip(given.as_ref()).and_then(|(u, range)| lines::image(u, range));
+        let one = site.one(0, None, own)?;
+        let v = formula(site, 2).unwrap_or_else(|| Expr::var(0));
+        let candidates = match u {
+            Some(u) => vec![u],
+            None => ARGUMENTS.iter().filter_map(|u| read_formula(u, &["x"]).ok()).collect(),
         };
         let mut last = None;
         for u in candidates {

@@ -113,6 +113,7 @@ pub(super) fn plain(formula: &Expr) -> Expr {
                 (Prim::Neg, [a]) => product(&minus_one(), a),
                 (Prim::Mul, [a, b]) => product(a, b),
                 (Prim::Square, [a]) => product(a, a),
+                (Prim::Div, [a, b]) if as_number(a).is_some_and(|q| *q == 1) => reciprocal(b),
                 (Prim::Div, [a, b]) => product(a, &reciprocal(b)),
                 (Prim::Fma, [a, b, c]) => sum(&product(a, b), c),
                 (Prim::Pow, [a, n]) => power(a, n),

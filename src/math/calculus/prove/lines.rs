@@ -29,6 +29,18 @@ fn is_line(u: &Expr) -> bool {
         }
 }
 
+/// The values of a line on a range.
+pub fn image(u: &Expr, range: &Range) -> Option<Range> {
+    let (slope, zero) = line(u)?;
+    let at = |end: &Real| end.times(&slope).plus(&zero);
+    let (a, b) = (at(&range.from)?, at(&range.to)?);
+    match slope.cmp0() {
+        std::cmp::Ordering::Greater => Some(Range::new(a, b)),
+        std::cmp::Ordering::Less => Some(Range::new(b, a)),
+        std::cmp::Ordering::Equal => None,
+    }
+}
+
 /// Where a line lies in a range.
 pub fn preimage(u: &Expr, range: &Range) -> Option<Range> {
     let (slope, zero) = line(u)?;
