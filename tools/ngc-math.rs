@@ -1,4 +1,4 @@
-//! `ngc-math`: implementations of functions, checked, run, verified, and written as C99.
+//! `ngc-math`: implementations of functions, found, checked, run, verified, and written as C99.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,9 +15,11 @@ use ngc_math::{c99, function};
 use ngc_numerics::{DType, Evaluator, Mode, Tensor};
 use ngc_tools::io::{read_text, write_output};
 use ngc_tools::load::Failure;
+use ngc_tools::math::select::Select;
+use ngc_tools::math::synthesize::Synthesize;
 use ngc_tools::progress::Progress;
 
-/// Reads implementations of functions (.impl), checks and evaluates them, measures their errors, and writes them as C99.
+/// Finds implementations of functions, reads them (.impl), checks and evaluates them, measures their errors, and writes them as C99.
 #[derive(Parser)]
 #[command(name = "ngc-math", version, after_help = EXAMPLES)]
 struct Arguments {
@@ -27,7 +29,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Says whether implementations are right: names, types, places in tables, nothing called and no memory touched
+    /// Says whether implementations are right: names, types, places in tables, nothing called and no memory touched; of terms, of
+    /// which function they are where, and what was proven for that
     Check {
         /// Files of implementations; `-` is the standard input
         #[arg(required = true)]
@@ -62,6 +65,10 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         certificate: Option<PathBuf>,
     },
+    /// Finds implementations: terms that bring the function to polynomials, of which none is better in error, range and time
+    Synthesize(Synthesize),
+    /// Writes the fastest implementation of a Pareto set that is good enough
+    Select(Select),
     /// Makes coefficients and tables again where a comment `//! fit ...` says of what
     Fit {
         /// Files of implementations
@@ -106,6 +113,10 @@ const EXAMPLES: &str = "Examples:
   ngc-math run exp.impl 1 -0.5 inf                     results beside the exact values
   ngc-math verify exp.impl                             the largest error over all 2^32 inputs
   ngc-math verify exp.impl --sample 1000000            an estimate of it
+  ngc-math check sine.impl                             the types of terms, and what was proven for them
+  ngc-math synthesize --function exp --range=-104,89 --max-ulp 1 -o exp
+                                                       a table of terms; exp/pareto.svg, exp/exp-1.impl, ...
+  ngc-math select exp --max-ulp 0.6 --range=-10,10     the fastest of them that is good enough
   ngc-math fit exp.impl --write                        coefficients from the formulas beside them
   ngc-math emit exp.impl log.impl -o ngcm.c            float ngc_expf(float), void ngc_expf_array(const float *, ...)
   ngc-math emit exp.impl --language machine            the ops that it becomes
@@ -173,6 +184,8 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             }
             Err(Failure::new(format!("not below {max_ulp} ulp, or with other faults: {}", failed.join(", "))))
         }
+        Command::Synthesize(asked) => ngc_tools::math::synthesize::run(&context, asked),
+        Command::Select(asked) => ngc_tools::math::select::run(&context, sources, asked),
         Command::Fit { files, write } => files.iter().try_for_each(|path| fit(sources, path, *write)),
         Command::Emit { files, language, output } => {
             let (terms, texts) = read(&context, sources, files)?;

@@ -14,5 +14,6 @@ pub mod function;
 pub mod library;
 pub mod machine;
 pub mod reference;
+pub mod synthesize;
 pub mod text;
 pub mod verify;

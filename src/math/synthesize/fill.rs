@@ -1,0 +1,121 @@
+//! Polynomials for the open ends of sketches: powers, as few as an error allows, and orders of evaluation.
+
+use ngc_numerics::{Expr, Format};
+use rug::Float;
+
+use super::sketch::Sketch;
+use crate::calculus::function::{Enclosed, Function};
+use crate::calculus::polynomial::{Error, SCHEMES};
+use crate::calculus::prove;
+use crate::calculus::real::{Range, Real};
+use crate::calculus::types::{Impl, Polynomial};
+
+/// The most terms of a polynomial.
+const MOST: usize = 20;
+/// The most terms of a polynomial of a part.
+const MOST_OF_PART: usize = 9;
+/// Parts of a range.
+const PARTS: &[u32] = &[16, 32, 64];
+/// More terms than are needed, which leave more of the error to rounding.
+const MORE: &[usize] = &[0, 1];
+
+/// Texts of terms for a sketch, whose polynomials have no larger errors relative to their functions: one for each order of evaluation
+/// and number of terms.
+pub fn fill(sketch: &Sketch, goal: f64) -> Vec<String> {
+    match sketch {
+        Sketch::Open(f, range) => polynomials(f, range, goal),
+        Sketch::Pieces(f, range) => PARTS.iter().filter_map(|&n| of_parts(f, range, n, goal)).collect(),
+        Sketch::Combined(head, parts) => {
+            let filled: Vec<Vec<String>> = parts.iter().map(|part| fill(part, goal)).collect();
+            // Of a pair both parts are as rich as each other.
+            let count = filled.iter().map(Vec::len).min().unwrap_or(0);
+            (0..count)
+                .map(|n| {
+                    let parts: Vec<&str> = filled.iter().map(|f| f[n].as_str()).collect();
+                    format!("{head}({})", parts.join(", "))
+                })
+                .collect()
+        }
+        Sketch::Part(which, pair) => fill(pair, goal).into_iter().map(|p| format!("{which}({p})")).collect(),
+    }
+}
+
+fn polynomials(f: &Function, range: &Range, goal: f64) -> Vec<String> {
+    let Some(powers) = powers(f, range) else { return Vec::new() };
+    let lead = lead(f, powers.0);
+    let Some(least) = (2..=MOST).find(|&n| reaches(f, range, &terms(powers, n), &lead, 1, goal)) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for more in MORE {
+        for (scheme, _) in SCHEMES.iter().take(3) {
+            all.push(format!("{scheme}<{f}, {}, {}>([{}])", range.from, range.to, written(&terms(powers, least + more), &lead)));
+        }
+    }
+    all
+}
+
+fn of_parts(f: &Function, range: &Range, parts: u32, goal: f64) -> Option<String> {
+    let all = |n: usize| (0..n as i64).collect::<Vec<_>>();
+    let count = (2..=MOST_OF_PART).find(|&n| reaches(f, range, &all(n), &None, parts, goal))?;
+    let holes = vec!["?"; count].join(", ");
+    Some(format!("PiecewisePolynomial<{f}, {}, {}, {parts}>([{holes}])", range.from, range.to))
+}
+
+fn written(powers: &[i64], lead: &Option<String>) -> String {
+    let term = |(n, power): (usize, &i64)| match lead {
+        Some(lead) if n == 0 => format!("{power}: {lead}"),
+        _ => format!("{power}: ?"),
+    };
+    powers.iter().enumerate().map(term).collect::<Vec<_>>().join(", ")
+}
+
+/// The lowest power and the distance of the others: odd, even or all.
+fn powers(f: &Function, range: &Range) -> Option<(i64, i64)> {
+    let formula = f.formula.as_ref()?;
+    let far = range.from.negated().max(&range.to)?;
+    let side = Range::new(Real::zero(), far);
+    let mirrored = f.at(&-Expr::var(0)).map(Function::of)?;
+    let about_zero = range.from.is_at_most(&Real::zero()) && Real::zero().is_at_most(&range.to);
+    if about_zero && prove::equal(&mirrored, &Function::of(-formula), &side).is_ok() {
+        return Some((1, 2));
+    }
+    if about_zero && prove::equal(&mirrored, f, &side).is_ok() {
+        return Some((0, 2));
+    }
+    let at_zero = Real::of(&f.at(&0.into())?).ok();
+    let vanishes = about_zero && at_zero.is_some_and(|y| y.enclose(128).contains(&Float::new(128)));
+    Some((i64::from(vanishes), 1))
+}
+
+fn terms((first, step): (i64, i64), count: usize) -> Vec<i64> {
+    (0..count as i64).map(|n| first + n * step).collect()
+}
+
+/// The first coefficient, where the function is as good as 1 or x near 0.
+fn lead(f: &Function, power: i64) -> Option<String> {
+    let formula = f.formula.as_ref()?;
+    let formula = if power == 1 { formula / Expr::var(0) } else { formula.clone() };
+    let near = Float::with_val(400, 1) >> 100u32;
+    let value = Enclosed::new(&formula, 400).over(&ngc_numerics::Enclosure::point(near));
+    let distance = Float::with_val(400, value.lo - 1u32).abs();
+    (!value.may_be_nan && distance < Float::with_val(400, 1) >> 90u32).then(|| "1".to_string())
+}
+
+/// Whether polynomials of these powers come near enough.
+fn reaches(f: &Function, range: &Range, powers: &[i64], lead: &Option<String>, parts: u32, goal: f64) -> bool {
+    let given: Vec<Option<String>> =
+        (0..powers.len()).map(|n| if n == 0 { lead.clone() } else { None }).collect();
+    let polynomial = Polynomial {
+        scheme: "horner",
+        powers: powers.to_vec(),
+        pieces: vec![given; parts as usize],
+        is_piecewise: parts > 1,
+        target: Impl { function: f.clone(), range: range.clone() },
+    };
+    // What its coefficients lose in the format is no fault of the powers.
+    match polynomial.coefficients(Format::F64) {
+        Ok((_, Some(Error { size, .. }))) => size <= goal,
+        _ => false,
+    }
+}
