@@ -1,7 +1,7 @@
 //! What terms compute over the reals where their polynomials and functions of libraries are exact; and whether that is what their
 //! types say, at points. Points prove nothing: they are there to find what is wrong with a combinator.
 
-use ngc_numerics::{Cmp, Enclosure, Expr};
+use ngc_numerics::{Cmp, Enclosure, Expr, Prim};
 use rug::Float;
 
 use super::function::Enclosed;
@@ -33,11 +33,13 @@ pub fn meaning(term: &Typed) -> Option<Vec<Expr>> {
 /// A function that has no value outside a range: who goes there is found out.
 fn only_on(f: &Expr, range: &Range) -> Expr {
     let (x, none) = (Expr::var(0), Expr::from(f64::NAN));
+    // A hair more: an end that is irrational is not known to be reached exactly.
+    let hair = || Expr::apply(Prim::Exp2, vec![Expr::ratio(-i64::from(WORKING / 2), 1)]);
     let below = match range.to.is_finite() {
-        true => Expr::select(Cmp::Le, &x, range.to.expr(), f, &none),
+        true => Expr::select(Cmp::Le, &x, range.to.expr() + hair(), f, &none),
         false => f.clone(),
     };
-    if range.from.is_finite() { Expr::select(Cmp::Ge, x, range.from.expr(), below, none) } else { below }
+    if range.from.is_finite() { Expr::select(Cmp::Ge, x, range.from.expr() - hair(), below, none) } else { below }
 }
 
 /// A point at which a term does not compute its function.

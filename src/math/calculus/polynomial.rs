@@ -167,6 +167,14 @@ impl Polynomial {
         Ok((all, worst))
     }
 
+    /// The largest error of one piece, whose coefficients are fitted, that is found.
+    ///
+    /// # Errors
+    /// As [`coefficients`](Self::coefficients).
+    pub fn error_of(&self, piece: usize) -> Result<f64, String> {
+        Ok(self.fitted(piece, &self.pieces[piece], Format::F64)?.0.error)
+    }
+
     fn fitted(&self, n: usize, given: &[Option<String>], format: Format) -> Result<(Fitted, bool), String> {
         let range = self.piece(n);
         if !range.from.is_finite() || !range.to.is_finite() {

@@ -1,11 +1,14 @@
 //! Polynomials for the open ends of sketches: powers, as few as an error allows, and orders of evaluation.
 
-use ngc_numerics::{Expr, Format};
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use ngc_numerics::Expr;
 use rug::Float;
 
 use super::sketch::Sketch;
 use crate::calculus::function::{Enclosed, Function};
-use crate::calculus::polynomial::{Error, SCHEMES};
+use crate::calculus::polynomial::SCHEMES;
 use crate::calculus::prove;
 use crate::calculus::real::{Range, Real};
 use crate::calculus::types::{Impl, Polynomial};
@@ -16,17 +19,35 @@ const MOST: usize = 20;
 const MOST_OF_PART: usize = 9;
 /// Parts of a range.
 const PARTS: &[u32] = &[16, 32, 64];
+/// Parts of which the errors are looked at while terms are counted.
+const LOOKED_AT: u32 = 4;
 /// More terms than are needed, which leave more of the error to rounding.
 const MORE: &[usize] = &[0, 1];
 
+/// The ends that were filled before: many sketches have the same.
+pub type Known = Mutex<HashMap<String, Vec<String>>>;
+
 /// Texts of terms for a sketch, whose polynomials have no larger errors relative to their functions: one for each order of evaluation
 /// and number of terms.
-pub fn fill(sketch: &Sketch, goal: f64) -> Vec<String> {
+pub fn fill(sketch: &Sketch, goal: f64, known: &Known) -> Vec<String> {
+    let once = |what: &str, f: &Function, range: &Range, made: &dyn Fn() -> Vec<String>| {
+        let key = format!("{what} {f} {range} {goal:e}");
+        let found = known.lock().ok().and_then(|known| known.get(&key).cloned());
+        found.unwrap_or_else(|| {
+            let made = made();
+            if let Ok(mut known) = known.lock() {
+                known.insert(key, made.clone());
+            }
+            made
+        })
+    };
     match sketch {
-        Sketch::Open(f, range) => polynomials(f, range, goal),
-        Sketch::Pieces(f, range) => PARTS.iter().filter_map(|&n| of_parts(f, range, n, goal)).collect(),
+        Sketch::Open(f, range) => once("open", f, range, &|| polynomials(f, range, goal)),
+        Sketch::Pieces(f, range) => once("pieces", f, range, &|| {
+            PARTS.iter().filter_map(|&n| of_parts(f, range, n, goal)).collect()
+        }),
         Sketch::Combined(head, parts) => {
-            let filled: Vec<Vec<String>> = parts.iter().map(|part| fill(part, goal)).collect();
+            let filled: Vec<Vec<String>> = parts.iter().map(|part| fill(part, goal, known)).collect();
             // Of a pair both parts are as rich as each other.
             let count = filled.iter().map(Vec::len).min().unwrap_or(0);
             (0..count)
@@ -36,14 +57,14 @@ pub fn fill(sketch: &Sketch, goal: f64) -> Vec<String> {
                 })
                 .collect()
         }
-        Sketch::Part(which, pair) => fill(pair, goal).into_iter().map(|p| format!("{which}({p})")).collect(),
+        Sketch::Part(which, pair) => fill(pair, goal, known).into_iter().map(|p| format!("{which}({p})")).collect(),
     }
 }
 
 fn polynomials(f: &Function, range: &Range, goal: f64) -> Vec<String> {
     let Some(powers) = powers(f, range) else { return Vec::new() };
     let lead = lead(f, powers.0);
-    let Some(least) = (2..=MOST).find(|&n| reaches(f, range, &terms(powers, n), &lead, 1, goal)) else {
+    let Some(least) = least(MOST, |n| reaches(f, range, &terms(powers, n), &lead, 1, goal)) else {
         return Vec::new();
     };
     let mut all = Vec::new();
@@ -55,9 +76,25 @@ fn polynomials(f: &Function, range: &Range, goal: f64) -> Vec<String> {
     all
 }
 
+/// The least number from 2 on to the most that is enough, where more are enough too.
+fn least(most: usize, is_enough: impl Fn(usize) -> bool) -> Option<usize> {
+    let (mut short, mut enough) = (1, 2);
+    while !is_enough(enough) {
+        if enough == most {
+            return None;
+        }
+        (short, enough) = (enough, (2 * enough).min(most));
+    }
+    while enough - short > 1 {
+        let middle = (short + enough) / 2;
+        if is_enough(middle) { enough = middle } else { short = middle }
+    }
+    Some(enough)
+}
+
 fn of_parts(f: &Function, range: &Range, parts: u32, goal: f64) -> Option<String> {
     let all = |n: usize| (0..n as i64).collect::<Vec<_>>();
-    let count = (2..=MOST_OF_PART).find(|&n| reaches(f, range, &all(n), &None, parts, goal))?;
+    let count = least(MOST_OF_PART, |n| reaches(f, range, &all(n), &None, parts, goal))?;
     let holes = vec!["?"; count].join(", ");
     Some(format!("PiecewisePolynomial<{f}, {}, {}, {parts}>([{holes}])", range.from, range.to))
 }
@@ -113,9 +150,7 @@ fn reaches(f: &Function, range: &Range, powers: &[i64], lead: &Option<String>, p
         is_piecewise: parts > 1,
         target: Impl { function: f.clone(), range: range.clone() },
     };
-    // What its coefficients lose in the format is no fault of the powers.
-    match polynomial.coefficients(Format::F64) {
-        Ok((_, Some(Error { size, .. }))) => size <= goal,
-        _ => false,
-    }
+    // Some of many parts say how far the others are; and what coefficients lose in the format is no fault of the powers.
+    let looked_at = (0..LOOKED_AT.min(parts)).map(|n| n * (parts - 1) / (LOOKED_AT - 1).max(1));
+    looked_at.into_iter().all(|n| polynomial.error_of(n as usize).is_ok_and(|error| error <= goal))
 }

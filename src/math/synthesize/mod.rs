@@ -8,6 +8,7 @@ mod fill;
 mod measure;
 pub mod pareto;
 mod price;
+mod screen;
 mod sketch;
 
 use ngc_ir::{Context, Diagnostic, Loc, Sources};
@@ -43,14 +44,18 @@ pub struct Request<'a> {
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
-/// A term that is typed and lowered.
+/// A term, and what its steps cost.
 struct Candidate {
     term: String,
+    cost: f64,
+    range: Range,
+}
+
+/// A term that is typed, fitted and lowered.
+struct Lowered {
     assembly: String,
     text: Text,
     checked: Checked,
-    cost: f64,
-    range: Range,
 }
 
 /// Working formats.
@@ -59,24 +64,48 @@ const FORMATS: &[Format] = &[Format::F32, Format::F64];
 /// Terms that implement the function, from the cheapest on; those that are not lowered are not among them.
 fn candidates(context: &Context, request: &Request<'_>, range: &Range) -> Vec<Candidate> {
     let ulp = 2f64.powi(1 - Format::F32.precision() as i32);
-    let mut texts = Vec::new();
-    for sketch in sketches(context, &request.function, range) {
-        for &format in FORMATS {
-            // In float rounding needs most of the error, in double a rest of it.
-            let share = if format == Format::F32 { 1.0 / 16.0 } else { (request.max_ulp - 0.5).clamp(1.0 / 64.0, 0.5) / 2.0 };
-            for term in fill::fill(&sketch, ulp * share) {
-                texts.push(if format == Format::F32 { term } else { format!("Cast<f64>({term})") });
-            }
-        }
+    // In float rounding needs most of the error, in double a rest of it.
+    let share = |format| match format {
+        Format::F32 => 1.0 / 16.0,
+        _ => (request.max_ulp - 0.5).clamp(1.0 / 64.0, 0.5) / 2.0,
+    };
+    let sketches = sketches(context, &request.function, range);
+    let mut wanted: Vec<(Sketch, Format)> = Vec::new();
+    for sketch in sketches {
+        wanted.extend(FORMATS.iter().map(|&format| (sketch.clone(), format)));
     }
+    let known = fill::Known::default();
+    let filled: Vec<Vec<String>> = wanted
+        .into_par_iter()
+        .map(|(sketch, format)| {
+            let terms = fill::fill(&sketch, ulp * share(format), &known).into_iter();
+            terms.map(|term| if format == Format::F32 { term } else { format!("Cast<f64>({term})") }).collect()
+        })
+        .collect();
+    let mut texts: Vec<String> = filled.into_iter().flatten().collect();
+    texts.sort();
     texts.dedup();
-    let lowered = texts.into_par_iter().filter_map(|term| candidate(&ngc_dialects::context(), request, range, term));
-    let mut all: Vec<Candidate> = lowered.collect();
+    let priced = texts.into_par_iter().filter_map(|term| {
+        let cost = price::cost(&lowered(&ngc_dialects::context(), request, range, &unfitted(&term))?.checked.machine);
+        Some(Candidate { term, cost, range: range.clone() })
+    });
+    let mut all: Vec<Candidate> = priced.collect();
     all.sort_by(|a, b| a.cost.total_cmp(&b.cost).then_with(|| a.term.cmp(&b.term)));
     all
 }
 
-fn candidate(context: &Context, request: &Request<'_>, range: &Range, term: String) -> Option<Candidate> {
+/// A term with any numbers where coefficients are to be fitted, of which no two are the same: its steps are as many.
+fn unfitted(term: &str) -> String {
+    let mut parts = term.split('?');
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for (n, part) in parts.enumerate() {
+        text += &format!("{}", 0.25 + n as f64 / 1024.0);
+        text += part;
+    }
+    text
+}
+
+fn lowered(context: &Context, request: &Request<'_>, range: &Range, term: &str) -> Option<Lowered> {
     let name = request.function.name.clone()?;
     let definition = format!("term {name}(float) : Impl<{name}, {}, {}> =\n  {term}\n", range.from, range.to);
     let mut sources = Sources::new();
@@ -86,8 +115,7 @@ fn candidate(context: &Context, request: &Request<'_>, range: &Range, term: Stri
         calculus::implementations(context, file, &mut |name, text| sources.add(name, text, 1)).ok()?;
     let checked = check(context, &texts).ok()?;
     let assembly = compiled.first()?.assembly.as_ref()?.text.clone();
-    let cost = price::cost(&checked.machine);
-    Some(Candidate { term, assembly, text: texts.pop()?, checked, cost, range: range.clone() })
+    Some(Lowered { assembly, text: texts.pop()?, checked })
 }
 
 /// The terms that no other one is better than.
@@ -97,7 +125,7 @@ fn candidate(context: &Context, request: &Request<'_>, range: &Range, term: Stri
 pub fn synthesize(context: &Context, request: &Request<'_>) -> Result<Vec<Entry>, Diagnostic> {
     let mut chosen = Vec::new();
     for range in &request.ranges {
-        chosen.extend(choose(candidates(context, request, range), request.candidates));
+        chosen.extend(choose(request, candidates(context, request, range)));
     }
     let total = chosen.len();
     let mut entries = Vec::new();
@@ -116,16 +144,44 @@ pub fn synthesize(context: &Context, request: &Request<'_>) -> Result<Vec<Entry>
     Ok(entries)
 }
 
-/// The cheapest candidates, and of each working format as many.
-fn choose(all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
+/// Candidates that are looked at together.
+const TOGETHER: usize = 16;
+/// So many candidates are looked at for each one that is wanted.
+const LOOKS: usize = 12;
+
+/// The cheapest candidates that a first look finds near enough, and of each working format as many.
+fn choose(request: &Request<'_>, all: Vec<Candidate>) -> Vec<Candidate> {
     let is_cast = |c: &Candidate| c.term.starts_with("Cast");
     let (double, float): (Vec<Candidate>, Vec<Candidate>) = all.into_iter().partition(is_cast);
-    let half = most.div_ceil(2);
-    float.into_iter().take(half).chain(double.into_iter().take(most - most / 2)).collect()
+    let most = request.candidates;
+    let mut chosen = near_enough(request, float, most.div_ceil(2));
+    chosen.extend(near_enough(request, double, most / 2));
+    chosen
+}
+
+fn near_enough(request: &Request<'_>, mut all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    all.truncate(LOOKS * most);
+    while found.len() < most && !all.is_empty() {
+        let rest = all.split_off(TOGETHER.min(all.len()));
+        let is_near = |c: Candidate| {
+            let context = ngc_dialects::context();
+            let text = lowered(&context, request, &c.range, &c.term)?.text;
+            let error = screen::largest_error(&context, &text, ends(&request.function, &c.range))?;
+            (error <= request.max_ulp).then_some(c)
+        };
+        found.extend(all.into_par_iter().map(is_near).collect::<Vec<_>>().into_iter().flatten());
+        all = rest;
+    }
+    found.truncate(most);
+    found
 }
 
 fn entry(context: &Context, request: &Request<'_>, candidate: Candidate) -> Result<Option<Entry>, Diagnostic> {
-    let Candidate { term, assembly, text, checked, cost, range } = candidate;
+    let Candidate { term, cost, range } = candidate;
+    let Some(Lowered { assembly, text, checked }) = lowered(context, request, &range, &term) else {
+        return Ok(None);
+    };
     let (from, to) = ends(&request.function, &range);
     let inputs = Inputs::Between { from, to, sample: request.sample };
     let Report { max_ulp, at, wrong_specials, exhaustive, .. } =

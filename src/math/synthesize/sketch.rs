@@ -25,6 +25,8 @@ pub enum Sketch {
 
 /// Combinators inside each other.
 const DEEPEST: usize = 3;
+/// The widest range that polynomials are tried on.
+const WIDEST: f64 = 32.0;
 /// Sizes of tables of powers.
 const POWERS: &[u32] = &[1, 16, 32];
 /// Sizes of tables of logarithms.
@@ -80,7 +82,8 @@ fn width(range: &Range) -> Real {
 }
 
 fn of(context: &Context, f: &Function, range: &Range, depth: usize, outermost: bool, all: &mut Vec<Sketch>) {
-    if range.from.is_finite() && range.to.is_finite() {
+    // On wide ranges no polynomial that is short enough is near anything.
+    if width(range).to_f64() <= WIDEST {
         all.push(Sketch::Open(f.clone(), range.clone()));
         all.extend(pieces(f, range));
     }

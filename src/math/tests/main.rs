@@ -6,3 +6,4 @@ mod language;
 mod library;
 mod lowering;
 mod machine;
+mod synthesis;

@@ -99,11 +99,12 @@ pub static MIRROR: Combinator = Combinator {
     types: |site| {
         let f = site.want.function().cloned();
         let p = site.real(2);
-        // A term that has no range of its own is taken to be the part below p of what is wanted.
+        // A term is taken to be the part below p of what is wanted, if it can be.
         let below = p.as_ref().zip(site.want.range()).map(|(p, r)| Range::new(r.from.clone(), p.clone()));
-        let one = match (site.one(0, f.clone(), None), below.filter(|r| r.from.is_below(&r.to))) {
-            (Err(_), Some(below)) => site.one(0, f, Some(below))?,
-            (first, _) => first?,
+        let below = below.filter(|r| r.from.is_below(&r.to));
+        let one = match below.map(|below| site.one(0, f.clone(), Some(below))) {
+            Some(Ok(one)) => one,
+            _ => site.one(0, f, None)?,
         };
         let p = p.unwrap_or_else(|| one.range.to.clone());
         let upwards = p == one.range.to;
@@ -167,11 +168,13 @@ fn mirrored(
 ) -> Result<Range, Diagnostic> {
     let far = if upwards { &one.range.from } else { &one.range.to };
     let limit = if upwards { INFINITY } else { MINUS_INFINITY };
-    let image = match far {
+    // As far as is wanted, else as far as the mirror takes the other end.
+    let wanted = site.want.range().map(|r| if upwards { r.to.clone() } else { r.from.clone() });
+    let image = wanted.filter(|end| if upwards { p.is_below(end) } else { end.is_below(p) }).unwrap_or_else(|| match far {
         Real::Finite(_) => Real::of(&substituted(m, &[far.expr()])).unwrap_or(limit),
         // `-x` takes an end that is none to the other.
         Real::Infinite { .. } => limit,
-    };
+    });
     let (beyond, whole) = match upwards {
         true => (Range::new(p.clone(), image.clone()), Range::new(one.range.from.clone(), image)),
         false => (Range::new(image.clone(), p.clone()), Range::new(image, one.range.to.clone())),
