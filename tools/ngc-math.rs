@@ -141,7 +141,11 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             for one in &terms {
                 say(&format!("{} : {}", one.definition.name.text, one.inferred.term.ty))?;
                 for proof in &one.inferred.proofs {
-                    let by = if proof.by.is_empty() { String::new() } else { format!(", by {}", proof.by.join(", ")) };
+                    let by = if proof.by.is_empty() {
+                        String::new()
+                    } else {
+                        format!(", by {}", proof.by.join(", "))
+                    };
                     say(&format!("  {}{by}", proof.claim))?;
                 }
             }
@@ -192,7 +196,9 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             let checked = check(&context, &texts)?;
             let print = |module| print_module(module, &PrintOptions::default());
             let text = match language {
-                Language::Impl => terms.iter().filter_map(|t| Some(t.assembly.as_ref()?.text.as_str())).collect(),
+                Language::Impl => {
+                    terms.iter().filter_map(|t| Some(t.assembly.as_ref()?.text.as_str())).collect()
+                }
                 Language::C => c99::source(&checked)?,
                 Language::Header => c99::header(&checked)?,
                 Language::Ir => print(&checked.module),
@@ -223,13 +229,18 @@ fn fit(sources: &mut Sources, path: &str, write: bool) -> Result<(), Failure> {
 }
 
 /// Reads implementations and terms, and lowers these.
-fn read(context: &Context, sources: &mut Sources, files: &[String]) -> Result<(Vec<Compiled>, Vec<Text>), Failure> {
+fn read(
+    context: &Context,
+    sources: &mut Sources,
+    files: &[String],
+) -> Result<(Vec<Compiled>, Vec<Text>), Failure> {
     let (mut terms, mut texts) = (Vec::new(), Vec::new());
     for path in files {
         let (name, text) = read_text(path)?;
         let file = sources.add(name, text.as_str(), 1);
         let file = parse_file(&text, file)?;
-        let (own, lowered) = calculus::implementations(context, file, &mut |name, text| sources.add(name, text, 1))?;
+        let (own, lowered) =
+            calculus::implementations(context, file, &mut |name, text| sources.add(name, text, 1))?;
         terms.extend(own);
         texts.extend(lowered);
     }

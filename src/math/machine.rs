@@ -83,8 +83,8 @@ pub fn is_machine(def: &OpDef) -> bool {
 
 /// Functions of <math.h> that are ops of `ng` of the same name; terms may refer to them.
 pub const LIBRARY: &[&str] = &[
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "lgamma",
-    "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan", "tanh",
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+    "expm1", "lgamma", "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan", "tanh",
 ];
 
 /// Whether an op is a function of <math.h> that a term may refer to.

@@ -99,7 +99,8 @@ pub fn parse(text: &str, file: u16) -> Result<Vec<Text>, Diagnostic> {
     match definitions.first() {
         None => Ok(implementations),
         Some(term) => {
-            let message = format!("'{}' is a term, and assembly is asked for here: lower it first", term.name.text);
+            let message =
+                format!("'{}' is a term, and assembly is asked for here: lower it first", term.name.text);
             Err(Diagnostic::error(term.name.loc.clone(), message))
         }
     }

@@ -57,7 +57,8 @@ pub fn run(context: &Context, sources: &mut Sources, asked: &Select) -> Result<(
     let wanted = wanted.map(|r| (r.from.to_f64(), r.to.to_f64()));
     let (mut best, mut nearest): (Option<(f64, &str)>, f64) = (None, f64::INFINITY);
     for entry in entries {
-        let number = |key: &str| entry[key].as_f64().ok_or_else(|| broken(&format!("an entry has no number '{key}'")));
+        let number =
+            |key: &str| entry[key].as_f64().ok_or_else(|| broken(&format!("an entry has no number '{key}'")));
         let file = entry["file"].as_str().ok_or_else(|| broken("an entry has no file"))?;
         let (from, to, error, cost) = (number("from")?, number("to")?, number("max_ulp")?, number("cost")?);
         let slowness = entry["ns"].as_f64().unwrap_or(cost);

@@ -72,10 +72,15 @@ enum Target {
 /// When the function or a range is none, or nothing is near enough.
 pub fn run(context: &Context, asked: &Synthesize) -> Result<(), Failure> {
     if matches!(asked.format, Format::F64) {
-        return Err(Failure::Message("synthesis is of f32 so far: errors of f64 are not verified input by input".into(), 3));
+        return Err(Failure::Message(
+            "synthesis is of f32 so far: errors of f64 are not verified input by input".into(),
+            3,
+        ));
     }
     if !(asked.max_ulp >= 0.5 && asked.candidates > 0) {
-        return Err(Failure::new("no result is nearer than half a unit in the last place: --max-ulp takes 0.5 at least"));
+        return Err(Failure::new(
+            "no result is nearer than half a unit in the last place: --max-ulp takes 0.5 at least",
+        ));
     }
     let function = Function::named(context, &asked.function)
         .ok_or_else(|| Failure::new(format!("there is no function '{}' of one number", asked.function)))?;

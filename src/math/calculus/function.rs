@@ -52,7 +52,9 @@ impl Function {
     /// The function of a formula, which has a name where it is that of a primitive.
     pub fn of(formula: Expr) -> Function {
         let name = match &*formula.0 {
-            Node::Apply(prim, x) if matches!(&x[..], [x] if *x == Expr::var(0)) => Some(prim.name().to_string()),
+            Node::Apply(prim, x) if matches!(&x[..], [x] if *x == Expr::var(0)) => {
+                Some(prim.name().to_string())
+            }
             _ => None,
         };
         Function { name, formula: Some(formula) }
@@ -76,7 +78,7 @@ impl Function {
 
     /// The value at a formula.
     pub fn at(&self, x: &Expr) -> Option<Expr> {
-        Some(substituted(self.formula.as_ref()?, &[x.clone()]))
+        Some(substituted(self.formula.as_ref()?, std::slice::from_ref(x)))
     }
 }
 

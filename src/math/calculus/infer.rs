@@ -69,7 +69,8 @@ pub struct Infer<'a> {
 impl Infer<'_> {
     fn signature(&self, signature: &[Signature]) -> Result<Want, Diagnostic> {
         let one = |s: &Signature| {
-            let function = Function::read(self.context, &s.function.text).map_err(|m| failed(&s.function.loc, m))?;
+            let function =
+                Function::read(self.context, &s.function.text).map_err(|m| failed(&s.function.loc, m))?;
             let end = |w: &Word| read_real(&w.text).map_err(|m| failed(&w.loc, m));
             let range = Range::new(end(&s.from)?, end(&s.to)?);
             if !range.from.is_below(&range.to) {
@@ -120,10 +121,16 @@ impl Infer<'_> {
         if self.bodies.iter().any(|body| body.name == name.text) {
             return failed(&name.loc, no_assembly(&format!("'{}' is assembly", name.text)));
         }
-        let names = self.combinators.iter().map(|c| c.name).chain(polynomial::SCHEMES.iter().map(|s| s.0)).chain(["fst", "snd"]);
+        let names = self
+            .combinators
+            .iter()
+            .map(|c| c.name)
+            .chain(polynomial::SCHEMES.iter().map(|s| s.0))
+            .chain(["fst", "snd"]);
         let hint = match nearest::nearest(&name.text, names) {
             Some(near) => format!("did you mean '{near}'?"),
-            None => "a term calls nothing: it is made of combinators, polynomials and functions of libraries".into(),
+            None => "a term calls nothing: it is made of combinators, polynomials and functions of libraries"
+                .into(),
         };
         failed(&name.loc, format!("there is no combinator '{}'; {hint}", name.text))
     }
@@ -144,7 +151,13 @@ impl Infer<'_> {
         self.term(body, want, &Scope { bindings, outer: Some(scope) })
     }
 
-    fn variable(&mut self, name: &str, loc: &Loc, want: &Want, scope: &Scope<'_>) -> Result<Typed, Diagnostic> {
+    fn variable(
+        &mut self,
+        name: &str,
+        loc: &Loc,
+        want: &Want,
+        scope: &Scope<'_>,
+    ) -> Result<Typed, Diagnostic> {
         let mut at = Some(scope);
         while let Some(known) = at {
             if let Some(n) = known.bindings.iter().rposition(|(w, _)| w.text == name) {
@@ -159,7 +172,10 @@ impl Infer<'_> {
         if self.bodies.iter().any(|body| body.name == name) {
             return Err(failed(loc, no_assembly(&format!("'{name}' is assembly"))));
         }
-        Err(failed(loc, format!("there is no term '{name}' before this place; name it with `let {name} = ... in`")))
+        Err(failed(
+            loc,
+            format!("there is no term '{name}' before this place; name it with `let {name} = ... in`"),
+        ))
     }
 
     fn reference(&self, library: &str, function: &str, loc: &Loc) -> Result<Typed, Diagnostic> {
@@ -170,7 +186,13 @@ impl Infer<'_> {
         Ok(Typed { ty: Type::of(function, Range::WHOLE), node: Node::Reference(reference), loc: loc.clone() })
     }
 
-    fn part(&mut self, n: usize, of: &Application, want: &Want, scope: &Scope<'_>) -> Result<Typed, Diagnostic> {
+    fn part(
+        &mut self,
+        n: usize,
+        of: &Application,
+        want: &Want,
+        scope: &Scope<'_>,
+    ) -> Result<Typed, Diagnostic> {
         let [argument] = &of.arguments[..] else {
             return Err(failed(&of.name.loc, format!("'{}' takes one pair", of.name.text)));
         };
@@ -239,17 +261,22 @@ impl Infer<'_> {
         };
         if paired.len() != combinator.arguments {
             let count = if combinator.arguments == 1 { "one term" } else { "two terms" };
-            let message = format!("'{}' combines {count}, not {}: {}", combinator.name, paired.len(), combinator.ty);
+            let message =
+                format!("'{}' combines {count}, not {}: {}", combinator.name, paired.len(), combinator.ty);
             return Err(failed(&of.name.loc, message));
         }
         let typed = paired.iter().map(|_| None).collect();
-        let mut site = Site { infer: self, combinator, of, want, scope: *scope, terms: paired, settings, typed };
+        let mut site =
+            Site { infer: self, combinator, of, want, scope: *scope, terms: paired, settings, typed };
         let ty = (combinator.types)(&mut site)?;
         let Site { settings, typed, .. } = site;
         let settings: Option<Vec<Setting>> = settings.into_iter().collect();
         let arguments: Option<Vec<Typed>> = typed.into_iter().collect();
         let (Some(settings), Some(arguments)) = (settings, arguments) else {
-            return Err(failed(&of.name.loc, format!("internal error: '{}' leaves something open", combinator.name)));
+            return Err(failed(
+                &of.name.loc,
+                format!("internal error: '{}' leaves something open", combinator.name),
+            ));
         };
         let node = Node::Combined(Combined { combinator, settings, arguments });
         Ok(Typed { ty, node, loc: of.name.loc.clone() })
@@ -289,10 +316,13 @@ impl Infer<'_> {
             }
             // Of what nothing is known but that it is one, a pair is none.
             (Type::Pair(_), Want::Impl(..)) if *want == ANY => Ok(ty.clone()),
-            (Type::Pair(_), Want::Impl(..)) => {
-                Err(failed(loc, format!("is of type {ty}, and one implementation is wanted: take `fst` or `snd` of it")))
+            (Type::Pair(_), Want::Impl(..)) => Err(failed(
+                loc,
+                format!("is of type {ty}, and one implementation is wanted: take `fst` or `snd` of it"),
+            )),
+            (Type::Impl(_), Want::Pair(_)) => {
+                Err(failed(loc, format!("is of type {ty}, and a pair is wanted")))
             }
-            (Type::Impl(_), Want::Pair(_)) => Err(failed(loc, format!("is of type {ty}, and a pair is wanted"))),
         }
     }
 
@@ -323,7 +353,8 @@ fn no_assembly(what: &str) -> String {
 
 /// The equality that is needed, and why it is not known.
 fn needed(a: &Function, b: &Function, range: &Range, failure: &Failure) -> String {
-    let verb = if matches!(failure, Failure::Refuted { .. }) { "which is false" } else { "which is not proven" };
+    let verb =
+        if matches!(failure, Failure::Refuted { .. }) { "which is false" } else { "which is not proven" };
     format!("that needs {}(x) = {}(x) for all x in {range}, {verb}: {failure}", shown(a), shown(b))
 }
 
@@ -357,14 +388,19 @@ impl Site<'_, '_> {
     /// An error at the combinator.
     pub fn fail(&self, message: impl Into<String>) -> Diagnostic {
         let ty = self.combinator.ty;
-        failed(self.loc(), format!("'{}' {}", self.combinator.name, message.into())).note(self.loc().clone(), ty)
+        failed(self.loc(), format!("'{}' {}", self.combinator.name, message.into()))
+            .note(self.loc().clone(), ty)
     }
 
     /// Types a term that is combined, of the type that is wanted.
     pub fn argument(&mut self, n: usize, want: &Want) -> Result<Type, Diagnostic> {
         let typed = self.infer.term(&self.terms[n], want, &self.scope).map_err(|e| {
             // What is wrong with the term itself is wrong for the sake of the combinator.
-            if e.loc == self.terms[n].loc && e.notes.len() == 1 { e.note(self.loc().clone(), self.combinator.ty) } else { e }
+            if e.loc == self.terms[n].loc && e.notes.len() == 1 {
+                e.note(self.loc().clone(), self.combinator.ty)
+            } else {
+                e
+            }
         })?;
         let ty = typed.ty.clone();
         self.typed[n] = Some(typed);
@@ -372,11 +408,17 @@ impl Site<'_, '_> {
     }
 
     /// As [`argument`](Self::argument), of one that is no pair.
-    pub fn one(&mut self, n: usize, function: Option<Function>, range: Option<Range>) -> Result<Impl, Diagnostic> {
+    pub fn one(
+        &mut self,
+        n: usize,
+        function: Option<Function>,
+        range: Option<Range>,
+    ) -> Result<Impl, Diagnostic> {
         match self.argument(n, &Want::Impl(function, range))? {
             Type::Impl(one) => Ok(one),
             ty @ Type::Pair(_) => {
-                let message = format!("is of type {ty}, and one implementation is wanted: take `fst` or `snd` of it");
+                let message =
+                    format!("is of type {ty}, and one implementation is wanted: take `fst` or `snd` of it");
                 Err(failed(&self.terms[n].loc, message))
             }
         }
@@ -424,7 +466,13 @@ impl Site<'_, '_> {
         let (loc, name) = (self.loc().clone(), self.combinator.name);
         self.prove(a, b, range).map_err(|failure| {
             failed(&loc, format!("'{name}' does not fit: it needs {a} = {b} for all x in {range}"))
-                .note(loc.clone(), format!("that is {}: {failure}", if matches!(failure, Failure::Refuted { .. }) { "false" } else { "not proven" }))
+                .note(
+                    loc.clone(),
+                    format!(
+                        "that is {}: {failure}",
+                        if matches!(failure, Failure::Refuted { .. }) { "false" } else { "not proven" }
+                    ),
+                )
                 .note(loc.clone(), self.combinator.ty)
         })
     }

@@ -39,7 +39,11 @@ fn only_on(f: &Expr, range: &Range) -> Expr {
         true => Expr::select(Cmp::Le, &x, range.to.expr() + hair(), f, &none),
         false => f.clone(),
     };
-    if range.from.is_finite() { Expr::select(Cmp::Ge, x, range.from.expr() - hair(), below, none) } else { below }
+    if range.from.is_finite() {
+        Expr::select(Cmp::Ge, x, range.from.expr() - hair(), below, none)
+    } else {
+        below
+    }
 }
 
 /// A point at which a term does not compute its function.
@@ -75,25 +79,27 @@ fn differs(found: &Expr, of: &Impl) -> Option<Wrong> {
     let found = Enclosed::new(found, WORKING);
     points(&of.range.inside(WORKING)).into_iter().find_map(|x| {
         // Points have few bits, as numbers of formats do, and meet the seams of reductions.
-        [Float::with_val(24, &x), Float::with_val(8, &x), Float::with_val(WORKING, &x)].into_iter().find_map(|x| {
-            let inside = of.range.inside(WORKING);
-            let at = Enclosure::point(Float::with_val(WORKING, &x));
-            if at.lo < inside.lo || at.hi > inside.hi {
-                return None;
-            }
-            let (a, b) = (found.over(&at), wanted.over(&at));
-            let unknown = b.may_be_nan || b.is_undefined();
-            let size = b.lo.clone().abs().max(&b.hi.clone().abs());
-            let slack = size >> BITS;
-            let near = |p: &Float, q: &Float| Float::with_val(WORKING, p - q).abs() <= slack;
-            let agree = !a.may_be_nan && near(&a.lo, &b.lo) && near(&a.hi, &b.hi);
-            // At a seam an enclosure may hold both sides of it, of which each is right.
-            let holds_both = !a.may_be_nan && a.lo <= b.hi && b.lo <= a.hi;
-            (!unknown && !agree && !holds_both).then(|| Wrong {
-                x: x.to_f64(),
-                found: a.lo.to_f64(),
-                wanted: b.lo.to_f64(),
-            })
-        })
+        [Float::with_val(24, &x), Float::with_val(8, &x), Float::with_val(WORKING, &x)].into_iter().find_map(
+            |x| {
+                let inside = of.range.inside(WORKING);
+                let at = Enclosure::point(Float::with_val(WORKING, &x));
+                if at.lo < inside.lo || at.hi > inside.hi {
+                    return None;
+                }
+                let (a, b) = (found.over(&at), wanted.over(&at));
+                let unknown = b.may_be_nan || b.is_undefined();
+                let size = b.lo.clone().abs().max(&b.hi.clone().abs());
+                let slack = size >> BITS;
+                let near = |p: &Float, q: &Float| Float::with_val(WORKING, p - q).abs() <= slack;
+                let agree = !a.may_be_nan && near(&a.lo, &b.lo) && near(&a.hi, &b.hi);
+                // At a seam an enclosure may hold both sides of it, of which each is right.
+                let holds_both = !a.may_be_nan && a.lo <= b.hi && b.lo <= a.hi;
+                (!unknown && !agree && !holds_both).then(|| Wrong {
+                    x: x.to_f64(),
+                    found: a.lo.to_f64(),
+                    wanted: b.lo.to_f64(),
+                })
+            },
+        )
     })
 }

@@ -57,7 +57,9 @@ pub fn implementations(
     for one in &compiled {
         let Some(assembly) = &one.assembly else { continue };
         let number = add(&format!("<assembly of {}>", one.definition.name.text), &assembly.text);
-        all.extend(text::parse(&assembly.text, number)?.into_iter().map(|t| Text { calls: assembly.calls, ..t }));
+        all.extend(
+            text::parse(&assembly.text, number)?.into_iter().map(|t| Text { calls: assembly.calls, ..t }),
+        );
     }
     Ok((compiled, all))
 }
@@ -74,7 +76,8 @@ fn compile_one(context: &Context, definition: &Definition, file: &File) -> Resul
     let assembly = match &inferred.term.ty {
         types::Type::Pair(_) => None,
         types::Type::Impl(_) => {
-            let doc = if definition.doc.is_empty() { inferred.term.ty.to_string() } else { definition.doc.clone() };
+            let doc =
+                if definition.doc.is_empty() { inferred.term.ty.to_string() } else { definition.doc.clone() };
             Some(lower::lower(&inferred.term, &definition.name.text, &doc, definition.format)?)
         }
     };

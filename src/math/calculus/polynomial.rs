@@ -54,7 +54,8 @@ pub fn typed(of: &Application, given: &[Option<Setting>], want: &Want) -> Result
         _ => want.function().cloned(),
     };
     let function = function.ok_or_else(|| unknown("the function"))?;
-    let from = real(1).or_else(|| want.range().map(|r| r.from.clone())).ok_or_else(|| unknown("the range"))?;
+    let from =
+        real(1).or_else(|| want.range().map(|r| r.from.clone())).ok_or_else(|| unknown("the range"))?;
     let to = real(2).or_else(|| want.range().map(|r| r.to.clone())).ok_or_else(|| unknown("the range"))?;
     let range = Range::new(from, to);
     if !range.from.is_below(&range.to) {
@@ -68,7 +69,9 @@ pub fn typed(of: &Application, given: &[Option<Setting>], want: &Want) -> Result
     };
     let all = of.coefficients.as_deref().unwrap_or_default();
     if all.is_empty() || !of.arguments.is_empty() {
-        return Err(fail(format!("'{name}' takes coefficients and nothing else: `{name}([1, 0.5])`, or `{name}([1: 1, 3: ?])`")));
+        return Err(fail(format!(
+            "'{name}' takes coefficients and nothing else: `{name}([1, 0.5])`, or `{name}([1: 1, 3: ?])`"
+        )));
     }
     let rows: Vec<&[Coefficient]> = match &all[0] {
         Coefficient::Row(_) => all
@@ -84,7 +87,9 @@ pub fn typed(of: &Application, given: &[Option<Setting>], want: &Want) -> Result
         return Err(fail(format!("has coefficients for {} parts of its range", rows.len())));
     }
     if !is_piecewise && rows.len() != 1 {
-        return Err(fail(format!("'{name}' is one polynomial; {PIECEWISE} has one for each part of the range")));
+        return Err(fail(format!(
+            "'{name}' is one polynomial; {PIECEWISE} has one for each part of the range"
+        )));
     }
     if is_piecewise && !(range.from.is_finite() && range.to.is_finite()) {
         return Err(fail(format!("'{name}' cuts its range into parts, and {range} has no end")));
@@ -159,7 +164,8 @@ impl Polynomial {
                 continue;
             }
             let (fitted, is_relative) = self.fitted(n, given, format)?;
-            let text = |(c, given): (&Float, &Option<String>)| given.clone().unwrap_or_else(|| digits(c, format));
+            let text =
+                |(c, given): (&Float, &Option<String>)| given.clone().unwrap_or_else(|| digits(c, format));
             all.push(fitted.coefficients.iter().zip(given).map(text).collect());
             let size = worst.map_or(0.0, |w| w.size);
             worst = Some(Error { size: size.max(fitted.error), is_relative });
@@ -181,9 +187,11 @@ impl Polynomial {
             return Err(format!("no polynomial is fitted on {range}"));
         }
         let (from, to) = (range.from.to_float(BITS), range.to.to_float(BITS));
-        let formula = self.target.function.formula.as_ref().ok_or("nothing is known of the function but its name")?;
+        let formula =
+            self.target.function.formula.as_ref().ok_or("nothing is known of the function but its name")?;
         let formula = Formula::new(formula, BITS);
-        let middle = if self.is_piecewise { Float::with_val(BITS, &from + &to) / 2u32 } else { Float::new(BITS) };
+        let middle =
+            if self.is_piecewise { Float::with_val(BITS, &from + &to) / 2u32 } else { Float::new(BITS) };
         let mut ends = (Float::with_val(BITS, &from - &middle), Float::with_val(BITS, &to - &middle));
         let is_relative = self.is_relative(&formula, &from, &to);
         let value = |t: &Float| formula.at(&Float::with_val(BITS, t + &middle), 0);
@@ -191,7 +199,11 @@ impl Polynomial {
         if self.powers.iter().all(|n| n % 2 == self.powers[0] % 2) && ends.0 < 0.0 && ends.1 > 0.0 {
             let far = ends.1.max(&-ends.0);
             if !is_symmetric(&value, &far, self.powers[0] % 2 == 0) {
-                return Err(format!("its powers are those of {} function, and {} is none", if self.powers[0] % 2 == 0 { "an even" } else { "an odd" }, self.target.function));
+                return Err(format!(
+                    "its powers are those of {} function, and {} is none",
+                    if self.powers[0] % 2 == 0 { "an even" } else { "an odd" },
+                    self.target.function
+                ));
             }
             ends = (Float::new(BITS), far);
         }

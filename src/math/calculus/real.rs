@@ -106,9 +106,7 @@ impl Real {
     /// A multiple.
     pub fn times(&self, by: &Rational) -> Real {
         match self {
-            Real::Finite(terms) => {
-                Real::Finite(scaled(terms.clone(), by)).without_zeros()
-            }
+            Real::Finite(terms) => Real::Finite(scaled(terms.clone(), by)).without_zeros(),
             Real::Infinite { negative } => match by.cmp0() {
                 Ordering::Equal => Real::zero(),
                 order => Real::Infinite { negative: *negative != order.is_lt() },
@@ -248,7 +246,8 @@ fn rational(q: &Rational) -> String {
         return q.to_string();
     }
     let scaled = Rational::from(q * Integer::from(Integer::u_pow_u(10, places)));
-    let digits = format!("{:0>width$}", scaled.numer().clone().abs().to_string(), width = places as usize + 1);
+    let digits =
+        format!("{:0>width$}", scaled.numer().clone().abs().to_string(), width = places as usize + 1);
     let (whole, rest) = digits.split_at(digits.len() - places as usize);
     format!("{}{whole}.{rest}", if q.is_negative() { "-" } else { "" })
 }

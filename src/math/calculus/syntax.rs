@@ -106,7 +106,9 @@ pub(crate) fn definition(pair: Pair<'_, Rule>, file: u16) -> Definition {
             }
             Rule::name => found.name = word(&part, file),
             Rule::type_name if part.as_str() == "double" => found.format = Format::F64,
-            Rule::signature => found.signature = part.into_inner().filter_map(|p| signature(p, file)).collect(),
+            Rule::signature => {
+                found.signature = part.into_inner().filter_map(|p| signature(p, file)).collect()
+            }
             Rule::expression => found.term = term(part, file),
             _ => {}
         }

@@ -43,9 +43,9 @@ pub fn fill(sketch: &Sketch, goal: f64, known: &Known) -> Vec<String> {
     };
     match sketch {
         Sketch::Open(f, range) => once("open", f, range, &|| polynomials(f, range, goal)),
-        Sketch::Pieces(f, range) => once("pieces", f, range, &|| {
-            PARTS.iter().filter_map(|&n| of_parts(f, range, n, goal)).collect()
-        }),
+        Sketch::Pieces(f, range) => {
+            once("pieces", f, range, &|| PARTS.iter().filter_map(|&n| of_parts(f, range, n, goal)).collect())
+        }
         Sketch::Combined(head, parts) => {
             let filled: Vec<Vec<String>> = parts.iter().map(|part| fill(part, goal, known)).collect();
             // Of a pair both parts are as rich as each other.
@@ -57,7 +57,9 @@ pub fn fill(sketch: &Sketch, goal: f64, known: &Known) -> Vec<String> {
                 })
                 .collect()
         }
-        Sketch::Part(which, pair) => fill(pair, goal, known).into_iter().map(|p| format!("{which}({p})")).collect(),
+        Sketch::Part(which, pair) => {
+            fill(pair, goal, known).into_iter().map(|p| format!("{which}({p})")).collect()
+        }
     }
 }
 
@@ -70,7 +72,12 @@ fn polynomials(f: &Function, range: &Range, goal: f64) -> Vec<String> {
     let mut all = Vec::new();
     for more in MORE {
         for (scheme, _) in SCHEMES.iter().take(3) {
-            all.push(format!("{scheme}<{f}, {}, {}>([{}])", range.from, range.to, written(&terms(powers, least + more), &lead)));
+            all.push(format!(
+                "{scheme}<{f}, {}, {}>([{}])",
+                range.from,
+                range.to,
+                written(&terms(powers, least + more), &lead)
+            ));
         }
     }
     all
@@ -140,7 +147,14 @@ fn lead(f: &Function, power: i64) -> Option<String> {
 }
 
 /// Whether polynomials of these powers come near enough.
-fn reaches(f: &Function, range: &Range, powers: &[i64], lead: &Option<String>, parts: u32, goal: f64) -> bool {
+fn reaches(
+    f: &Function,
+    range: &Range,
+    powers: &[i64],
+    lead: &Option<String>,
+    parts: u32,
+    goal: f64,
+) -> bool {
     let given: Vec<Option<String>> =
         (0..powers.len()).map(|n| if n == 0 { lead.clone() } else { None }).collect();
     let polynomial = Polynomial {

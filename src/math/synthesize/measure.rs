@@ -64,7 +64,8 @@ pub fn nanoseconds(
     let (source, program) = (folder.path().join("time.c"), folder.path().join("time"));
     std::fs::write(&source, defines + &c99::source(checked)? + MAIN).map_err(io)?;
     let mut command = Command::new(&compiler.command);
-    let output = command.args(&compiler.flags).arg("-o").arg(&program).arg(&source).arg("-lm").output().map_err(io)?;
+    let output =
+        command.args(&compiler.flags).arg("-o").arg(&program).arg(&source).arg("-lm").output().map_err(io)?;
     if !output.status.success() {
         return Err(fail(format!("the C compiler refuses: {}", String::from_utf8_lossy(&output.stderr))));
     }

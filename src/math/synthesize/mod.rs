@@ -79,14 +79,18 @@ fn candidates(context: &Context, request: &Request<'_>, range: &Range) -> Vec<Ca
         .into_par_iter()
         .map(|(sketch, format)| {
             let terms = fill::fill(&sketch, ulp * share(format), &known).into_iter();
-            terms.map(|term| if format == Format::F32 { term } else { format!("Cast<f64>({term})") }).collect()
+            terms
+                .map(|term| if format == Format::F32 { term } else { format!("Cast<f64>({term})") })
+                .collect()
         })
         .collect();
     let mut texts: Vec<String> = filled.into_iter().flatten().collect();
     texts.sort();
     texts.dedup();
     let priced = texts.into_par_iter().filter_map(|term| {
-        let cost = price::cost(&lowered(&ngc_dialects::context(), request, range, &unfitted(&term))?.checked.machine);
+        let cost = price::cost(
+            &lowered(&ngc_dialects::context(), request, range, &unfitted(&term))?.checked.machine,
+        );
         Some(Candidate { term, cost, range: range.clone() })
     });
     let mut all: Vec<Candidate> = priced.collect();
@@ -177,7 +181,11 @@ fn near_enough(request: &Request<'_>, mut all: Vec<Candidate>, most: usize) -> V
     found
 }
 
-fn entry(context: &Context, request: &Request<'_>, candidate: Candidate) -> Result<Option<Entry>, Diagnostic> {
+fn entry(
+    context: &Context,
+    request: &Request<'_>,
+    candidate: Candidate,
+) -> Result<Option<Entry>, Diagnostic> {
     let Candidate { term, cost, range } = candidate;
     let Some(Lowered { assembly, text, checked }) = lowered(context, request, &range, &term) else {
         return Ok(None);

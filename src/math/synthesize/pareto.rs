@@ -62,7 +62,9 @@ fn established(entry: &Entry) -> &'static str {
 
 /// The set as a table.
 pub fn table(function: &str, entries: &[Entry]) -> String {
-    let mut text = String::from("| file | range | max error, ulp | established | ns | cost | term |\n|---|---|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| file | range | max error, ulp | established | ns | cost | term |\n|---|---|---|---|---|---|---|\n",
+    );
     for (n, e) in entries.iter().enumerate() {
         let time = e.time.map_or("-".into(), |t| format!("{t:.3}"));
         let _ = writeln!(
@@ -103,7 +105,8 @@ pub fn implementation(function: &str, entry: &Entry) -> String {
 /// The set as JSON.
 pub fn json(function: &str, entries: &[Entry]) -> String {
     let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\""));
-    let mut text = format!("{{\n  \"function\": {},\n  \"format\": \"f32\",\n  \"entries\": [\n", quoted(function));
+    let mut text =
+        format!("{{\n  \"function\": {},\n  \"format\": \"f32\",\n  \"entries\": [\n", quoted(function));
     for (n, e) in entries.iter().enumerate() {
         let time = e.time.map_or("null".into(), |t| format!("{t:?}"));
         let _ = writeln!(
@@ -152,10 +155,26 @@ pub fn svg(function: &str, entries: &[Entry]) -> String {
     for part in 0..=4 {
         let share = f64::from(part) / 4.0;
         let (x, y) = (MARGIN + (right - MARGIN) * share, bottom - (bottom - MARGIN) * share);
-        let _ = writeln!(text, "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{:.2}</text>", bottom + 18.0, widest * share);
-        let _ = writeln!(text, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{:.3}</text>", MARGIN - 6.0, y + 4.0, highest * share);
+        let _ = writeln!(
+            text,
+            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{:.2}</text>",
+            bottom + 18.0,
+            widest * share
+        );
+        let _ = writeln!(
+            text,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{:.3}</text>",
+            MARGIN - 6.0,
+            y + 4.0,
+            highest * share
+        );
     }
-    let _ = writeln!(text, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">ulp</text>", WIDTH / 2.0, HEIGHT - 20.0);
+    let _ = writeln!(
+        text,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">ulp</text>",
+        WIDTH / 2.0,
+        HEIGHT - 20.0
+    );
     for (n, entry) in entries.iter().enumerate() {
         let (x, y) = at(entry);
         let title = entry.term.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

@@ -22,9 +22,9 @@ pub fn cost(machine: &Module) -> f64 {
     let of = |op: &Op| {
         let name = body.name(*op);
         let slots = COSTS.iter().find(|c| c.0 == name).map_or(1.0, |c| c.1);
-        let wide = body.results(*op).any(|v| {
-            matches!(body.ty(v).elem(), Some(DType::Float(Format::F64) | DType::Int(64)))
-        });
+        let wide = body
+            .results(*op)
+            .any(|v| matches!(body.ty(v).elem(), Some(DType::Float(Format::F64) | DType::Int(64))));
         if wide { 2.0 * slots } else { slots }
     };
     body.walk().iter().map(of).sum()

@@ -45,8 +45,13 @@ const OTHERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Points beyond which an argument is mirrored, the mirror, and what becomes of the value.
-const MIRRORS: &[(&str, &str, &str)] =
-    &[("1", "1/x", "pi/2 - y"), ("pi/2", "pi - x", "y"), ("pi/2", "pi - x", "-y"), ("0", "-x", "1/y"), ("0", "-x", "1 - y")];
+const MIRRORS: &[(&str, &str, &str)] = &[
+    ("1", "1/x", "pi/2 - y"),
+    ("pi/2", "pi - x", "y"),
+    ("pi/2", "pi - x", "-y"),
+    ("0", "-x", "1/y"),
+    ("0", "-x", "1 - y"),
+];
 
 /// Ways to implement a function on a range.
 pub fn sketches(context: &Context, f: &Function, range: &Range) -> Vec<Sketch> {
@@ -122,7 +127,9 @@ fn of(context: &Context, f: &Function, range: &Range, depth: usize, outermost: b
     if pi.is_below(&width(range)) {
         for p in [pi.clone(), pi.times(&Rational::from(2))] {
             let shifted = at(f, &(x() + p.expr()));
-            if equal(shifted.clone(), Some(f.clone()), &Range::WHOLE) || equal(shifted, then(f, &-x()), &Range::WHOLE) {
+            if equal(shifted.clone(), Some(f.clone()), &Range::WHOLE)
+                || equal(shifted, then(f, &-x()), &Range::WHOLE)
+            {
                 open(all, format!("Periodic<{p}>"), f, &around(&p, 1));
                 break;
             }
@@ -138,7 +145,8 @@ fn of(context: &Context, f: &Function, range: &Range, depth: usize, outermost: b
         if !range.from.is_below(&p) || !p.is_below(&range.to) {
             continue;
         }
-        let (below, beyond) = (Range::new(range.from.clone(), p.clone()), Range::new(p.clone(), range.to.clone()));
+        let (below, beyond) =
+            (Range::new(range.from.clone(), p.clone()), Range::new(p.clone(), range.to.clone()));
         let fits = prove::maps_into(&mirror, &beyond, &below);
         if fits && equal(Some(f.clone()), at(f, &mirror).and_then(|g| then(&g, &after)), &beyond) {
             into(all, format!("Mirror<{m}, {r}, {p}>"), f, &below, depth - 1);
@@ -146,10 +154,18 @@ fn of(context: &Context, f: &Function, range: &Range, depth: usize, outermost: b
     }
     for (g, u, v) in OTHERS {
         let Some(g) = Function::named(context, g) else { continue };
-        let (Ok(argument), Ok(after)) = (read_formula(u, &["x"]), read_formula(v, &["y", "x"])) else { continue };
+        let (Ok(argument), Ok(after)) = (read_formula(u, &["x"]), read_formula(v, &["y", "x"])) else {
+            continue;
+        };
         let Some(image) = lines::image(&argument, range).filter(|_| g.name != f.name) else { continue };
         if equal(Some(f.clone()), at(&g, &argument).and_then(|g| then(&g, &after)), range) {
-            into(all, format!("Recharacterise<{f}, {u}, {v}, {}, {}>", range.from, range.to), &g, &image, depth - 1);
+            into(
+                all,
+                format!("Recharacterise<{f}, {u}, {v}, {}, {}>", range.from, range.to),
+                &g,
+                &image,
+                depth - 1,
+            );
         }
     }
 }
@@ -189,14 +205,19 @@ fn quadrant(f: &Function) -> Option<Sketch> {
 fn logarithms(context: &Context, f: &Function, range: &Range, all: &mut Vec<Sketch>) {
     let positive = Range::new(Real::zero(), INFINITY);
     let doubled = at(f, &(x() * 2));
-    let grows = ["log(2)", "1"].iter().any(|c| equal(doubled.clone(), then(f, &(x() + constant(c).expr())), &positive));
+    let grows = ["log(2)", "1"]
+        .iter()
+        .any(|c| equal(doubled.clone(), then(f, &(x() + constant(c).expr())), &positive));
     if !grows || width(range).is_below(&Real::from(1)) {
         return;
     }
-    let ends = |a: i64, b: i64| Range::new(Real::rational(Rational::from((a, 64))), Real::rational(Rational::from((b, 64))));
+    let ends = |a: i64, b: i64| {
+        Range::new(Real::rational(Rational::from((a, 64))), Real::rational(Rational::from((b, 64))))
+    };
     let rest = at(f, &(x() + 1));
     // A function with a name of its own is better known.
-    let named = Function::named(context, "log1p").filter(|g| equal(Some(g.clone()), rest.clone(), &ends(-1, 1)));
+    let named =
+        Function::named(context, "log1p").filter(|g| equal(Some(g.clone()), rest.clone(), &ends(-1, 1)));
     let Some(rest) = named.or(rest) else { return };
     let whole = Sketch::Open(rest.clone(), ends(-19, 26));
     let head = format!("Recharacterise<{f}, x - 1, y, 45/64, 45/32>");

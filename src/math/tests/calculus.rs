@@ -55,10 +55,22 @@ fn types_of_terms() {
     has_type("LogTable(HornerPolynomial<log1p, -0.1, 0.1>([1: 1]))", "Impl<log, 0, inf>");
     has_type("Recharacterise<sin, pi/2 - x>(HornerPolynomial<cos, 0, pi/2>([0: 1]))", "Impl<sin, 0, pi/2>");
     has_type("Recharacterise<sin>(HornerPolynomial<cos, 0, pi/2>([0: 1]))", "Impl<sin, 0, pi/2>");
-    has_type("Recharacterise<tanh, 2*x, y/(y + 2)>(HornerPolynomial<expm1, 0, 20>([1: 1]))", "Impl<tanh, 0, 10>");
-    has_type("Recharacterise<sigmoid, -x, 1/(1 + y)>(HornerPolynomial<exp, -9, 9>([1: 1]))", "Impl<sigmoid, -9, 9>");
-    has_type("Recharacterise<log, x - 1>(HornerPolynomial<log1p, -0.25, 0.5>([1: 1]))", "Impl<log, 0.75, 1.5>");
-    has_type("SplitDomain(HornerPolynomial<exp, 0, 1>([1]), HornerPolynomial<exp, 1, 2>([1]))", "Impl<exp, 0, 2>");
+    has_type(
+        "Recharacterise<tanh, 2*x, y/(y + 2)>(HornerPolynomial<expm1, 0, 20>([1: 1]))",
+        "Impl<tanh, 0, 10>",
+    );
+    has_type(
+        "Recharacterise<sigmoid, -x, 1/(1 + y)>(HornerPolynomial<exp, -9, 9>([1: 1]))",
+        "Impl<sigmoid, -9, 9>",
+    );
+    has_type(
+        "Recharacterise<log, x - 1>(HornerPolynomial<log1p, -0.25, 0.5>([1: 1]))",
+        "Impl<log, 0.75, 1.5>",
+    );
+    has_type(
+        "SplitDomain(HornerPolynomial<exp, 0, 1>([1]), HornerPolynomial<exp, 1, 2>([1]))",
+        "Impl<exp, 0, 2>",
+    );
     has_type("Cast<f64>(GLibC.sin)", "Impl<sin, -inf, inf>");
     has_type("Compose(GLibC.expf, HornerPolynomial<sin, 0, 1>([1: 1]))", "Impl<exp(sin(x)), 0, 1>");
 }
@@ -86,7 +98,8 @@ fn subtypes_and_equal_types() {
 /// Terms that are refused, each under what is wrong with it.
 fn refusals(terms: &[(&str, &str)]) -> String {
     let show = |(what, term): &(&str, &str)| {
-        let text = if term.contains("term ") { (*term).to_string() } else { format!("term t(float) =\n  {term}\n") };
+        let text =
+            if term.contains("term ") { (*term).to_string() } else { format!("term t(float) =\n  {term}\n") };
         match typed(&text) {
             Err(message) => format!("{what}:\n{message}\n"),
             Ok(ty) => panic!("{what} is not refused: {ty}"),
@@ -108,9 +121,15 @@ fn what_does_not_fit_says_which_identity_it_would_need() {
         ("a wrong formula", "Recharacterise<tanh, 2*x, y/(y + 1)>(HornerPolynomial<expm1, 0, 20>([1: 1]))"),
         ("angles of unknown sign", "HalfAngle<0, 4>(GLibC.cosf)"),
         ("a signature of another function", "term t(float) : Impl<cos, 0, 1> = GLibC.sinf"),
-        ("a range that is too narrow", "term t(float) : Impl<exp, 0, 2> = HornerPolynomial<exp, 0, 1>([1, 1])"),
+        (
+            "a range that is too narrow",
+            "term t(float) : Impl<exp, 0, 2> = HornerPolynomial<exp, 0, 1>([1, 1])"
+        ),
         ("a gap", "SplitDomain(HornerPolynomial<exp, 0, 1>([1]), HornerPolynomial<exp, 1.5, 2>([1]))"),
-        ("arguments outside", "Compose(HornerPolynomial<exp, 0, 0.5>([1]), HornerPolynomial<sin, 0, 1>([1: 1]))"),
+        (
+            "arguments outside",
+            "Compose(HornerPolynomial<exp, 0, 0.5>([1]), HornerPolynomial<sin, 0, 1>([1: 1]))"
+        ),
         ("negative logarithms", "term t(float) : Impl<log, -1, 1> = Logarithmic(HornerPolynomial([1]))"),
     ]));
 }
@@ -175,7 +194,8 @@ fn examples_of_combinators_are_terms() {
         let text = format!("term t(float) = {}", combinator.example);
         let context = ngc_dialects::context();
         let file = parse_file(&text, 0).unwrap_or_else(|d| panic!("{}\n{text}", d.message));
-        let found = infer(&context, &file.definitions[0], &[]).unwrap_or_else(|d| panic!("{}\n{:?}\n{text}", d.message, d.notes));
+        let found = infer(&context, &file.definitions[0], &[])
+            .unwrap_or_else(|d| panic!("{}\n{:?}\n{text}", d.message, d.notes));
         assert!(meaning::meaning(&found.term).is_some_and(|m| !m.is_empty()), "{text}");
         assert_eq!(meaning::refuted(&found.term), None, "{text}");
     }
@@ -188,7 +208,8 @@ fn refuted_with(wrong: &'static Combinator) -> bool {
     let file = parse_file(&text, 0).unwrap_or_else(|d| panic!("{}", d.message));
     let others = combinators::ALL.iter().copied().filter(|c| c.name != wrong.name);
     let all: Vec<&'static Combinator> = others.chain([wrong]).collect();
-    let found = infer_of(&context, &file.definitions[0], &[], &all).unwrap_or_else(|d| panic!("{}", d.message));
+    let found =
+        infer_of(&context, &file.definitions[0], &[], &all).unwrap_or_else(|d| panic!("{}", d.message));
     meaning::refuted(&found.term).is_some()
 }
 
@@ -203,7 +224,9 @@ fn a_wrong_combinator_is_refuted() {
     let of = |name: &str, meaning| leaked(Combinator { meaning, ..copied(known(name)) });
     assert!(!refuted_with(leaked(copied(known("DoubleAngle")))));
     assert!(refuted_with(of("DoubleAngle", |_, x| vec![x[0][0].clone() * &x[1][0], x[1][0].clone()])));
-    assert!(refuted_with(of("AbsReduction", |_, x| vec![x[0][0].clone() + Expr::ratio(1, 1 << 60) / Expr::ratio(1 << 60, 1)])));
+    assert!(refuted_with(of("AbsReduction", |_, x| vec![
+        x[0][0].clone() + Expr::ratio(1, 1 << 60) / Expr::ratio(1 << 60, 1)
+    ])));
     // Without the reduction a polynomial is taken where nothing is known of it.
     assert!(refuted_with(of("Periodic", |_, x| vec![x[0][0].clone()])));
     assert!(refuted_with(of("ExpBit", |_, x| vec![x[0][0].clone()])));
@@ -246,7 +269,10 @@ fn enclosed(d: &Big, formula: &Expr, x: &[f64]) -> Enclosure<Float> {
 fn identities_hold() {
     let d = Big::new(400);
     let zero = Enclosure::point(Float::new(400));
-    let numbers = [0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -3.25, 0.1, -0.7, 1.5, 5.0, -6.0, 1e-3, -1e-3, 20.0, 0.96875, -0.96875];
+    let numbers = [
+        0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -3.25, 0.1, -0.7, 1.5, 5.0, -6.0, 1e-3, -1e-3, 20.0, 0.96875,
+        -0.96875,
+    ];
     for identity in identities() {
         let mut met = 0;
         for n in 0..numbers.len().pow(identity.variables as u32) {
@@ -256,15 +282,26 @@ fn identities_hold() {
                 enclosed(&d, difference, &x).compare(*cmp, &zero) == Some(true)
             };
             let left = enclosed(&d, &identity.left, &x);
-            if left.may_be_nan || !left.lo.is_finite() || !identity.conditions.iter().all(|any| any.iter().any(holds)) {
+            if left.may_be_nan
+                || !left.lo.is_finite()
+                || !identity.conditions.iter().all(|any| any.iter().any(holds))
+            {
                 continue;
             }
             let right = enclosed(&d, &identity.right, &x);
             met += 1;
             assert!(!right.may_be_nan, "{}: no right side at {x:?}", identity.name);
-            assert!(left.lo <= right.hi && right.lo <= left.hi, "{}: at {x:?} {left:?} {right:?}", identity.name);
+            assert!(
+                left.lo <= right.hi && right.lo <= left.hi,
+                "{}: at {x:?} {left:?} {right:?}",
+                identity.name
+            );
             let width = Float::with_val(400, &right.hi - &right.lo).to_f64();
-            assert!(width < 1e-90 * (1.0 + right.hi.to_f64().abs()), "{}: nothing is seen at {x:?}", identity.name);
+            assert!(
+                width < 1e-90 * (1.0 + right.hi.to_f64().abs()),
+                "{}: nothing is seen at {x:?}",
+                identity.name
+            );
         }
         assert!(met > 1, "{} is met at {met} points", identity.name);
     }

@@ -12,8 +12,8 @@ fn lowered(context: &Context, term: &str) -> (Vec<Text>, Checked) {
     let mut sources = Sources::new();
     let number = sources.add("t.impl", term, 1);
     let file = parse_file(term, number).unwrap_or_else(|d| panic!("{}\n{term}", d.message));
-    let (_, texts) =
-        calculus::implementations(context, file, &mut |name, text| sources.add(name, text, 1)).unwrap_or_else(|d| panic!("{}\n{:?}\n{term}", d.message, d.notes));
+    let (_, texts) = calculus::implementations(context, file, &mut |name, text| sources.add(name, text, 1))
+        .unwrap_or_else(|d| panic!("{}\n{:?}\n{term}", d.message, d.notes));
     let checked = check(context, &texts).unwrap_or_else(|d| {
         panic!("{}\n{}", d.message, ngc_ir::render::render(&d, &sources, Default::default()))
     });
@@ -50,47 +50,85 @@ fn terms_in_double_are_near_their_functions() {
     let exp = "Cast<f64>(ExpBit(EstrinPolynomial([0: 1, 1: 1, 2: ?, 3: ?, 4: ?, 5: ?, 6: ?, 7: ?])))";
     for (ty, from, to, term) in [
         ("exp, -104, 89", -104.0, 88.5, exp),
-        ("exp2, -140, 120", -140.0, 120.0, "Cast<f64>(ExpBit<1, 16>(HornerPolynomial([0: 1, 1: ?, 2: ?, 3: ?, 4: ?, 5: ?])))"),
-        ("log, 0, 3.5e38", 1e-45, 3e38, "Cast<f64>(LogTable<16>(SplitPolynomial([1: 1, 2: ?, 3: ?, 4: ?, 5: ?, 6: ?, 7: ?])))"),
         (
-            "log2, 0, 3.5e38", 1e-45, 3e38,
+            "exp2, -140, 120",
+            -140.0,
+            120.0,
+            "Cast<f64>(ExpBit<1, 16>(HornerPolynomial([0: 1, 1: ?, 2: ?, 3: ?, 4: ?, 5: ?])))",
+        ),
+        (
+            "log, 0, 3.5e38",
+            1e-45,
+            3e38,
+            "Cast<f64>(LogTable<16>(SplitPolynomial([1: 1, 2: ?, 3: ?, 4: ?, 5: ?, 6: ?, 7: ?])))",
+        ),
+        (
+            "log2, 0, 3.5e38",
+            1e-45,
+            3e38,
             "Cast<f64>(Logarithmic(Recharacterise<log2, x - 1>(HornerPolynomial<log2(1 + x), -19/64, 13/32>([1: ?, 2: ?, \
              3: ?, 4: ?, 5: ?, 6: ?, 7: ?, 8: ?, 9: ?, 10: ?, 11: ?, 12: ?, 13: ?, 14: ?, 15: ?]))))",
         ),
         (
-            "sin, -1000, 1000", -1000.0, 1000.0,
+            "sin, -1000, 1000",
+            -1000.0,
+            1000.0,
             "Cast<f64>(fst(Quadrant(SplitPolynomial([1: 1, 3: ?, 5: ?, 7: ?, 9: ?]), SplitPolynomial([0: 1, 2: ?, 4: ?, 6: ?, 8: ?]))))",
         ),
         (
-            "cos, -1000, 1000", -1000.0, 1000.0,
+            "cos, -1000, 1000",
+            -1000.0,
+            1000.0,
             "Cast<f64>(snd(Quadrant(SplitPolynomial([1: 1, 3: ?, 5: ?, 7: ?, 9: ?]), SplitPolynomial([0: 1, 2: ?, 4: ?, 6: ?, 8: ?]))))",
         ),
         (
-            "sin, -100, 100", -100.0, 100.0,
+            "sin, -100, 100",
+            -100.0,
+            100.0,
             "Cast<f64>(Periodic<pi>(SplitPolynomial([1: 1, 3: ?, 5: ?, 7: ?, 9: ?, 11: ?, 13: ?])))",
         ),
         (
-            "tanh, -10, 10", -10.0, 10.0,
+            "tanh, -10, 10",
+            -10.0,
+            10.0,
             "Cast<f64>(AbsReduction(Recharacterise<tanh, 2*x, y/(y + 2)>(ExpBit(HornerPolynomial<expm1>([1: 1, 2: ?, \
              3: ?, 4: ?, 5: ?, 6: ?, 7: ?, 8: ?, 9: ?, 10: ?])))))",
         ),
         (
-            "atan, -inf, inf", -3e38, 3e38,
+            "atan, -inf, inf",
+            -3e38,
+            3e38,
             "Cast<f64>(AbsReduction(Mirror<1/x, pi/2 - y, 1>(SplitPolynomial([1: 1, 3: ?, 5: ?, 7: ?, 9: ?, 11: ?, 13: ?, 15: ?, \
              17: ?, 19: ?, 21: ?]))))",
         ),
         (
-            "erf, -4, 4", -4.0, 4.0,
+            "erf, -4, 4",
+            -4.0,
+            4.0,
             "Cast<f64>(AbsReduction(Recharacterise<erf, x, x*y>(PiecewisePolynomial<erf(x)/x, 0, 4, 16>([?, ?, ?, ?, ?, ?, ?]))))",
         ),
         (
-            "sin, 0, pi/2", 0.0, 1.57,
+            "sin, 0, pi/2",
+            0.0,
+            1.57,
             "Cast<f64>(fst(DoubleAngle(SplitPolynomial([1: 1, 3: ?, 5: ?, 7: ?, 9: ?]), SplitPolynomial([0: 1, 2: ?, 4: ?, 6: ?, 8: ?]))))",
         ),
-        ("cos, 0, pi/4", 0.0, 0.78, "Cast<f64>(snd(HalfAngle(HornerPolynomial([0: 1, 2: ?, 4: ?, 6: ?, 8: ?, 10: ?, 12: ?]))))"),
-        ("sin, 0.5, 1.5", 0.5, 1.5, "Cast<f64>(Recharacterise<sin, pi/2 - x>(HornerPolynomial<cos, 0, pi/2>([0: 1, 2: ?, 4: ?, 6: ?, 8: ?, 10: ?, 12: ?])))"),
         (
-            "exp, 0, 2", 0.0, 2.0,
+            "cos, 0, pi/4",
+            0.0,
+            0.78,
+            "Cast<f64>(snd(HalfAngle(HornerPolynomial([0: 1, 2: ?, 4: ?, 6: ?, 8: ?, 10: ?, 12: ?]))))",
+        ),
+        (
+            "sin, 0.5, 1.5",
+            0.5,
+            1.5,
+            "Cast<f64>(Recharacterise<sin, pi/2 - x>(HornerPolynomial<cos, 0, pi/2>([0: 1, 2: ?, 4: ?, 6: ?, 8: ?, 10: ?, 12: ?])))",
+        ),
+        (
+            "exp, 0, 2",
+            0.0,
+            2.0,
             "Cast<f64>(SplitDomain<1>(HornerPolynomial([?, ?, ?, ?, ?, ?, ?, ?, ?]), HornerPolynomial([?, ?, ?, ?, ?, ?, ?, ?, ?])))",
         ),
     ] {
@@ -104,14 +142,31 @@ fn terms_in_double_are_near_their_functions() {
 #[test]
 fn terms_in_float_are_near_their_functions() {
     for (ty, from, to, term) in [
-        ("exp, -104, 88.5", -104.0, 88.5, "ExpBit(HornerPolynomial([0: 1, 1: 1, 2: ?, 3: ?, 4: ?, 5: ?, 6: ?]))"),
-        ("exp2, -140, 120", -140.0, 120.0, "ExpBit<1, 16>(HornerPolynomial([0: 1, 1: ?, 2: ?, 3: ?]))"),
-        ("log, 1.2e-38, 3e38", 1.2e-38, 3e38, "LogTable<16>(SplitPolynomial([1: 1, 2: ?, 3: ?, 4: ?, 5: ?]))"),
         (
-            "sin, -100, 100", -100.0, 100.0,
+            "exp, -104, 88.5",
+            -104.0,
+            88.5,
+            "ExpBit(HornerPolynomial([0: 1, 1: 1, 2: ?, 3: ?, 4: ?, 5: ?, 6: ?]))",
+        ),
+        ("exp2, -140, 120", -140.0, 120.0, "ExpBit<1, 16>(HornerPolynomial([0: 1, 1: ?, 2: ?, 3: ?]))"),
+        (
+            "log, 1.2e-38, 3e38",
+            1.2e-38,
+            3e38,
+            "LogTable<16>(SplitPolynomial([1: 1, 2: ?, 3: ?, 4: ?, 5: ?]))",
+        ),
+        (
+            "sin, -100, 100",
+            -100.0,
+            100.0,
             "fst(Quadrant(SplitPolynomial([1: 1, 3: ?, 5: ?, 7: ?]), SplitPolynomial([0: 1, 2: ?, 4: ?, 6: ?])))",
         ),
-        ("atan, -inf, inf", -3e38, 3e38, "AbsReduction(Mirror<1/x, pi/2 - y, 1>(SplitPolynomial([1: 1, 3: ?, 5: ?, 7: ?, 9: ?, 11: ?, 13: ?, 15: ?, 17: ?])))"),
+        (
+            "atan, -inf, inf",
+            -3e38,
+            3e38,
+            "AbsReduction(Mirror<1/x, pi/2 - y, 1>(SplitPolynomial([1: 1, 3: ?, 5: ?, 7: ?, 9: ?, 11: ?, 13: ?, 15: ?, 17: ?])))",
+        ),
     ] {
         let name = ty.split(',').next().expect("a function");
         let found = error(&format!("term {name}(float) : Impl<{ty}> =\n  {term}\n"), from, to);
@@ -157,13 +212,25 @@ fn what_is_not_lowered_is_refused() {
         ("term t(float) = GLibC.sin", "GLibC"),
         ("term t(float) = GLibC.y0f", "nothing is known of y0f"),
         ("term t(float) = ExpBit(HornerPolynomial<exp, -1, 1>([0: 1]))", "reduces arguments of [-inf, inf]"),
-        ("term t(float) = Logarithmic(HornerPolynomial<log, 0.5, 2>([0: 1]))", "some of [0, inf] are subnormal"),
+        (
+            "term t(float) = Logarithmic(HornerPolynomial<log, 0.5, 2>([0: 1]))",
+            "some of [0, inf] are subnormal",
+        ),
         ("term t(float) = DoubleAngle(GLibC.sinf, GLibC.cosf)", ""),
-        ("term t(float) : Impl<exp(sin(x)), 0, 1> = Recharacterise<exp(sin(x)), sin(x)>(GLibC.expf)", "'sin' is itself a function"),
+        (
+            "term t(float) : Impl<exp(sin(x)), 0, 1> = Recharacterise<exp(sin(x)), sin(x)>(GLibC.expf)",
+            "'sin' is itself a function",
+        ),
     ] {
         let file = parse_file(term, 0).expect("a term");
         match calculus::compile(&context, &file) {
-            Err(d) => assert!(!wanted.is_empty() && (d.message.contains(wanted) || wanted == "GLibC" && d.message.contains("computes in f64")), "{term}: {}", d.message),
+            Err(d) => assert!(
+                !wanted.is_empty()
+                    && (d.message.contains(wanted)
+                        || wanted == "GLibC" && d.message.contains("computes in f64")),
+                "{term}: {}",
+                d.message
+            ),
             Ok(all) => assert!(wanted.is_empty() && all[0].assembly.is_none(), "{term}"),
         }
     }

@@ -43,16 +43,23 @@ fn heads(sketch: &Sketch, all: &mut Vec<String>) {
 }
 
 fn is_true(context: &Context, name: &str, range: &Range, sketch: &Sketch) {
-    let text =
-        format!("term t(float) : Impl<{name}, {}, {}> =\n {}\n", range.from, range.to, with_polynomials(sketch));
+    let text = format!(
+        "term t(float) : Impl<{name}, {}, {}> =\n {}\n",
+        range.from,
+        range.to,
+        with_polynomials(sketch)
+    );
     let file = parse_file(&text, 0).unwrap_or_else(|d| panic!("{}\n{text}", d.message));
-    let found = infer(context, &file.definitions[0], &[]).unwrap_or_else(|d| panic!("{}\n{:?}\n{text}", d.message, d.notes));
+    let found = infer(context, &file.definitions[0], &[])
+        .unwrap_or_else(|d| panic!("{}\n{:?}\n{text}", d.message, d.notes));
     assert!(meaning::meaning(&found.term).is_some());
     assert_eq!(meaning::refuted(&found.term), None, "{text}");
 }
 
-const FUNCTIONS: &[&str] =
-    &["exp", "exp2", "expm1", "log", "log2", "sin", "cos", "tanh", "sigmoid", "atan", "erf", "erfc", "sinh", "cosh", "asin"];
+const FUNCTIONS: &[&str] = &[
+    "exp", "exp2", "expm1", "log", "log2", "sin", "cos", "tanh", "sigmoid", "atan", "erf", "erfc", "sinh",
+    "cosh", "asin",
+];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]

@@ -55,7 +55,8 @@ fn between(from: f32, to: f32, sample: Option<u64>) -> Vec<Vec<(u64, u64)>> {
     let code = |x: f32| u64::from(x.to_bits());
     let positive = (to >= 0.0).then(|| (code(from.max(0.0)), code(to)));
     let negative = (from < 0.0).then(|| (if to < 0.0 { code(to) } else { code(-0.0) }, code(from)));
-    let sides: Vec<(u64, u64)> = [positive, negative].into_iter().flatten().map(|(a, b)| (a, b - a + 1)).collect();
+    let sides: Vec<(u64, u64)> =
+        [positive, negative].into_iter().flatten().map(|(a, b)| (a, b - a + 1)).collect();
     let all: u64 = sides.iter().map(|s| s.1).sum();
     let mut blocks = Vec::new();
     for (first, count) in sides {
@@ -63,7 +64,11 @@ fn between(from: f32, to: f32, sample: Option<u64>) -> Vec<Vec<(u64, u64)>> {
         let wanted = sample.map_or(count, |n| (u128::from(n) * u128::from(count) / u128::from(all)) as u64);
         let size = if sample.is_some() { SAMPLE } else { PIECE };
         let number = wanted.div_ceil(size).clamp(1, count.div_ceil(size));
-        let at = |n: u64| first + (u128::from(count.saturating_sub(size)) * u128::from(n) / u128::from((number - 1).max(1))) as u64;
+        let at = |n: u64| {
+            first
+                + (u128::from(count.saturating_sub(size)) * u128::from(n) / u128::from((number - 1).max(1)))
+                    as u64
+        };
         match sample {
             Some(_) => blocks.extend((0..number).map(|n| (at(n), size.min(count)))),
             None => blocks.extend((0..number).map(|n| (first + n * size, size.min(count - n * size)))),

@@ -49,7 +49,10 @@ pub static DOUBLE_ANGLE: Combinator = Combinator {
     },
     meaning: |_, arguments| {
         let half = Expr::var(0) / 2;
-        let (s, c) = (substituted(&arguments[0][0], std::slice::from_ref(&half)), substituted(&arguments[1][0], &[half]));
+        let (s, c) = (
+            substituted(&arguments[0][0], std::slice::from_ref(&half)),
+            substituted(&arguments[1][0], &[half]),
+        );
         vec![&s * c * 2, 1 - &s * &s * 2]
     },
     lower: |e, of, _, x| {
@@ -57,7 +60,8 @@ pub static DOUBLE_ANGLE: Combinator = Combinator {
         let (s, c) = (e.value(&of.arguments[0], &half)?, e.value(&of.arguments[1], &half)?);
         let twice = e.one("add", &[&s, &s], "twice");
         let negative = e.one("neg", &[&twice], "negative");
-        let (sine, cosine) = (e.one("mul", &[&twice, &c], "sine"), e.one("fma", &[&negative, &s, "1"], "cosine"));
+        let (sine, cosine) =
+            (e.one("mul", &[&twice, &c], "sine"), e.one("fma", &[&negative, &s, "1"], "cosine"));
         Ok(Lowered::Two([sine, cosine]))
     },
 };

@@ -30,7 +30,9 @@ pub static RECHARACTERISE: Combinator = Combinator {
     arguments: 1,
     types: |site| {
         let f = site.function(0).or_else(|| site.want.function().cloned());
-        let f = f.ok_or_else(|| site.fail("is not told which function it is to implement: `Recharacterise<sin>(...)`"))?;
+        let f = f.ok_or_else(|| {
+            site.fail("is not told which function it is to implement: `Recharacterise<sin>(...)`")
+        })?;
         let formula = |site: &Site<'_, '_>, n: usize| match site.setting(n) {
             Some(Setting::Formula(x)) => Some(x.clone()),
             _ => None,
@@ -52,15 +54,19 @@ pub static RECHARACTERISE: Combinator = Combinator {
         let mut last = None;
         for u in candidates {
             let Some(range) = given.clone().or_else(|| lines::preimage(&u, &one.range)) else {
-                last = Some(site.fail(format!("does not know where {u} is in {}: say the range, <f, u, v, a, b>", one.range)));
+                last = Some(site.fail(format!(
+                    "does not know where {u} is in {}: say the range, <f, u, v, a, b>",
+                    one.range
+                )));
                 continue;
             };
             let fits = one.range == Range::WHOLE || prove::maps_into(&u, &range, &one.range);
             if !fits {
-                last = last.or(Some(site.fail(format!(
-                    "needs {u} in {} for all x in {range}, which is not proven",
-                    one.range
-                ))));
+                last =
+                    last.or(Some(site.fail(format!(
+                        "needs {u} in {} for all x in {range}, which is not proven",
+                        one.range
+                    ))));
                 continue;
             }
             let Some(at) = one.function.at(&u) else {

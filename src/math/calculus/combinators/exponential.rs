@@ -49,7 +49,9 @@ pub static EXP_BIT: Combinator = Combinator {
                 1 => Function::of(f * 2),
                 _ => Function::of(f * ngc_numerics::expr::exp2(Expr::ratio(1, n.into()))),
             });
-            let Some(grown) = grown else { return Err(site.fail("knows nothing of the function but its name")) };
+            let Some(grown) = grown else {
+                return Err(site.fail("knows nothing of the function but its name"));
+            };
             let more = grown.formula.as_ref().filter(|_| n == 1).map(|f| Function::of(f + 1));
             let is_more = more.is_some_and(|more| site.prove(&shifted, &more, &Range::WHOLE).is_ok());
             match if is_more { Ok(()) } else { site.require(&shifted, &grown, &Range::WHOLE) } {
@@ -111,7 +113,8 @@ const PLUS_ONE: u32 = 2;
 fn plus_one(e: &mut Emitter, term: &Typed, places: &str, y: &str) -> Result<Lowered, Diagnostic> {
     let Type::Impl(one) = &term.ty else { return Err(Diagnostic::error(term.loc.clone(), "is a pair")) };
     // 2^k is about as large as the function, and where that tends to -1 no smaller than a number.
-    let most = one.range.from.to_f64().abs().max(one.range.to.to_f64().abs()) * std::f64::consts::LOG2_E + 2.0;
+    let most =
+        one.range.from.to_f64().abs().max(one.range.to.to_f64().abs()) * std::f64::consts::LOG2_E + 2.0;
     if most.is_nan() || most >= f64::from(e.format.emax()) {
         let message = format!("needs powers of two that are no numbers of {} on {}", e.format, one.range);
         return Err(Diagnostic::error(term.loc.clone(), message));

@@ -95,7 +95,8 @@ pub static LOG_TABLE: Combinator = Combinator {
                 if site.prove(&log, &named, &positive()).is_ok() { named } else { log }
             }
         };
-        let rest = after(&f, &(1 + Expr::var(0))).ok_or_else(|| site.fail("knows nothing of the function"))?;
+        let rest =
+            after(&f, &(1 + Expr::var(0))).ok_or_else(|| site.fail("knows nothing of the function"))?;
         site.require(&one.function, &rest, &one.range)?;
         let formula = f.formula.clone().ok_or_else(|| site.fail("knows nothing of the function"))?;
         for t in inverses(n) {
@@ -144,7 +145,11 @@ pub static LOG_TABLE: Combinator = Combinator {
         let value = |t: &Rational| {
             let at = f.at(&Real::rational(t.clone()).expr()).ok_or("has no value".to_string())?;
             let value = Real::of(&at)?.negated();
-            Ok(if value.enclose(200).is_point() && value.to_f64() == 0.0 { "0".into() } else { e.number(&value) })
+            Ok(if value.enclose(200).is_point() && value.to_f64() == 0.0 {
+                "0".into()
+            } else {
+                e.number(&value)
+            })
         };
         let logarithm: Result<Vec<String>, String> = all.iter().map(value).collect();
         let logarithm = logarithm.map_err(|m| Diagnostic::error(term.loc.clone(), m))?;
@@ -219,12 +224,12 @@ fn rests(n: u32) -> Range {
     for (i, t) in inverses(n).into_iter().enumerate() {
         for end in [i as u32, i as u32 + 1] {
             let v = start.clone() + Rational::from((end, n));
-            most = most.max(Rational::from(z(&v) * &t - 1u32).abs());
+            most = most.max((z(&v) * &t - 1u32).abs());
         }
     }
     // Of few places, and not below.
     let places = 1u32 << 16;
-    let up = Rational::from(most * places).ceil() / places;
+    let up = (most * places).ceil() / places;
     Range::new(Real::rational(-up.clone()), Real::rational(up))
 }
 

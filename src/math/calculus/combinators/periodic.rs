@@ -88,8 +88,12 @@ pub static QUADRANT: Combinator = Combinator {
         let sin = || Function::of(ngc_numerics::expr::sin(Expr::var(0)));
         let next = |f: &Function| after(f, &shift);
         let partner = |site: &mut crate::calculus::infer::Site<'_, '_>, f: &Function, sign: bool| {
-            let shifted = if sign { next(f).and_then(|s| Some(Function::of(-&s.formula?))) } else { next(f) }?;
-            [sin(), cos()].into_iter().find(|g| site.prove(&shifted, g, &Range::WHOLE).is_ok()).or(Some(shifted))
+            let shifted =
+                if sign { next(f).and_then(|s| Some(Function::of(-&s.formula?))) } else { next(f) }?;
+            [sin(), cos()]
+                .into_iter()
+                .find(|g| site.prove(&shifted, g, &Range::WHOLE).is_ok())
+                .or(Some(shifted))
         };
         if g.is_none() {
             g = f.clone().and_then(|f| partner(site, &f, false));
@@ -115,11 +119,9 @@ pub static QUADRANT: Combinator = Combinator {
     meaning: |of, arguments| {
         let (k, r) = reduced(&of.real(0).expr());
         let q = quarter(&k);
-        let (s, c) = (substituted(&arguments[0][0], std::slice::from_ref(&r)), substituted(&arguments[1][0], &[r]));
-        vec![
-            one_of(&q, [s.clone(), c.clone(), -&s, -&c]),
-            one_of(&q, [c.clone(), -&s, -&c, s]),
-        ]
+        let (s, c) =
+            (substituted(&arguments[0][0], std::slice::from_ref(&r)), substituted(&arguments[1][0], &[r]));
+        vec![one_of(&q, [s.clone(), c.clone(), -&s, -&c]), one_of(&q, [c.clone(), -&s, -&c, s])]
     },
     lower: |e, of, term, x| {
         let Additive { places, r } = additive(e, of.real(0), term, x, 3)?;

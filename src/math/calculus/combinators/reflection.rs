@@ -44,7 +44,9 @@ pub static ABS_REDUCTION: Combinator = Combinator {
                 Err(even) => {
                     let f = &one.function;
                     return Err(site
-                        .fail(format!("does not fit {f}: it needs f(-x) = -f(x) or f(-x) = f(x) for all x in {side}"))
+                        .fail(format!(
+                            "does not fit {f}: it needs f(-x) = -f(x) or f(-x) = f(x) for all x in {side}"
+                        ))
                         .note(site.loc().clone(), format!("{mirrored} = {negative}: {odd}"))
                         .note(site.loc().clone(), format!("{mirrored} = {f}: {even}")));
                 }
@@ -109,7 +111,9 @@ pub static MIRROR: Combinator = Combinator {
         let p = p.unwrap_or_else(|| one.range.to.clone());
         let upwards = p == one.range.to;
         if !upwards && p != one.range.from {
-            return Err(site.fail(format!("takes an implementation that ends at p = {p}, not on {}", one.range)));
+            return Err(
+                site.fail(format!("takes an implementation that ends at p = {p}, not on {}", one.range))
+            );
         }
         let given = |n: usize| match site.setting(n) {
             Some(Setting::Formula(x)) => Some(x.clone()),
@@ -120,7 +124,8 @@ pub static MIRROR: Combinator = Combinator {
             (m, r) => {
                 let read = |text: &str, name| read_formula(text, &[name]).ok();
                 let all = MIRRORS.iter().filter_map(|(m, r)| Some((read(m, "x")?, read(r, "y")?)));
-                all.filter(|c| m.as_ref().is_none_or(|m| *m == c.0) && r.as_ref().is_none_or(|r| *r == c.1)).collect()
+                all.filter(|c| m.as_ref().is_none_or(|m| *m == c.0) && r.as_ref().is_none_or(|r| *r == c.1))
+                    .collect()
             }
         };
         let mut last = None;
@@ -170,11 +175,14 @@ fn mirrored(
     let limit = if upwards { INFINITY } else { MINUS_INFINITY };
     // As far as is wanted, else as far as the mirror takes the other end.
     let wanted = site.want.range().map(|r| if upwards { r.to.clone() } else { r.from.clone() });
-    let image = wanted.filter(|end| if upwards { p.is_below(end) } else { end.is_below(p) }).unwrap_or_else(|| match far {
-        Real::Finite(_) => Real::of(&substituted(m, &[far.expr()])).unwrap_or(limit),
-        // `-x` takes an end that is none to the other.
-        Real::Infinite { .. } => limit,
-    });
+    let image =
+        wanted.filter(|end| if upwards { p.is_below(end) } else { end.is_below(p) }).unwrap_or_else(|| {
+            match far {
+                Real::Finite(_) => Real::of(&substituted(m, &[far.expr()])).unwrap_or(limit),
+                // `-x` takes an end that is none to the other.
+                Real::Infinite { .. } => limit,
+            }
+        });
     let (beyond, whole) = match upwards {
         true => (Range::new(p.clone(), image.clone()), Range::new(one.range.from.clone(), image)),
         false => (Range::new(image.clone(), p.clone()), Range::new(image, one.range.to.clone())),
@@ -183,7 +191,8 @@ fn mirrored(
         return Err(site.fail(format!("finds nothing beyond p = {p}: m({far}) is no farther")));
     }
     if !prove::maps_into(m, &beyond, &one.range) {
-        return Err(site.fail(format!("needs m(x) = {m} in {} for all x in {beyond}, which is not proven", one.range)));
+        return Err(site
+            .fail(format!("needs m(x) = {m} in {} for all x in {beyond}, which is not proven", one.range)));
     }
     let at = one.function.at(m).ok_or_else(|| site.fail("knows nothing of the function but its name"))?;
     let value = Function::of(substituted(r, &[at]));

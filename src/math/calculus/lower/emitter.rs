@@ -168,7 +168,8 @@ impl Emitter {
             Prim::Add if is_product(&x[0]) || is_product(&x[1]) => {
                 let (product, other) = if is_product(&x[0]) { (&x[0], 1) } else { (&x[1], 0) };
                 let Formula::Apply(_, factors) = &*product.0 else { return Err(fail("no product".into())) };
-                let (a, b) = (self.formula(&factors[0], variables, loc)?, self.formula(&factors[1], variables, loc)?);
+                let (a, b) =
+                    (self.formula(&factors[0], variables, loc)?, self.formula(&factors[1], variables, loc)?);
                 let c = operand(self, other)?;
                 self.fma(&a, &b, &c)
             }
@@ -235,5 +236,7 @@ impl Emitter {
 /// # Panics
 /// When it is none: a fault of ngc.
 pub fn constant(text: &str) -> Real {
-    read_formula(text, &[]).and_then(|f| Real::of(&f)).unwrap_or_else(|m| panic!("'{text}' is no number: {m}"))
+    read_formula(text, &[])
+        .and_then(|f| Real::of(&f))
+        .unwrap_or_else(|m| panic!("'{text}' is no number: {m}"))
 }

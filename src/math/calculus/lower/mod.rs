@@ -27,7 +27,10 @@ pub struct Assembly {
 /// Names what is not lowered, located.
 pub fn lower(term: &Typed, name: &str, doc: &str, format: Format) -> Result<Assembly, Diagnostic> {
     let Type::Impl(one) = &term.ty else {
-        let message = format!("'{name}' is of type {}, and one implementation is written: take `fst` or `snd` of it", term.ty);
+        let message = format!(
+            "'{name}' is of type {}, and one implementation is written: take `fst` or `snd` of it",
+            term.ty
+        );
         return Err(Diagnostic::error(term.loc.clone(), message));
     };
     let mut emitter = Emitter::new(format);
@@ -43,7 +46,8 @@ pub(super) fn term(e: &mut Emitter, term: &Typed, x: &str) -> Result<Lowered, Di
         Node::Polynomial(polynomial) => self::polynomial(e, polynomial, x, &term.loc).map(Lowered::One),
         Node::Reference(reference) => {
             if !machine::LIBRARY.contains(&reference.name.as_str()) {
-                let message = format!("nothing is known of {} but its name, so it is not evaluated", reference.symbol);
+                let message =
+                    format!("nothing is known of {} but its name, so it is not evaluated", reference.symbol);
                 return Err(Diagnostic::error(term.loc.clone(), message));
             }
             e.calls = true;
@@ -63,14 +67,21 @@ pub(super) fn term(e: &mut Emitter, term: &Typed, x: &str) -> Result<Lowered, Di
 }
 
 fn polynomial(e: &mut Emitter, p: &Polynomial, x: &str, loc: &Loc) -> Result<String, Diagnostic> {
-    let (pieces, error) =
-        p.coefficients(e.format).map_err(|m| Diagnostic::error(loc.clone(), format!("no coefficients are found: {m}")))?;
+    let (pieces, error) = p
+        .coefficients(e.format)
+        .map_err(|m| Diagnostic::error(loc.clone(), format!("no coefficients are found: {m}")))?;
     if p.is_piecewise {
         return piecewise(e, p, &pieces, x);
     }
     let terms: Vec<String> = p.powers.iter().zip(&pieces[0]).map(|(n, c)| format!("{n}: {c}")).collect();
     let comment = error.and_then(|error| {
-        let kept: Vec<String> = p.powers.iter().zip(&p.pieces[0]).filter(|(_, c)| c.is_some()).map(|(n, _)| n.to_string()).collect();
+        let kept: Vec<String> = p
+            .powers
+            .iter()
+            .zip(&p.pieces[0])
+            .filter(|(_, c)| c.is_some())
+            .map(|(n, _)| n.to_string())
+            .collect();
         let keep = if kept.is_empty() { String::new() } else { format!(", keep {}", kept.join(" ")) };
         let how = if error.is_relative { "" } else { ", absolute" };
         let function = super::polynomial::spelled(&p.target.function)?;
@@ -90,7 +101,11 @@ fn piecewise(e: &mut Emitter, p: &Polynomial, pieces: &[Vec<String>], x: &str) -
     let per = crate::fit::digits(&float.clone().recip(), e.format);
     let from = range.from.to_float(400);
     let shift = crate::fit::digits(&(-from.clone() / &float), e.format);
-    let place = if from.is_zero() { e.one("mul", &[x, &per], "place") } else { e.one("fma", &[x, &per, &shift], "place") };
+    let place = if from.is_zero() {
+        e.one("mul", &[x, &per], "place")
+    } else {
+        e.one("fma", &[x, &per, &shift], "place")
+    };
     let part = e.one(format!("convert[{}]", e.integers()), &[&place], "part");
     let low = e.one("min", &[&part, &(count - 1).to_string()], "low");
     let i = e.one("max", &[&low, "0"], "i");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use egg::{
-    Analysis, ConditionalApplier, DidMerge, EGraph, ENodeOrVar, Id, Language, Pattern, PatternAst, RecExpr, Rewrite,
-    Runner, Subst, Var,
+    Analysis, ConditionalApplier, DidMerge, EGraph, ENodeOrVar, Id, Language, Pattern, PatternAst, RecExpr,
+    Rewrite, Runner, Subst, Var,
 };
 use ngc_numerics::enclosure::{apply, constant};
 use ngc_numerics::expr::{Constant, Node};
@@ -78,7 +78,9 @@ impl Analysis<Term> for Values {
         let part = |n: usize| &graph[node.operands[n]].data;
         let number = match (&node.op, node.operands.len()) {
             (Op::Number(q), _) => Some(q.clone()),
-            (Op::Reciprocal, _) => part(0).number.as_ref().filter(|q| !q.is_zero()).map(|q| q.clone().recip()),
+            (Op::Reciprocal, _) => {
+                part(0).number.as_ref().filter(|q| !q.is_zero()).map(|q| q.clone().recip())
+            }
             (Op::Apply(Prim::Add), 2) => both(part(0), part(1), |a, b| Rational::from(a + b)),
             (Op::Apply(Prim::Mul), 2) => both(part(0), part(1), |a, b| Rational::from(a * b)),
             _ => None,
@@ -96,7 +98,8 @@ impl Analysis<Term> for Values {
     }
 
     fn merge(&mut self, a: &mut Known, b: Known) -> DidMerge {
-        let (from_b, from_a) = (a.number.is_none() && b.number.is_some(), b.number.is_none() && a.number.is_some());
+        let (from_b, from_a) =
+            (a.number.is_none() && b.number.is_some(), b.number.is_none() && a.number.is_some());
         if from_b {
             a.number = b.number;
         }
@@ -203,12 +206,7 @@ fn term(formula: &Expr) -> Option<RecExpr<Term>> {
 
 fn pattern(formula: &Expr) -> Option<Pattern<Term>> {
     let mut all: PatternAst<Term> = RecExpr::default();
-    nodes(
-        &plain(formula),
-        &mut all,
-        &|n| ENodeOrVar::Var(Var::from_u32(n as u32)),
-        &ENodeOrVar::ENode,
-    )?;
+    nodes(&plain(formula), &mut all, &|n| ENodeOrVar::Var(Var::from_u32(n as u32)), &ENodeOrVar::ENode)?;
     Some(Pattern::new(all))
 }
 
@@ -222,7 +220,8 @@ fn rewrites() -> Vec<Rewrite<Term, Values>> {
     let mut all = Vec::new();
     for identity in identities::all() {
         let (Some(left), Some(right)) = (pattern(&identity.left), pattern(&identity.right)) else { continue };
-        let condition = move |graph: &mut Graph, _: Id, subst: &Subst| met(graph, &identity.conditions, subst);
+        let condition =
+            move |graph: &mut Graph, _: Id, subst: &Subst| met(graph, &identity.conditions, subst);
         let forward = ConditionalApplier { condition, applier: right.clone() };
         all.extend(Rewrite::new(identity.name.as_str(), left.clone(), forward));
         if !is_composite(&identity.right) || left.vars().iter().any(|v| !right.vars().contains(v)) {
@@ -247,7 +246,9 @@ pub(super) fn equal(left: &Expr, right: &Expr, range: Enclosure<Float>) -> Optio
         .with_iter_limit(ROUNDS)
         .with_node_limit(NODES)
         .with_time_limit(Duration::from_secs(u32::MAX.into()))
-        .with_hook(move |runner| if found(&runner.egraph, &runner.roots) { Err("proven".into()) } else { Ok(()) })
+        .with_hook(
+            move |runner| if found(&runner.egraph, &runner.roots) { Err("proven".into()) } else { Ok(()) },
+        )
         .with_expr(&left)
         .with_expr(&right);
     let mut runner = runner.run(&rewrites());

@@ -41,7 +41,12 @@ static ALL: LazyLock<Vec<Identity>> = LazyLock::new(|| {
             variables: text.variables.len(),
         })
     };
-    texts.iter().map(|text| identity(text).unwrap_or_else(|| panic!("identity {} has no formula", text.name.as_str()))).collect()
+    texts
+        .iter()
+        .map(|text| {
+            identity(text).unwrap_or_else(|| panic!("identity {} has no formula", text.name.as_str()))
+        })
+        .collect()
 });
 
 /// All identities.
@@ -162,7 +167,8 @@ fn reciprocal(a: &Expr) -> Expr {
 
 fn power(a: &Expr, n: &Expr) -> Expr {
     let exponent = as_number(n).filter(|q| q.is_integer()).map(|q| q.numer().clone());
-    let count = exponent.as_ref().and_then(|n| n.clone().abs().to_u32()).filter(|n| (1..=HIGHEST).contains(n));
+    let count =
+        exponent.as_ref().and_then(|n| n.clone().abs().to_u32()).filter(|n| (1..=HIGHEST).contains(n));
     let Some(count) = count else { return Expr::apply(Prim::Pow, vec![a.clone(), n.clone()]) };
     let all = (1..count).fold(a.clone(), |all, _| product(&all, a));
     if exponent.is_some_and(|n| n < Integer::ZERO) { reciprocal(&all) } else { all }

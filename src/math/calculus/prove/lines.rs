@@ -23,7 +23,9 @@ fn is_line(u: &Expr) -> bool {
             Node::Var(_) => true,
             Node::Apply(Prim::Add | Prim::Sub, x) => x.iter().all(is_line),
             Node::Apply(Prim::Neg, x) => is_line(&x[0]),
-            Node::Apply(Prim::Mul, x) => constant(&x[0]) && is_line(&x[1]) || constant(&x[1]) && is_line(&x[0]),
+            Node::Apply(Prim::Mul, x) => {
+                constant(&x[0]) && is_line(&x[1]) || constant(&x[1]) && is_line(&x[0])
+            }
             Node::Apply(Prim::Div, x) => constant(&x[1]) && is_line(&x[0]),
             _ => false,
         }

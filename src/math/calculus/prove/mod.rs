@@ -57,7 +57,13 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Refuted { x, left, right } => {
-                write!(f, "at x = {} the left side is {}, the right side {}", short(*x), short(*left), short(*right))
+                write!(
+                    f,
+                    "at x = {} the left side is {}, the right side {}",
+                    short(*x),
+                    short(*left),
+                    short(*right)
+                )
             }
             Failure::Open(why) => f.write_str(why),
         }
@@ -101,7 +107,11 @@ pub fn formulas(left: &Expr, right: &Expr, on: &Range) -> Result<Vec<String>, Fa
         let (left, right) = (a.over(&x), b.over(&x));
         let apart = left.hi < right.lo || right.hi < left.lo;
         if left.is_undefined() || right.is_undefined() || !left.may_be_nan && !right.may_be_nan && apart {
-            return Err(Failure::Refuted { x: x.lo.to_f64(), left: left.lo.to_f64(), right: right.lo.to_f64() });
+            return Err(Failure::Refuted {
+                x: x.lo.to_f64(),
+                left: left.lo.to_f64(),
+                right: right.lo.to_f64(),
+            });
         }
     }
     let range = on.inside(RANGE_BITS);
@@ -110,7 +120,8 @@ pub fn formulas(left: &Expr, right: &Expr, on: &Range) -> Result<Vec<String>, Fa
             return Err(Failure::Open(format!("{side} is not known to have a value everywhere on {on}")));
         }
     }
-    graph::equal(left, right, range).ok_or_else(|| Failure::Open("no proof follows from the known identities".into()))
+    graph::equal(left, right, range)
+        .ok_or_else(|| Failure::Open("no proof follows from the known identities".into()))
 }
 
 fn is_defined(value: &Enclosure<Float>) -> bool {
@@ -126,17 +137,21 @@ pub fn holds(formula: &Expr, cmp: Cmp, on: &Range) -> bool {
 
 /// Proves that the values of a formula on the inside of a range lie within another one.
 pub fn maps_into(formula: &Expr, on: &Range, into: &Range) -> bool {
-    let above = |end: &super::real::Real, cmp: Cmp| !end.is_finite() || holds(&(formula.clone() - end.expr()), cmp, on);
+    let above = |end: &super::real::Real, cmp: Cmp| {
+        !end.is_finite() || holds(&(formula.clone() - end.expr()), cmp, on)
+    };
     if lines::maps_into(formula, on, into) {
         return true;
     }
-    above(&into.from, Cmp::Ge) && above(&into.to, Cmp::Le)
+    above(&into.from, Cmp::Ge)
+        && above(&into.to, Cmp::Le)
         && everywhere(&Enclosed::new(formula, RANGE_BITS), &on.inside(RANGE_BITS), RANGE_BITS, &is_defined)
 }
 
 /// Points of a range, evenly and by magnitude.
 pub(crate) fn points(inside: &Enclosure<Float>) -> Vec<Float> {
-    let bound = |x: &Float, near: f64| if x.clone().abs() > FAR { Float::with_val(BITS, near) } else { x.clone() };
+    let bound =
+        |x: &Float, near: f64| if x.clone().abs() > FAR { Float::with_val(BITS, near) } else { x.clone() };
     let (mut from, mut to) = (bound(&inside.lo, -FAR), bound(&inside.hi, FAR));
     if inside.lo > FAR || inside.hi < -FAR {
         (from, to) = (inside.lo.clone(), inside.hi.clone());
