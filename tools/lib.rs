@@ -8,6 +8,7 @@ pub mod formats;
 pub mod io;
 pub mod jit;
 pub mod load;
+pub mod math;
 pub mod opt;
 pub mod progress;
 

@@ -1,4 +1,4 @@
-//! `ngc-math`: implementations of functions, checked, run, verified, and written as C99.
+//! `ngc-math`: implementations of functions, found, checked, run, verified, and written as C99.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,16 +7,19 @@ use clap::{Parser, Subcommand, ValueEnum};
 use ngc_interp::Interpreter;
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::{Context, Sources};
+use ngc_math::calculus::{self, Compiled};
 use ngc_math::check::{Checked, check};
-use ngc_math::text::{Text, parse};
+use ngc_math::text::{Text, parse_file};
 use ngc_math::verify::{Compiler, Inputs, verify};
 use ngc_math::{c99, function};
 use ngc_numerics::{DType, Evaluator, Mode, Tensor};
 use ngc_tools::io::{read_text, write_output};
 use ngc_tools::load::Failure;
+use ngc_tools::math::select::Select;
+use ngc_tools::math::synthesize::Synthesize;
 use ngc_tools::progress::Progress;
 
-/// Reads implementations of functions (.impl), checks and evaluates them, measures their errors, and writes them as C99.
+/// Finds implementations of functions, reads them (.impl), checks and evaluates them, measures their errors, and writes them as C99.
 #[derive(Parser)]
 #[command(name = "ngc-math", version, after_help = EXAMPLES)]
 struct Arguments {
@@ -26,7 +29,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Says whether implementations are right: names, types, places in tables, nothing called and no memory touched
+    /// Says whether implementations are right: names, types, places in tables, nothing called and no memory touched; of terms, of
+    /// which function they are where, and what was proven for that
     Check {
         /// Files of implementations; `-` is the standard input
         #[arg(required = true)]
@@ -61,6 +65,10 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         certificate: Option<PathBuf>,
     },
+    /// Finds implementations: terms that bring the function to polynomials, of which none is better in error, range and time
+    Synthesize(Synthesize),
+    /// Writes the fastest implementation of a Pareto set that is good enough
+    Select(Select),
     /// Makes coefficients and tables again where a comment `//! fit ...` says of what
     Fit {
         /// Files of implementations
@@ -90,6 +98,8 @@ enum Language {
     C,
     /// A header for the functions in C
     Header,
+    /// The assembly that terms become
+    Impl,
     /// Functions of the IR, as written
     Ir,
     /// Functions of the IR, of the ops that machines have
@@ -103,6 +113,10 @@ const EXAMPLES: &str = "Examples:
   ngc-math run exp.impl 1 -0.5 inf                     results beside the exact values
   ngc-math verify exp.impl                             the largest error over all 2^32 inputs
   ngc-math verify exp.impl --sample 1000000            an estimate of it
+  ngc-math check sine.impl                             the types of terms, and what was proven for them
+  ngc-math synthesize --function exp --range=-104,89 --max-ulp 1 -o exp
+                                                       a table of terms; exp/pareto.svg, exp/exp-1.impl, ...
+  ngc-math select exp --max-ulp 0.6 --range=-10,10     the fastest of them that is good enough
   ngc-math fit exp.impl --write                        coefficients from the formulas beside them
   ngc-math emit exp.impl log.impl -o ngcm.c            float ngc_expf(float), void ngc_expf_array(const float *, ...)
   ngc-math emit exp.impl --language machine            the ops that it becomes
@@ -123,7 +137,19 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
     let context = ngc_dialects::context();
     match command {
         Command::Check { files } => {
-            let (texts, checked) = load(&context, sources, files)?;
+            let (terms, texts) = read(&context, sources, files)?;
+            for one in &terms {
+                say(&format!("{} : {}", one.definition.name.text, one.inferred.term.ty))?;
+                for proof in &one.inferred.proofs {
+                    let by = if proof.by.is_empty() {
+                        String::new()
+                    } else {
+                        format!(", by {}", proof.by.join(", "))
+                    };
+                    say(&format!("  {}{by}", proof.claim))?;
+                }
+            }
+            let checked = check(&context, &texts)?;
             for (text, op) in texts.iter().zip(checked.machine.functions()) {
                 let ops = checked.machine.body.body(op).map_or(0, |b| b.walk().len());
                 say(&format!("{}: {} machine ops", function::symbol(text), ops.saturating_sub(1)))?;
@@ -162,11 +188,17 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             }
             Err(Failure::new(format!("not below {max_ulp} ulp, or with other faults: {}", failed.join(", "))))
         }
+        Command::Synthesize(asked) => ngc_tools::math::synthesize::run(&context, asked),
+        Command::Select(asked) => ngc_tools::math::select::run(&context, sources, asked),
         Command::Fit { files, write } => files.iter().try_for_each(|path| fit(sources, path, *write)),
         Command::Emit { files, language, output } => {
-            let (texts, checked) = load(&context, sources, files)?;
+            let (terms, texts) = read(&context, sources, files)?;
+            let checked = check(&context, &texts)?;
             let print = |module| print_module(module, &PrintOptions::default());
             let text = match language {
+                Language::Impl => {
+                    terms.iter().filter_map(|t| Some(t.assembly.as_ref()?.text.as_str())).collect()
+                }
                 Language::C => c99::source(&checked)?,
                 Language::Header => c99::header(&checked)?,
                 Language::Ir => print(&checked.module),
@@ -183,7 +215,7 @@ fn fit(sources: &mut Sources, path: &str, write: bool) -> Result<(), Failure> {
     let (name, mut text) = read_text(path)?;
     let file = sources.add(name, text.as_str(), 1);
     let mut renewed = Vec::new();
-    for implementation in &parse(&text, file)? {
+    for implementation in &parse_file(&text, file)?.implementations {
         renewed.extend(ngc_math::fit::renew(implementation)?);
     }
     // From the end on, so that places before stay where they are.
@@ -196,17 +228,31 @@ fn fit(sources: &mut Sources, path: &str, write: bool) -> Result<(), Failure> {
     if write { Ok(write_output(path, text.as_bytes())?) } else { Ok(()) }
 }
 
-/// Reads and checks implementations.
-fn load(context: &Context, sources: &mut Sources, files: &[String]) -> Result<(Vec<Text>, Checked), Failure> {
-    let mut texts = Vec::new();
+/// Reads implementations and terms, and lowers these.
+fn read(
+    context: &Context,
+    sources: &mut Sources,
+    files: &[String],
+) -> Result<(Vec<Compiled>, Vec<Text>), Failure> {
+    let (mut terms, mut texts) = (Vec::new(), Vec::new());
     for path in files {
         let (name, text) = read_text(path)?;
         let file = sources.add(name, text.as_str(), 1);
-        texts.extend(parse(&text, file)?);
+        let file = parse_file(&text, file)?;
+        let (own, lowered) =
+            calculus::implementations(context, file, &mut |name, text| sources.add(name, text, 1))?;
+        terms.extend(own);
+        texts.extend(lowered);
     }
-    if texts.is_empty() {
+    if texts.is_empty() && terms.is_empty() {
         return Err(Failure::new("there is no implementation: `impl exp(float x) { ... }`"));
     }
+    Ok((terms, texts))
+}
+
+/// Reads and checks implementations.
+fn load(context: &Context, sources: &mut Sources, files: &[String]) -> Result<(Vec<Text>, Checked), Failure> {
+    let texts = read(context, sources, files)?.1;
     let checked = check(context, &texts)?;
     Ok((texts, checked))
 }

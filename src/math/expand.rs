@@ -9,6 +9,7 @@ use ngc_ir::{
 };
 use rustc_hash::FxBuildHasher;
 
+use crate::function::CALLS;
 use crate::machine;
 
 /// The functions of a module as machine ops, and those of `instructions`, which the machine in hand has.
@@ -24,7 +25,8 @@ pub fn expand(
     for function in module.functions() {
         let data = module.body.op(function);
         let (Some(body), Some(def)) = (module.body.body(function), data.def) else { continue };
-        let body = expand_body(context, body, instructions)?;
+        let calls = data.attrs.get(CALLS).is_some();
+        let body = expand_body(context, body, (instructions, calls))?;
         let state = OpState { attrs: data.attrs.clone(), ..OpState::new(def, data.loc.clone()) };
         let op = expanded.body.create(state);
         if let Some(top) = expanded.body.entry() {
@@ -35,7 +37,11 @@ pub fn expand(
     Ok(expanded)
 }
 
-fn expand_body(context: &Context, from: &Body, instructions: &[&'static OpDef]) -> Result<Body, Diagnostic> {
+fn expand_body(
+    context: &Context,
+    from: &Body,
+    (instructions, calls): (&[&'static OpDef], bool),
+) -> Result<Body, Diagnostic> {
     let mut body = Body::new();
     let root = body.root();
     let block = body.add_block(root);
@@ -45,7 +51,7 @@ fn expand_body(context: &Context, from: &Body, instructions: &[&'static OpDef]) 
         values[argument.index()] =
             Some(body.add_argument(block, from.ty(argument), from.argument_loc(entry, n)));
     }
-    let mut expander = Expander { context, instructions, body, block, made: HashMap::default() };
+    let mut expander = Expander { context, instructions, body, block, calls, made: HashMap::default() };
     expander.follow(from, entry, &mut values, None)?;
     let mut body = expander.body;
     erase_unused(&mut body);
@@ -57,6 +63,8 @@ struct Expander<'a> {
     instructions: &'a [&'static OpDef],
     body: Body,
     block: Block,
+    /// Whether functions of a library are steps.
+    calls: bool,
     /// Results of ops that were made, by op, attributes and operands.
     made: HashMap<(&'static str, AttrDict, Vec<Value>), Vec<Value>, FxBuildHasher>,
 }
@@ -94,11 +102,12 @@ impl Expander<'_> {
         results: &[Type],
         loc: &Loc,
     ) -> Result<Vec<Value>, Diagnostic> {
-        let is_machine = machine::is_machine(def) || self.instructions.iter().any(|i| std::ptr::eq(*i, def));
-        if let (Semantics::Decomposition(decompose), false) = (def.semantics, is_machine) {
+        let is_instruction = self.instructions.iter().any(|i| std::ptr::eq(*i, def));
+        let is_step = machine::is_machine(def) || is_instruction || self.calls && machine::is_library(def);
+        if let (Semantics::Decomposition(decompose), false) = (def.semantics, is_step) {
             return self.steps(def, decompose, attrs, &operands, loc);
         }
-        if !is_machine && !def.traits.terminator {
+        if !is_step && !def.traits.terminator {
             return Err(Diagnostic::error(loc.clone(), refusal(def)));
         }
         let key = (def.name, attrs.clone(), operands);

@@ -15,6 +15,9 @@ use rustc_hash::FxBuildHasher;
 
 use crate::text::{Item, Operand, Statement, Text, Word};
 
+/// The attribute of a function that may call functions of a library.
+pub const CALLS: &str = "ng.calls";
+
 /// The symbol of an implementation in a module: `exp_f32`.
 pub fn symbol(text: &Text) -> String {
     format!("{}_{}", text.name, format_of(text).name())
@@ -92,6 +95,9 @@ fn function(
     let mut attrs = AttrDict::EMPTY;
     attrs.set("sym_name", symbol(text).as_str());
     attrs.set(IMPLEMENTS, text.name.as_str());
+    if text.calls {
+        attrs.set(CALLS, true);
+    }
     attrs.set("function_type", Type::function(&inputs, &[inputs[0]]));
     let top = module.body.entry().ok_or_else(|| fail("a module has no block".into()))?;
     let op = module.body.create(OpState { attrs, ..OpState::new(def, text.loc.clone()) });

@@ -5,6 +5,7 @@
 //! it; an error that is printed as exact is that of the exact function, at MPFR's precision; nothing here links LLVM.
 
 pub mod c99;
+pub mod calculus;
 pub mod certificate;
 pub mod check;
 pub mod expand;
@@ -13,5 +14,6 @@ pub mod function;
 pub mod library;
 pub mod machine;
 pub mod reference;
+pub mod synthesize;
 pub mod text;
 pub mod verify;

@@ -81,8 +81,22 @@ pub fn is_machine(def: &OpDef) -> bool {
     OPS.iter().any(|(name, _)| *name == def.name)
 }
 
+/// Functions of <math.h> that are ops of `ng` of the same name; terms may refer to them.
+pub const LIBRARY: &[&str] = &[
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+    "expm1", "lgamma", "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan", "tanh",
+];
+
+/// Whether an op is a function of <math.h> that a term may refer to.
+pub fn is_library(def: &OpDef) -> bool {
+    def.name.strip_prefix("ng.").is_some_and(|name| LIBRARY.contains(&name))
+}
+
 /// The text of an op in C99; nothing for an op that is none of a machine, or not of these types.
 pub fn spell(s: &Signature<'_>, operands: &[Operand<'_>], to: DType) -> Option<String> {
+    if is_library(s.def) && !is_machine(s.def) {
+        return call(s.def.short_name(), operands, to);
+    }
     let (_, spelling) = OPS.iter().find(|(name, _)| *name == s.def.name)?;
     spelling(s, operands, to)
 }

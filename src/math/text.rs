@@ -7,9 +7,10 @@ use pest::error::InputLocation;
 use pest::iterators::Pair;
 
 use self::grammar::{ImplParser, Rule};
+use crate::calculus::syntax::{self, Definition};
 
 #[allow(missing_docs, reason = "pest makes the names of the rules from the grammar")]
-mod grammar {
+pub(crate) mod grammar {
     #[derive(pest_derive::Parser)]
     #[grammar = "../../grammar/impl.pest"]
     pub struct ImplParser;
@@ -28,6 +29,8 @@ pub struct Text {
     pub arguments: Vec<(Format, Word)>,
     /// Its steps.
     pub statements: Vec<Statement>,
+    /// Whether steps may be functions of a library: where it was made from a term that refers to them.
+    pub calls: bool,
 }
 
 /// A word at a place.
@@ -78,12 +81,64 @@ pub enum Item {
     Word(String),
 }
 
+/// What a file holds.
+#[derive(Debug, Default)]
+pub struct File {
+    /// Implementations in assembly.
+    pub implementations: Vec<Text>,
+    /// Terms of the calculus.
+    pub definitions: Vec<Definition>,
+}
+
 /// Reads all implementations of a text, which is number `file` in the table of sources.
 ///
 /// # Errors
-/// The first violation of the grammar, located.
+/// The first violation of the grammar, or a term, located.
 pub fn parse(text: &str, file: u16) -> Result<Vec<Text>, Diagnostic> {
+    let File { implementations, definitions } = parse_file(text, file)?;
+    match definitions.first() {
+        None => Ok(implementations),
+        Some(term) => {
+            let message =
+                format!("'{}' is a term, and assembly is asked for here: lower it first", term.name.text);
+            Err(Diagnostic::error(term.name.loc.clone(), message))
+        }
+    }
+}
+
+/// The deepest nesting of brackets: the grammar is recursive, and files may be outside data.
+const DEEPEST: usize = 64;
+
+/// Where brackets are nested too deep; those of comments hold nothing together.
+fn too_deep(text: &str) -> Option<usize> {
+    let (mut depth, mut start) = (0usize, 0);
+    for line in text.split_inclusive('\n') {
+        let code = line.find("//").map_or(line, |n| &line[..n]);
+        for (n, c) in code.bytes().enumerate() {
+            match c {
+                b'(' | b'[' => depth += 1,
+                b')' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth > DEEPEST {
+                return Some(start + n);
+            }
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// Reads all that a text holds, which is number `file` in the table of sources.
+///
+/// # Errors
+/// The first violation of the grammar, located.
+pub fn parse_file(text: &str, file: u16) -> Result<File, Diagnostic> {
     let at = |offset: usize| Loc::Source { file, offset: offset as u32 };
+    if let Some(offset) = too_deep(text) {
+        let message = format!("brackets are nested more than {DEEPEST} levels deep");
+        return Err(Diagnostic::error(at(offset), message));
+    }
     let mut parsed = ImplParser::parse(Rule::file, text).map_err(|e| {
         let offset = match e.location {
             InputLocation::Pos(p) | InputLocation::Span((p, _)) => p,
@@ -102,8 +157,15 @@ pub fn parse(text: &str, file: u16) -> Result<Vec<Text>, Diagnostic> {
             _ => Diagnostic::error(at(offset), message.into_owned()),
         }
     })?;
-    let pairs = parsed.next().into_iter().flat_map(Pair::into_inner);
-    Ok(pairs.filter(|pair| pair.as_rule() == Rule::implementation).map(|p| implementation(p, file)).collect())
+    let mut found = File::default();
+    for pair in parsed.next().into_iter().flat_map(Pair::into_inner) {
+        match pair.as_rule() {
+            Rule::implementation => found.implementations.push(implementation(pair, file)),
+            Rule::definition => found.definitions.push(syntax::definition(pair, file)),
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
 fn describe(rule: &Rule) -> String {
@@ -125,6 +187,21 @@ fn describe(rule: &Rule) -> String {
         Rule::list => "a list `(...)`".into(),
         Rule::doc => "a comment `///`".into(),
         Rule::fit => "a comment `//!`".into(),
+        Rule::definition => "`term name(float) = ...`".into(),
+        Rule::term_word => "`term`".into(),
+        Rule::expression | Rule::body => "a term".into(),
+        Rule::signature | Rule::implements => "a type `Impl<f, a, b>`".into(),
+        Rule::impl_type => "`Impl`".into(),
+        Rule::parameter => "a parameter".into(),
+        Rule::coefficients => "coefficients in `[...]`".into(),
+        Rule::coefficient | Rule::hole => "a coefficient".into(),
+        Rule::pair => "a pair".into(),
+        Rule::reference => "a function of a library".into(),
+        Rule::application => "a combinator".into(),
+        Rule::variable => "a name".into(),
+        Rule::binding | Rule::let_word => "`let`".into(),
+        Rule::in_word => "`in`".into(),
+        Rule::assembly => "a body".into(),
         Rule::EOI => "the end of the file".into(),
         other => format!("{other:?}"),
     }
@@ -145,6 +222,7 @@ fn implementation(pair: Pair<'_, Rule>, file: u16) -> Text {
         loc: loc(&pair, file),
         arguments: Vec::new(),
         statements: Vec::new(),
+        calls: false,
     };
     for part in pair.into_inner() {
         match part.as_rule() {

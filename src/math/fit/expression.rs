@@ -1,4 +1,4 @@
-//! Formulas of a directive: sums, products and powers, functions by their names, `pi`, and the variables `x` and `i`.
+//! Formulas of directives and of terms: sums, products and powers, functions by their names, `pi`, and variables such as `x`.
 
 use ngc_numerics::expr::{Constant, Node};
 use ngc_numerics::program::Program;
@@ -8,15 +8,26 @@ use rug::{Float, Integer, Rational};
 /// Deeper brackets are refused.
 const DEEPEST: usize = 64;
 
+/// The greatest exponent of ten in a number, so that none fills the memory.
+const GREATEST_EXPONENT: i32 = 400;
+
 /// Bits of a value that must be sure.
 const WANTED: u32 = 80;
 
-/// Reads a formula.
+/// Reads a formula of `x` and `i`.
 ///
 /// # Errors
 /// A sentence that says what is wrong.
 pub fn read(text: &str) -> Result<Expr, String> {
-    let mut reader = Reader { rest: text, depth: 0 };
+    read_of(text, &["x", "i"])
+}
+
+/// Reads a formula of these variables.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn read_of(text: &str, variables: &[&str]) -> Result<Expr, String> {
+    let mut reader = Reader { rest: text, depth: 0, variables };
     let formula = reader.sum()?;
     match reader.peek() {
         None => Ok(formula),
@@ -27,6 +38,7 @@ pub fn read(text: &str) -> Result<Expr, String> {
 struct Reader<'t> {
     rest: &'t str,
     depth: usize,
+    variables: &'t [&'t str],
 }
 
 impl<'t> Reader<'t> {
@@ -117,17 +129,35 @@ impl<'t> Reader<'t> {
         let digits =
             Integer::parse(format!("{whole}{places}")).map_err(|e| format!("'{text}' is no number: {e}"))?;
         let scale = Integer::from(Integer::u_pow_u(10, places.len() as u32));
-        let value = Rational::from((Integer::from(digits), scale));
+        let mut value = Rational::from((Integer::from(digits), scale));
+        let exponent = self.exponent()?;
+        let power = Rational::from(Integer::from(Integer::u_pow_u(10, exponent.unsigned_abs())));
+        value = if exponent < 0 { value / power } else { value * power };
         Ok(Node::Const(Constant::Rational(value)).into())
+    }
+
+    /// What stands behind the `e` of a number.
+    fn exponent(&mut self) -> Result<i32, String> {
+        let after = self.rest.strip_prefix(['e', 'E']);
+        let size = after.map(|rest| rest.trim_start_matches(['-', '+']));
+        if !size.is_some_and(|size| size.starts_with(|c: char| c.is_ascii_digit())) {
+            return Ok(0);
+        }
+        self.rest = after.unwrap_or(self.rest);
+        let sign = if self.take('-') { -1 } else { 1 };
+        self.take('+');
+        let text = self.word(|c| c.is_ascii_digit());
+        let size = text.parse::<i32>().ok().filter(|n| *n <= GREATEST_EXPONENT);
+        Ok(sign * size.ok_or_else(|| format!("the exponent {text} is greater than {GREATEST_EXPONENT}"))?)
     }
 
     fn named(&mut self) -> Result<Expr, String> {
         let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
-        match name {
-            "x" => return Ok(Expr::var(0)),
-            "i" => return Ok(Expr::var(1)),
-            "pi" => return Ok(Expr::pi()),
-            _ => {}
+        if let Some(n) = self.variables.iter().position(|known| *known == name) {
+            return Ok(Expr::var(n));
+        }
+        if name == "pi" {
+            return Ok(Expr::pi());
         }
         let prim = Prim::ALL.iter().copied().find(|p| p.name() == name);
         let prim = prim.ok_or_else(|| format!("there is no function '{name}'"))?;

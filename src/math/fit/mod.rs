@@ -7,8 +7,8 @@
 //! - `//! fit f64 erf(x)/x on [i/4, (i+1)/4] about i/4 + 1/8 for i < 16, power 3 of 7` above a `table`: for each entry the
 //!   coefficient of `t^3` in the best polynomial in `t`, the distance from a point, of degree 7.
 
-mod expression;
-mod remez;
+pub(crate) mod expression;
+pub(crate) mod remez;
 pub mod sollya;
 
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ fn statement_of(s: &Statement, directive: &str, known: &mut Known) -> Result<Ren
 }
 
 /// A number of a format in the fewest digits.
-fn digits(x: &Float, format: Format) -> String {
+pub(crate) fn digits(x: &Float, format: Format) -> String {
     let x = format.round_real(x);
     match format {
         Format::F32 => format!("{:?}", x as f32),

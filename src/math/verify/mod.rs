@@ -17,12 +17,21 @@ use crate::text::Text;
 pub use compiled::Compiler;
 
 /// Which inputs are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Inputs {
     /// Every number of the format.
     All,
     /// Blocks of neighbours at even distances over all encodings, about so many numbers.
     Sampled(u64),
+    /// Every number from one to another, or about so many of them.
+    Between {
+        /// The least.
+        from: f32,
+        /// The greatest.
+        to: f32,
+        /// How many; all, where nothing is said.
+        sample: Option<u64>,
+    },
 }
 
 /// What was found.

@@ -37,15 +37,45 @@ pub fn sweep(
     let pieces: Vec<Vec<(u64, u64)>> = match inputs {
         Inputs::All => (0..ALL / PIECE).map(|n| vec![(n * PIECE, PIECE)]).collect(),
         Inputs::Sampled(count) => sampled(count),
+        Inputs::Between { from, to, sample } => between(from, to, sample),
     };
     // An error that a sample has shown spares a look at all that are smaller.
     let first = match inputs {
         Inputs::All => look(program, reference, sampled(FIRST), 0.0, &|_, _| {})?,
-        Inputs::Sampled(_) => Found::default(),
+        Inputs::Sampled(_) | Inputs::Between { .. } => Found::default(),
     };
     let mut all = look(program, reference, pieces, first.least, progress)?;
     all.candidates.extend(first.candidates);
-    Ok(all.report(reference, inputs == Inputs::All))
+    let exhaustive = matches!(inputs, Inputs::All | Inputs::Between { sample: None, .. });
+    Ok(all.report(reference, exhaustive))
+}
+
+/// The encodings of numbers from one to another, of either sign, in pieces or in blocks of a sample.
+fn between(from: f32, to: f32, sample: Option<u64>) -> Vec<Vec<(u64, u64)>> {
+    let code = |x: f32| u64::from(x.to_bits());
+    let positive = (to >= 0.0).then(|| (code(from.max(0.0)), code(to)));
+    let negative = (from < 0.0).then(|| (if to < 0.0 { code(to) } else { code(-0.0) }, code(from)));
+    let sides: Vec<(u64, u64)> =
+        [positive, negative].into_iter().flatten().map(|(a, b)| (a, b - a + 1)).collect();
+    let all: u64 = sides.iter().map(|s| s.1).sum();
+    let mut blocks = Vec::new();
+    for (first, count) in sides {
+        // As much of each side as its part of the whole, its ends among it.
+        let wanted = sample.map_or(count, |n| (u128::from(n) * u128::from(count) / u128::from(all)) as u64);
+        let size = if sample.is_some() { SAMPLE } else { PIECE };
+        let number = wanted.div_ceil(size).clamp(1, count.div_ceil(size));
+        let at = |n: u64| {
+            first
+                + (u128::from(count.saturating_sub(size)) * u128::from(n) / u128::from((number - 1).max(1)))
+                    as u64
+        };
+        match sample {
+            Some(_) => blocks.extend((0..number).map(|n| (at(n), size.min(count)))),
+            None => blocks.extend((0..number).map(|n| (first + n * size, size.min(count - n * size)))),
+        }
+    }
+    let together = if sample.is_some() { TOGETHER } else { 1 };
+    blocks.chunks(together).map(<[_]>::to_vec).collect()
 }
 
 /// Blocks of a sample.
