@@ -7,7 +7,7 @@ use clap::{Parser, ValueEnum};
 use ngc_codegen::{Options, Target, abi, compile, header, link, manifest, object};
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::verifier::verify;
-use ngc_ir::{Diagnostics, Sources};
+use ngc_ir::{Diagnostics, Module, Sources};
 use ngc_passes::lowering::functions::Functions;
 use ngc_passes::lowering::{RESULTS, lower_module};
 use ngc_tools::io::{check_output, replace_file, write_output};
@@ -81,7 +81,8 @@ const EXAMPLES: &str = "Examples:
   ngc-compile model.ngir -o model.o --max-ulp=0.501        with functions that are correctly rounded but for few numbers
 
 A function f(x) -> y becomes int f(const float *x, float *y, void *workspace, int64_t workspace_size); extents that are not
-fixed are passed behind the pointers, and f_workspace_size tells how large the workspace must be.
+fixed are passed behind the pointers, and f_workspace_size tells how large the workspace must be. A function called main
+is called by the name of the file that is written, as a C program has a main of its own.
 Exit code: 0 done, 1 broken input, 3 something that ngc does not compile yet. On an error nothing is written.";
 
 /// A bound of errors: below half a unit there are none.
@@ -121,8 +122,8 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         for path in &arguments.implementations {
             functions.insert_all(&load_module(&context, sources, path)?)?;
         }
-        let library =
-            ngc_math::library::library(&context, arguments.max_ulp, target.instructions());
+        rename_main(&mut module, &arguments.output);
+        let library = ngc_math::library::library(&context, arguments.max_ulp, target.instructions());
         functions.complete(&library.map_err(|fault| Failure::Located(Diagnostics(vec![fault]), 1))?)?;
         let lowered = lower_module(&context, &module, &functions, bits);
         module = lowered.map_err(|d| Failure::Located(d, 3))?.0;
@@ -162,6 +163,20 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         write_output(path, manifest::manifest(&functions, &target).as_bytes())?;
     }
     Ok(())
+}
+
+/// Calls a function of the name of the C function that every program has, as importers give it, by that of the output.
+fn rename_main(module: &mut Module, output: &str) {
+    let Some(main) = module.symbol("main") else { return };
+    let stem = Path::new(output).file_stem().unwrap_or_default().to_string_lossy();
+    let mut name: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert_str(0, "model");
+    }
+    while name == "main" || module.symbol(&name).is_some() {
+        name.push('_');
+    }
+    module.body.op_mut(main).attrs.set("sym_name", name.as_str());
 }
 
 /// The target that the flags name; without a triple and a CPU it is this machine.

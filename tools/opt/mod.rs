@@ -3,6 +3,7 @@
 mod analysis;
 mod expected;
 mod flags;
+mod kernels;
 mod laws;
 mod print_ir;
 mod ranges;
@@ -242,6 +243,7 @@ impl Driver<'_> {
         let debugged = analysis::debugged(&self.flags)?;
         let stabilizes = self.pipeline.steps.iter().any(|s| s.pass.name() == "stabilize");
         let before = (stabilizes && !self.flags.verify_diagnostics).then(|| State::of(&module));
+        let functions = kernels::functions(&self.context, &self.pipeline)?;
         let mut manager = PassManager::new(&self.context);
         manager.verify_each = self.flags.verify_each;
         manager.supplies.push(&exchange);
@@ -249,6 +251,7 @@ impl Driver<'_> {
         manager.supplies.push(&rewriting);
         manager.supplies.push(&assignments);
         manager.supplies.push(&debugged);
+        manager.supplies.push(&functions);
         let printed = PrintOptions {
             generic: self.flags.mlir_print_op_generic,
             debuginfo: self.flags.print_debuginfo,
