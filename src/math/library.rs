@@ -1,5 +1,6 @@
 //! The implementations that ngc has, as functions of ops that the machine in hand has.
 
+use ngc_dialects::num::MAX_ULP;
 use ngc_ir::{Context, Diagnostic, Module, OpDef};
 
 use crate::certificate::max_ulp;
@@ -36,7 +37,7 @@ pub const ENTRIES: &[Entry] = entries!(
 
 /// A module with a function of scalars for each function that has an implementation of at most so many ulp: of several the one
 /// with the largest error, which would not be there if it were not the fastest. `instructions` are ops that stay, where others
-/// make room for the steps that define them.
+/// make room for the steps that define them. Each says how large its error is.
 ///
 /// # Errors
 /// A fault of ngc.
@@ -56,6 +57,11 @@ pub fn library(
             }
         }
     }
+    let errors: Vec<f64> = chosen.iter().map(|(_, error)| *error).collect();
     let texts: Vec<Text> = chosen.into_iter().map(|(text, _)| text).collect();
-    expand(context, &module_of(context, &texts, None)?, instructions)
+    let mut module = expand(context, &module_of(context, &texts, None)?, instructions)?;
+    for (op, error) in module.functions().into_iter().zip(errors) {
+        module.body.op_mut(op).attrs.set(MAX_ULP, error);
+    }
+    Ok(module)
 }
