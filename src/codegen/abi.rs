@@ -107,7 +107,8 @@ fn function(module: &Module, op: Op, results: usize) -> Result<Function, String>
         Some(Attr::Dict(inlined)) => inlined.clone(),
         _ => AttrDict::EMPTY,
     };
-    let functions = inlined.iter().map(|(name, error)| (name.as_str().to_string(), error.as_float())).collect();
+    let functions =
+        inlined.iter().map(|(name, error)| (name.as_str().to_string(), error.as_float())).collect();
     Ok(Function { statuses: statuses(module, op), name, workspace, parameters, functions })
 }
 

@@ -42,7 +42,8 @@ impl<'c> Emission<'_, 'c> {
             let (Some(from), Some(to)) = (from, to) else { return refused() };
             return self.convert(operands[0], from, to);
         }
-        if let Some(made) = self.of_encodings(s, operands, result).or_else(|| self.of_exponents(s, operands)) {
+        if let Some(made) = self.of_encodings(s, operands, result).or_else(|| self.of_exponents(s, operands))
+        {
             return made;
         }
         // What else is pointwise says so in its structure.

@@ -69,8 +69,10 @@ impl<'c> Emission<'_, 'c> {
             let mut found: Option<Register<'c>> = None;
             for (n, entries) in values.chunks(pair).enumerate() {
                 let (low, high) = entries.split_at(entries.len().min(all as usize));
-                let name = format!("llvm.x86.avx512.vpermi2var.{}.{WIDTH}", if bits == 64 { "pd" } else { "ps" });
-                let made = self.instruction(&name, &[register(low).into(), x[0].into(), register(high).into()])?;
+                let name =
+                    format!("llvm.x86.avx512.vpermi2var.{}.{WIDTH}", if bits == 64 { "pd" } else { "ps" });
+                let made =
+                    self.instruction(&name, &[register(low).into(), x[0].into(), register(high).into()])?;
                 found = Some(match found {
                     None => made,
                     Some(before) => {

@@ -40,7 +40,8 @@ pub(crate) fn translate<'c>(
             continue;
         };
         let registers = Registers { context, builder: context.create_builder() };
-        if let Err(diagnostic) = Emission::function(&llvm, registers, (rounds, instructions), name, body, loc) {
+        if let Err(diagnostic) = Emission::function(&llvm, registers, (rounds, instructions), name, body, loc)
+        {
             found.push(diagnostic);
         }
     }

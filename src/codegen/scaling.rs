@@ -45,12 +45,7 @@ impl<'c> Emission<'_, 'c> {
     }
 
     /// An instruction on whole registers, all elements of which take part.
-    fn avx512(
-        &self,
-        name: &str,
-        x: &[Register<'c>],
-        further: &[BasicMetadataValueEnum<'c>],
-    ) -> Built<'c> {
+    fn avx512(&self, name: &str, x: &[Register<'c>], further: &[BasicMetadataValueEnum<'c>]) -> Built<'c> {
         let context = self.registers.context;
         let mask = if lanes(x[0]) == 16 { context.i16_type() } else { context.i8_type() };
         let rounding = context.i32_type().const_int(CURRENT, false);

@@ -68,7 +68,9 @@ impl Target {
         let has = |feature: &str| self.features.split(',').any(|f| f == feature);
         let level = |name: &str| self.cpu.starts_with(name);
         let wide = has("+avx512f")
-            || ["x86-64-v4", "skylake-avx512", "sapphirerapids", "icelake", "znver4", "znver5"].map(level).contains(&true);
+            || ["x86-64-v4", "skylake-avx512", "sapphirerapids", "icelake", "znver4", "znver5"]
+                .map(level)
+                .contains(&true);
         let half = wide || has("+avx") || ["x86-64-v3", "haswell", "znver"].map(level).contains(&true);
         match () {
             () if wide && !has("-avx512f") && !has("-avx") => 512,

@@ -27,11 +27,7 @@ pub fn write(checked: &Checked, text: &Text, report: &Report) -> Result<String, 
         report.inputs
     );
     let sample = if report.exhaustive { String::new() } else { format!(" --sample {}", report.inputs) };
-    let _ = writeln!(
-        json,
-        "  \"command\": \"ngc-math verify {}.impl{sample} --certificate .\",",
-        text.name
-    );
+    let _ = writeln!(json, "  \"command\": \"ngc-math verify {}.impl{sample} --certificate .\",", text.name);
     let _ = writeln!(json, "  \"code\": \"{}\",", digest(checked, text)?);
     let _ = writeln!(json, "  \"max_ulp\": {:?},", report.max_ulp);
     let _ = writeln!(json, "  \"at\": {:?},", report.at);

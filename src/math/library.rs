@@ -41,11 +41,7 @@ pub const ENTRIES: &[Entry] = entries!(
 ///
 /// # Errors
 /// A fault of ngc.
-pub fn library(
-    context: &Context,
-    ulps: f64,
-    instructions: &[&'static OpDef],
-) -> Result<Module, Diagnostic> {
+pub fn library(context: &Context, ulps: f64, instructions: &[&'static OpDef]) -> Result<Module, Diagnostic> {
     let mut chosen: Vec<(Text, f64)> = Vec::new();
     for entry in ENTRIES {
         let error = max_ulp(entry.certificate)?;

@@ -31,16 +31,15 @@ impl Reference {
         let format = format_of(text);
         let operands = vec![Type::float(format); text.arguments.len()];
         let of = |def: &'static OpDef, attrs: &AttrDict| match def.semantics {
-            Semantics::Elementwise(meaning) => {
-                meaning(&Signature { def, operands: &operands, attrs }).ok()
-            }
+            Semantics::Elementwise(meaning) => meaning(&Signature { def, operands: &operands, attrs }).ok(),
             _ => None,
         };
         // The op of its name, or one that is this function where an attribute says so, such as `gelu_tanh`.
         let plain = context.op(&format!("ng.{}", text.name)).and_then(|def| of(def, &AttrDict::EMPTY));
         let found = plain.or_else(|| {
             let spoken = context.ops().into_iter().filter(|def| def.operands.len() == operands.len());
-            let mut ways = spoken.flat_map(|def| said(def).into_iter().filter_map(move |attrs| of(def, &attrs)));
+            let mut ways =
+                spoken.flat_map(|def| said(def).into_iter().filter_map(move |attrs| of(def, &attrs)));
             ways.find(|e| e.function.name == text.name)
         });
         let found = found.filter(|e| e.params.is_empty() && e.function.arity == operands.len());

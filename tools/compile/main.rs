@@ -121,8 +121,7 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
         for path in &arguments.implementations {
             functions.insert_all(&load_module(&context, sources, path)?)?;
         }
-        let library =
-            ngc_math::library::library(&context, arguments.max_ulp, target.instructions());
+        let library = ngc_math::library::library(&context, arguments.max_ulp, target.instructions());
         functions.complete(&library.map_err(|fault| Failure::Located(Diagnostics(vec![fault]), 1))?)?;
         let lowered = lower_module(&context, &module, &functions, bits);
         module = lowered.map_err(|d| Failure::Located(d, 3))?.0;

@@ -3,8 +3,8 @@
 use ngc_codegen::Target;
 use ngc_interp::Interpreter;
 use ngc_ir::Dim;
-use ngc_math::function::{module_of, symbol};
 use ngc_math::certificate::max_ulp;
+use ngc_math::function::{module_of, symbol};
 use ngc_math::library::{ENTRIES, Entry, library};
 use ngc_math::text::parse;
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
@@ -64,9 +64,9 @@ fn encodings(r: &mut Random, count: usize) -> Vec<f64> {
 #[test]
 fn the_library_gives_the_bits_of_the_interpreter() {
     let host = Target::host().expect("a host");
-    let plain = Target::new("", "x86-64-v3", "").ok().filter(|plain| {
-        host.triple.starts_with("x86_64") && host.vector_bits() > plain.vector_bits()
-    });
+    let plain = Target::new("", "x86-64-v3", "")
+        .ok()
+        .filter(|plain| host.triple.starts_with("x86_64") && host.vector_bits() > plain.vector_bits());
     for target in [Some(host), plain].into_iter().flatten() {
         for ulps in [1.0, 0.51] {
             the_bits_of_the_interpreter(&target, ulps);
@@ -108,7 +108,11 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
         for ((x, a), b) in input.to_f64s().into_iter().zip(ours[0].to_f64s()).zip(theirs[0].to_f64s()) {
             let same = a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
             let name = &own[0].name;
-            assert!(same, "{name} of {x:e} is {a:e}, and {b:e} in the interpreter ({}, {ulps} ulp)", target.cpu);
+            assert!(
+                same,
+                "{name} of {x:e} is {a:e}, and {b:e} in the interpreter ({}, {ulps} ulp)",
+                target.cpu
+            );
         }
     }
 }

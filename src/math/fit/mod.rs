@@ -116,7 +116,9 @@ fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
             None => match option.strip_prefix("weight ") {
                 Some(weight) => counts = Counts::Weighted(formula(weight)?),
                 None => {
-                    return Err(format!("there is no option '{option}': `keep 0 1`, `absolute`, `weight x^2`"));
+                    return Err(format!(
+                        "there is no option '{option}': `keep 0 1`, `absolute`, `weight x^2`"
+                    ));
                 }
             },
         }

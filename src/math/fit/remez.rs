@@ -79,7 +79,10 @@ impl<'a> Problem<'a> {
                 Counts::Relative | Counts::Absolute => Float::with_val(BITS, 1),
                 Counts::Weighted(weight) => {
                     let weight = weight.at(&x, 0).filter(|w| !w.is_zero());
-                    weight.ok_or_else(|| format!("the weight is 0 or nothing at {}", x.to_f64()))?.recip().abs()
+                    weight
+                        .ok_or_else(|| format!("the weight is 0 or nothing at {}", x.to_f64()))?
+                        .recip()
+                        .abs()
                 }
             };
             Ok(Point { x, value, unit })

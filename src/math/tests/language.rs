@@ -101,7 +101,13 @@ fn numbers_and_attributes_fit() {
 fn exponents_are_proven_to_be_near() {
     insta::assert_snapshot!(refusals(&[
         ("any exponent", "  scaleb x x -> r\n  ret r"),
-        ("an exponent that is too large", "  min x 1000 -> k\n  max k -1000 -> k2\n  scaleb x k2 -> r\n  ret r"),
-        ("an exponent of another format", "  convert[f64] x -> d\n  scaleb d d -> r\n  convert[f32] r -> y\n  ret y"),
+        (
+            "an exponent that is too large",
+            "  min x 1000 -> k\n  max k -1000 -> k2\n  scaleb x k2 -> r\n  ret r"
+        ),
+        (
+            "an exponent of another format",
+            "  convert[f64] x -> d\n  scaleb d d -> r\n  convert[f32] r -> y\n  ret y"
+        ),
     ]));
 }

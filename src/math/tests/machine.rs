@@ -196,7 +196,10 @@ fn scaling_rounds_once() {
         for (k, y) in same_in_c(&context, &texts, &checked, &blocks(512, 32)) {
             let exact = f64::from(factor) * f64::from(k).clamp(-300.0, 300.0).floor().exp2();
             let want = exact as f32;
-            assert!(y.to_bits() == want.to_bits() || y.is_nan() && k.is_nan(), "{factor} 2^{k}: {y}, not {want}");
+            assert!(
+                y.to_bits() == want.to_bits() || y.is_nan() && k.is_nan(),
+                "{factor} 2^{k}: {y}, not {want}"
+            );
         }
     }
 }
