@@ -30,6 +30,8 @@ pub(super) struct Emitter<'a> {
     /// Constants stand at the start of the function, before this op.
     first: Option<Op>,
     constants: FxHashMap<Attr, Value>,
+    /// Functions whose implementations were inlined, and how far each is off.
+    pub inlined: AttrDict,
 }
 
 pub(super) type Emitted<T> = Result<T, String>;
@@ -39,7 +41,8 @@ impl<'a> Emitter<'a> {
         let mut body = Body::new();
         let block = body.add_block(body.root());
         let (first, constants) = (None, FxHashMap::default());
-        Emitter { context, functions, body, block, loc, unknowns: Vec::new(), first, constants }
+        let (unknowns, inlined) = (Vec::new(), AttrDict::EMPTY);
+        Emitter { context, functions, body, block, loc, unknowns, first, constants, inlined }
     }
 
     /// Any op, at the place in hand.
@@ -350,7 +353,11 @@ impl<'a> Emitter<'a> {
         }
         let functions = self.functions;
         match functions.find(function.name, format).filter(|_| params.is_empty()) {
-            Some(body) => self.inline(body, operands),
+            Some(own) => {
+                let error = own.max_ulp.map_or(Attr::Unit, Attr::from);
+                self.inlined.set(format!("{}_{format}", function.name).as_str(), error);
+                self.inline(&own.body, operands)
+            }
             None => Err(format!("no implementation of {} in {format}", function.name)),
         }
     }

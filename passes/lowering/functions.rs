@@ -10,20 +10,24 @@ use ngc_numerics::expr::{Constant, Prim};
 use ngc_numerics::program::Step;
 use ngc_numerics::{Format, ScalarFn};
 
-pub use ngc_dialects::num::IMPLEMENTS;
+pub use ngc_dialects::num::{IMPLEMENTS, MAX_ULP};
 
-/// Bodies of functions of scalars, by the name of the real function and the format. A driver supplies them to the pass.
+/// An implementation.
+#[derive(Clone)]
+pub struct Implementation {
+    /// A block of pure ops on scalars of the format, which ends in a return of one.
+    pub body: Body,
+    /// How many units in the last place it is off at most, where that is known.
+    pub max_ulp: Option<f64>,
+}
+
+/// Implementations, by the name of the real function and the format. A driver supplies them to the pass.
 #[derive(Default)]
 pub struct Functions {
-    known: BTreeMap<(String, Format), Body>,
+    known: BTreeMap<(String, Format), Implementation>,
 }
 
 impl Functions {
-    /// Adds an implementation: a body of one block of pure ops on scalars of the format, which ends in a return of one.
-    pub fn insert(&mut self, name: &str, format: Format, body: Body) {
-        self.known.insert((name.to_string(), format), body);
-    }
-
     /// Adds the implementations of a module: its functions with the attribute [`IMPLEMENTS`], of scalars of one format.
     ///
     /// # Errors
@@ -35,7 +39,9 @@ impl Functions {
             let body = module.body.body(op).filter(|body| body.entry().is_some());
             let implemented = body.ok_or("it has no body".to_string()).and_then(|body| {
                 let format = implemented(body)?;
-                match self.known.insert((name.to_string(), format), body.clone()) {
+                let max_ulp = module.body.attr(op, MAX_ULP).and_then(Attr::as_float);
+                let own = Implementation { body: body.clone(), max_ulp };
+                match self.known.insert((name.to_string(), format), own) {
                     None => Ok(()),
                     Some(_) => Err(format!("another function implements it in {format}")),
                 }
@@ -62,7 +68,7 @@ impl Functions {
     }
 
     /// The implementation of a function in a format.
-    pub fn find(&self, name: &str, format: Format) -> Option<&Body> {
+    pub fn find(&self, name: &str, format: Format) -> Option<&Implementation> {
         self.known.get(&(name.to_string(), format))
     }
 }

@@ -38,6 +38,8 @@ pub const SMALL_WORKSPACE: i64 = 2;
 pub const BAD_INDEX: i64 = 3;
 /// The attribute of a kernel that says how many of its arguments are results; they stand before the workspace.
 pub const RESULTS: &str = "kernel.results";
+/// The attribute of a kernel that says which functions are inlined, and how many units in the last place each is off at most.
+pub const FUNCTIONS: &str = "kernel.functions";
 /// What is put behind the name of a kernel to name the function that tells the size of its workspace.
 pub const WORKSPACE: &str = "_workspace_size";
 
@@ -208,7 +210,10 @@ fn lower(
     };
     e.body_of_kernel(&graph, &plan, &resource).map_err(|message| fail(e.loc.clone(), message))?;
     let name = attrs.get("sym_name").and_then(Attr::as_str).unwrap_or("kernel").to_string();
-    let kernel = function(&name, &e.body, attrs, &graph);
+    let mut kernel = function(&name, &e.body, attrs, &graph);
+    if !e.inlined.is_empty() {
+        kernel.set(FUNCTIONS, Attr::Dict(e.inlined));
+    }
     let told = told(context, &graph, &plan).map_err(|m| fail(loc.clone(), m))?;
     let size = function_attrs(&format!("{name}{WORKSPACE}"), &told);
     Ok(Kernels { functions: vec![(kernel, e.body), (size, told)], loc, nests: plan.nests.len() })

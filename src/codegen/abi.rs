@@ -1,8 +1,8 @@
 //! What a caller sees of compiled kernels: names, parameters, and what they must be.
 
-use ngc_ir::{Attr, Dim, Module, Op, Type};
+use ngc_ir::{Attr, AttrDict, Dim, Module, Op, Type};
 use ngc_numerics::DType;
-use ngc_passes::lowering::{RESULTS, WORKSPACE};
+use ngc_passes::lowering::{FUNCTIONS, RESULTS, WORKSPACE};
 
 /// What is put behind the name of a kernel, and of the function that tells the size of its workspace, to name those that take
 /// what they need from arrays.
@@ -45,6 +45,8 @@ pub struct Function {
     pub workspace: String,
     /// Its parameters, before the workspace.
     pub parameters: Vec<Parameter>,
+    /// Functions that it computes by implementations, and how many units in the last place each is off at most, where known.
+    pub functions: Vec<(String, Option<f64>)>,
     /// Why it may return which status.
     pub statuses: Vec<(i64, String)>,
 }
@@ -101,7 +103,13 @@ fn function(module: &Module, op: Op, results: usize) -> Result<Function, String>
         });
     }
     let workspace = format!("{name}{WORKSPACE}");
-    Ok(Function { statuses: statuses(module, op), name, workspace, parameters })
+    let inlined = match module.body.attr(op, FUNCTIONS) {
+        Some(Attr::Dict(inlined)) => inlined.clone(),
+        _ => AttrDict::EMPTY,
+    };
+    let functions =
+        inlined.iter().map(|(name, error)| (name.as_str().to_string(), error.as_float())).collect();
+    Ok(Function { statuses: statuses(module, op), name, workspace, parameters, functions })
 }
 
 /// What a kernel demands, in its own order.

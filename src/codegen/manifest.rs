@@ -24,11 +24,14 @@ fn function(f: &Function) -> Value {
     };
     let statuses: Vec<Value> =
         f.statuses.iter().map(|(status, message)| json!({ "status": status, "message": message })).collect();
+    let inlined: Vec<Value> =
+        f.functions.iter().map(|(name, error)| json!({ "name": name, "max_ulp": error })).collect();
     json!({
         "name": f.name,
         "workspace_size": f.workspace,
         "arguments": of(Role::Argument),
         "results": of(Role::Result),
+        "functions": inlined,
         "statuses": statuses,
     })
 }

@@ -1,5 +1,6 @@
 //! The implementations that ngc has, as functions of ops that the machine in hand has.
 
+use ngc_dialects::num::MAX_ULP;
 use ngc_ir::{Context, Diagnostic, Module, OpDef};
 
 use crate::certificate::max_ulp;
@@ -26,7 +27,7 @@ macro_rules! entries {
 
 /// All of them: correctly rounded but for few inputs, in double precision; and `faithful`, less than 1 ulp off, for speed.
 pub const ENTRIES: &[Entry] = entries!(
-    "acos" "acosh" "asin" "asinh" "atan" "atanh" "cbrt" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "log"
+    "acos" "acosh" "asin" "asinh" "atan" "atanh" "cbrt" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "gelu_tanh" "log"
     "log10" "log1p" "log2" "log_sigmoid" "mish" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
     "faithful/acos" "faithful/asin" "faithful/atan" "faithful/cos" "faithful/cosh" "faithful/erf" "faithful/erfc" "faithful/exp" "faithful/exp2"
     "faithful/expm1" "faithful/gelu" "faithful/log"
@@ -36,7 +37,7 @@ pub const ENTRIES: &[Entry] = entries!(
 
 /// A module with a function of scalars for each function that has an implementation of at most so many ulp: of several the one
 /// with the largest error, which would not be there if it were not the fastest. `instructions` are ops that stay, where others
-/// make room for the steps that define them.
+/// make room for the steps that define them. Each says how large its error is.
 ///
 /// # Errors
 /// A fault of ngc.
@@ -52,6 +53,11 @@ pub fn library(context: &Context, ulps: f64, instructions: &[&'static OpDef]) ->
             }
         }
     }
+    let errors: Vec<f64> = chosen.iter().map(|(_, error)| *error).collect();
     let texts: Vec<Text> = chosen.into_iter().map(|(text, _)| text).collect();
-    expand(context, &module_of(context, &texts, None)?, instructions)
+    let mut module = expand(context, &module_of(context, &texts, None)?, instructions)?;
+    for (op, error) in module.functions().into_iter().zip(errors) {
+        module.body.op_mut(op).attrs.set(MAX_ULP, error);
+    }
+    Ok(module)
 }

@@ -1,7 +1,7 @@
-//! The function that an implementation is of, exactly: the op of `ng` with its name.
+//! The function that an implementation is of, exactly: that of the op of `ng` with its name.
 
-use ngc_ir::op_def::Semantics;
-use ngc_ir::{AttrDict, Context, Diagnostic, Signature, Type};
+use ngc_ir::op_def::{AttrDef, AttrKind, Semantics};
+use ngc_ir::{Attr, AttrDict, Context, Diagnostic, OpDef, Signature, Type};
 use ngc_numerics::{Binary64, Domain, Enclosure, Format, Interval, Prim, ScalarFn};
 use rug::Float;
 
@@ -29,13 +29,18 @@ impl Reference {
     pub fn of(context: &Context, text: &Text) -> Result<Reference, Diagnostic> {
         let fail = |message: String| Diagnostic::error(text.loc.clone(), message);
         let format = format_of(text);
-        let def = context.op(&format!("ng.{}", text.name));
         let operands = vec![Type::float(format); text.arguments.len()];
-        let found = def.and_then(|def| match def.semantics {
-            Semantics::Elementwise(meaning) => {
-                meaning(&Signature { def, operands: &operands, attrs: &AttrDict::EMPTY }).ok()
-            }
+        let of = |def: &'static OpDef, attrs: &AttrDict| match def.semantics {
+            Semantics::Elementwise(meaning) => meaning(&Signature { def, operands: &operands, attrs }).ok(),
             _ => None,
+        };
+        // The op of its name, or one that is this function where an attribute says so, such as `gelu_tanh`.
+        let plain = context.op(&format!("ng.{}", text.name)).and_then(|def| of(def, &AttrDict::EMPTY));
+        let found = plain.or_else(|| {
+            let spoken = context.ops().into_iter().filter(|def| def.operands.len() == operands.len());
+            let mut ways =
+                spoken.flat_map(|def| said(def).into_iter().filter_map(move |attrs| of(def, &attrs)));
+            ways.find(|e| e.function.name == text.name)
         });
         let found = found.filter(|e| e.params.is_empty() && e.function.arity == operands.len());
         let function = found.map(|e| e.function).ok_or_else(|| {
@@ -86,6 +91,17 @@ impl Reference {
         let error = (Float::with_val(2 * BITS, y) - &exact).abs() >> ulp;
         Some(error.to_f64())
     }
+}
+
+/// What attributes of an op that are words may say, one at a time.
+fn said(def: &'static OpDef) -> Vec<AttrDict> {
+    let words = |attribute: &'static AttrDef| match attribute.kind {
+        AttrKind::Enum(words) => {
+            words.iter().map(|&word| AttrDict::from([(attribute.name, Attr::from(word))])).collect()
+        }
+        _ => Vec::new(),
+    };
+    def.attributes.iter().flat_map(words).collect()
 }
 
 /// What an infinite result counts as: the first number of the format that it does not have.

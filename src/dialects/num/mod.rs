@@ -6,6 +6,8 @@
 
 /// The attribute of a function that says which real function it implements, such as `"exp"`.
 pub const IMPLEMENTS: &str = "ng.implements";
+/// The attribute of such a function that says how many units in the last place it is off at most.
+pub const MAX_ULP: &str = "ng.max_ulp";
 
 pub mod bits;
 pub mod choice;

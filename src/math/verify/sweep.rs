@@ -107,7 +107,7 @@ fn look(
         .collect();
     let mut all = Found::default();
     for found in found? {
-        all.join(found);
+        all.join(found, &reference);
     }
     Ok(all)
 }
@@ -163,8 +163,8 @@ struct Found {
     least: f64,
     /// Inputs and results whose error may be the largest, and what it is at most.
     candidates: Vec<(f64, f64, f64)>,
-    /// No error of an input that is no candidate any more is above this, or above [`least`](Self::least).
-    dropped: f64,
+    /// The largest error of inputs that are no candidates any more, and where it is.
+    dropped: (f64, f64),
     /// The input before, its result, and the ends of the enclosure of the exact value.
     before: Option<[f64; 4]>,
 }
@@ -270,7 +270,7 @@ impl Found {
             self.least = self.least.max(lo);
             self.candidates.push((x, y, hi));
             if self.candidates.len() > 2 * CANDIDATES {
-                self.prune();
+                self.prune(reference);
             }
         }
         if let Some([_, y0, lo0, hi0]) = self.before {
@@ -285,13 +285,16 @@ impl Found {
         self.before = Some([x, y, f.lo, f.hi]);
     }
 
-    /// Keeps the candidates with the largest bounds, and what none of the others is above.
-    fn prune(&mut self) {
+    /// Keeps the candidates with the largest bounds, and measures those that are dropped.
+    fn prune(&mut self, reference: &Reference) {
         let least = self.least;
         self.candidates.retain(|c| c.2 >= least);
         self.candidates.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.total_cmp(&b.0)));
-        for dropped in self.candidates.drain(CANDIDATES.min(self.candidates.len())..) {
-            self.dropped = self.dropped.max(dropped.2);
+        for (x, y, bound) in self.candidates.drain(CANDIDATES.min(self.candidates.len())..) {
+            let error = reference.exact_error(x, y).unwrap_or(bound);
+            if error > self.dropped.0 {
+                self.dropped = (error, x);
+            }
         }
     }
 
@@ -309,7 +312,7 @@ impl Found {
         }
     }
 
-    fn join(&mut self, other: Found) {
+    fn join(&mut self, other: Found, reference: &Reference) {
         self.inputs += other.inputs;
         self.misrounded += other.misrounded;
         for (ours, theirs) in
@@ -320,18 +323,20 @@ impl Found {
         }
         self.least = self.least.max(other.least);
         self.candidates.extend(other.candidates);
-        self.dropped = self.dropped.max(other.dropped);
-        self.prune();
+        if other.dropped.0 > self.dropped.0 {
+            self.dropped = other.dropped;
+        }
+        self.prune(reference);
     }
 
     fn report(self, reference: Reference, exhaustive: bool) -> Report {
         let exact = |&(x, y, bound): &(f64, f64, f64)| (reference.exact_error(x, y).unwrap_or(bound), x);
         let worst = self.candidates.iter().map(exact);
-        let worst = worst.fold((0.0, 0.0), |a: (f64, f64), b| if b.0 > a.0 { b } else { a });
+        let worst = worst.fold(self.dropped, |a: (f64, f64), b| if b.0 > a.0 { b } else { a });
         Report {
             inputs: self.inputs,
             exhaustive,
-            max_ulp: worst.0.max(if self.dropped > self.least { self.dropped } else { 0.0 }),
+            max_ulp: worst.0,
             at: worst.1,
             misrounded: self.misrounded,
             wrong_specials: self.wrong_specials,
