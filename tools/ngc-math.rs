@@ -78,6 +78,12 @@ enum Command {
         #[arg(long)]
         write: bool,
     },
+    /// Bounds the errors of polynomials with a comment `//! fit ...`, for certain, by Taylor series with enclosed rests
+    Bound {
+        /// Files of implementations
+        #[arg(required = true)]
+        files: Vec<String>,
+    },
     /// Writes implementations in another language
     Emit {
         /// Files of implementations
@@ -118,6 +124,7 @@ const EXAMPLES: &str = "Examples:
                                                        a table of terms; exp/pareto.svg, exp/exp-1.impl, ...
   ngc-math select exp --max-ulp 0.6 --range=-10,10     the fastest of them that is good enough
   ngc-math fit exp.impl --write                        coefficients from the formulas beside them
+  ngc-math bound exp.impl                              certain bounds of the errors of its polynomials
   ngc-math emit exp.impl log.impl -o ngcm.c            float ngc_expf(float), void ngc_expf_array(const float *, ...)
   ngc-math emit exp.impl --language machine            the ops that it becomes
   ngc-math emit exp.impl --language sollya | sollya    certain bounds of the errors of its polynomials
@@ -191,6 +198,25 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
         Command::Synthesize(asked) => ngc_tools::math::synthesize::run(&context, asked),
         Command::Select(asked) => ngc_tools::math::select::run(&context, sources, asked),
         Command::Fit { files, write } => files.iter().try_for_each(|path| fit(sources, path, *write)),
+        Command::Bound { files } => {
+            for text in &read(&context, sources, files)?.1 {
+                for certified in ngc_math::fit::certify(text)? {
+                    let kind = if certified.is_relative { "relative" } else { "absolute" };
+                    let said = match certified.error {
+                        Some((taken, bound)) => {
+                            format!(
+                                "no {kind} error is above {}, and one is {}",
+                                upward(bound),
+                                downward(taken)
+                            )
+                        }
+                        None => "the function is not known as a Taylor series on all of the range".into(),
+                    };
+                    say(&format!("{}{said}", sources.prefix(&certified.loc)))?;
+                }
+            }
+            Ok(())
+        }
         Command::Emit { files, language, output } => {
             let (terms, texts) = read(&context, sources, files)?;
             let checked = check(&context, &texts)?;
@@ -304,6 +330,18 @@ fn evaluate(context: &Context, checked: &Checked, text: &Text, arguments: &[Stri
         say(&format!("{}({}) = {y}{exact}", text.name, shown.join(", ")))?;
     }
     Ok(())
+}
+
+/// Digits of a bound, not below it.
+fn upward(x: f64) -> String {
+    let text = format!("{x:.4e}");
+    if text.parse() < Ok(x) { format!("{:.4e}", x * (1.0 + 1e-4)) } else { text }
+}
+
+/// Digits of a number that is taken, not above it.
+fn downward(x: f64) -> String {
+    let text = format!("{x:.4e}");
+    if text.parse() > Ok(x) { format!("{:.4e}", x * (1.0 - 1e-4)) } else { text }
 }
 
 /// A line on the standard output.

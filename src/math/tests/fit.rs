@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ngc_ir::Sources;
-use ngc_math::fit::{renew, sollya};
+use ngc_math::fit::{certify, renew, sollya};
 use ngc_math::text::{Text, parse};
 
 fn read(text: &str) -> Vec<Text> {
@@ -89,6 +89,56 @@ fn errors_are_those_that_sollya_encloses() {
         for (error, (low, high)) in found.into_iter().zip(intervals) {
             // Found at points, so a little less than the largest; never more.
             assert!(error <= high && error >= 0.98 * low, "{name}: {error} is not in [{low}, {high}]");
+        }
+    }
+}
+
+/// Bounds by Taylor series hold what was found at points between them, and lie near each other; another program encloses the same.
+#[test]
+fn errors_are_bounded_for_certain() {
+    let sollya_is_here = Command::new("sollya").arg("--version").output().is_ok();
+    if !sollya_is_here {
+        eprintln!("sollya is not installed: certain bounds are not compared");
+    }
+    for name in ["exp", "exp2", "expm1", "log", "log2", "sin", "cos", "sinh"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("library").join(format!("{name}.impl"));
+        let text = std::fs::read_to_string(path).expect("an implementation");
+        let texts = read(&text);
+        let found = renew(&texts[0]).unwrap_or_else(|d| panic!("{}", d.message));
+        let found: Vec<f64> =
+            found.iter().filter(|r| r.text.starts_with("poly")).filter_map(|r| r.error).collect();
+        let certified = certify(&texts[0]).unwrap_or_else(|d| panic!("{}", d.message));
+        assert_eq!(found.len(), certified.len(), "{name}");
+        let bounds: Vec<(f64, f64)> =
+            certified.iter().map(|c| c.error.unwrap_or_else(|| panic!("{name} is not bounded"))).collect();
+        for (found, (taken, bound)) in found.iter().zip(&bounds) {
+            println!("{name}: found {found:e}, taken {taken:e}, bound {bound:e}");
+            assert!(
+                found <= bound && bound <= &(1.05 * found.max(*taken)),
+                "{name}: {found:e} {taken:e} {bound:e}"
+            );
+        }
+        if !sollya_is_here {
+            continue;
+        }
+        let script = sollya::script(&texts).unwrap_or_else(|d| panic!("{}", d.message));
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("bounds.sollya");
+        std::fs::write(&file, script).expect("a script");
+        let output = Command::new("sollya").arg(&file).output().expect("sollya runs");
+        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+        let enclosed =
+            output.lines().filter_map(|l| l.trim().strip_prefix('[')?.strip_suffix(']')?.split_once(';'));
+        let enclosed: Vec<(f64, f64)> =
+            enclosed.map(|(a, b)| (a.parse().expect("a number"), b.parse().expect("a number"))).collect();
+        assert_eq!(enclosed.len(), bounds.len(), "{name}: {output}");
+        for ((taken, bound), (low, high)) in bounds.iter().zip(enclosed) {
+            // Digits that Sollya prints are rounded.
+            let hair = 1e-4;
+            assert!(
+                *taken <= high * (1.0 + hair) && *bound >= low * (1.0 - hair),
+                "{name}: {taken:e} {bound:e} {low:e} {high:e}"
+            );
         }
     }
 }
