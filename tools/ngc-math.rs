@@ -335,13 +335,13 @@ fn evaluate(context: &Context, checked: &Checked, text: &Text, arguments: &[Stri
 /// Digits of a bound, not below it.
 fn upward(x: f64) -> String {
     let text = format!("{x:.4e}");
-    if text.parse() < Ok(x) { format!("{:.4e}", x * (1.0 + 1e-4)) } else { text }
+    if text.parse().is_ok_and(|shown: f64| shown < x) { format!("{:.4e}", x * (1.0 + 1e-4)) } else { text }
 }
 
 /// Digits of a number that is taken, not above it.
 fn downward(x: f64) -> String {
     let text = format!("{x:.4e}");
-    if text.parse() > Ok(x) { format!("{:.4e}", x * (1.0 - 1e-4)) } else { text }
+    if text.parse().is_ok_and(|shown: f64| shown > x) { format!("{:.4e}", x * (1.0 - 1e-4)) } else { text }
 }
 
 /// A line on the standard output.
