@@ -110,6 +110,8 @@ enum Language {
     Ir,
     /// Functions of the IR, of the ops that machines have
     Machine,
+    /// Scripts for Gappa that enclose the rounding error of each polynomial with a comment `//! fit ...`
+    Gappa,
     /// A script for Sollya that encloses the error of each polynomial with a comment `//! fit ...`
     Sollya,
 }
@@ -229,6 +231,13 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
                 Language::Header => c99::header(&checked)?,
                 Language::Ir => print(&checked.module),
                 Language::Machine => print(&checked.machine),
+                Language::Gappa => {
+                    let mut all = Vec::new();
+                    for text in &texts {
+                        all.extend(ngc_math::fit::gappa::scripts(&context, text)?);
+                    }
+                    all.join("\n")
+                }
                 Language::Sollya => ngc_math::fit::sollya::script(&texts)?,
             };
             Ok(write_output(output, text.as_bytes())?)

@@ -90,6 +90,19 @@ pub struct File {
     pub definitions: Vec<Definition>,
 }
 
+impl std::fmt::Display for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Item::Term(power, factor) => write!(f, "{power}: {factor}"),
+            Item::Setting(name, values) => match &values[..] {
+                [one] => write!(f, "{name} = {one}"),
+                _ => write!(f, "{name} = ({})", values.join(", ")),
+            },
+            Item::Number(text) | Item::Word(text) => f.write_str(text),
+        }
+    }
+}
+
 /// Reads all implementations of a text, which is number `file` in the table of sources.
 ///
 /// # Errors

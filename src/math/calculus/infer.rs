@@ -297,6 +297,12 @@ impl Infer<'_> {
             }
             (Type::Impl(one), Want::Impl(function, range)) => {
                 let range = range.as_ref().unwrap_or(&one.range);
+                if !range.from.is_at_most(&range.to) {
+                    return Err(failed(
+                        loc,
+                        format!("has no range: {} is not below {}", range.from, range.to),
+                    ));
+                }
                 if !one.range.contains(range) {
                     let message = format!(
                         "is of type {ty}, and an implementation on {range} is wanted: {} reaches from {} to {}",
@@ -451,6 +457,17 @@ impl Site<'_, '_> {
             self.settings.push(None);
         }
         self.settings[n] = Some(setting);
+    }
+
+    /// Refuses a period that is none.
+    ///
+    /// # Errors
+    /// When it is not above 0 for sure.
+    pub fn positive(&self, period: &Real) -> Result<(), Diagnostic> {
+        match Real::zero().is_below(period) && period.is_finite() {
+            true => Ok(()),
+            false => Err(self.fail(format!("takes a period above 0, not {period}"))),
+        }
     }
 
     /// Proves that two functions are equal on a range.

@@ -7,6 +7,7 @@
 //!   coefficient of `t^3` in the best polynomial in `t`, the distance from a point, of degree 7.
 
 pub(crate) mod expression;
+pub mod gappa;
 pub(crate) mod remez;
 mod series;
 pub mod sollya;

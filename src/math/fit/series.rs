@@ -192,10 +192,10 @@ impl Series {
     /// From `y y = x`.
     fn root(&self, x: &[Number]) -> Vec<Number> {
         let mut y = vec![apply(&self.domain, Prim::Sqrt, &[&x[0]])];
-        for k in 1..=self.order {
+        for (k, c) in x.iter().enumerate().skip(1) {
             let known = if k > 1 { self.convolution(&y, &y, k, 1, k - 1) } else { self.number(0) };
             let twice = self.mul(&self.number(2), &y[0]);
-            y.push(self.div(&self.sub(&x[k], &known), &twice));
+            y.push(self.div(&self.sub(c, &known), &twice));
         }
         y
     }

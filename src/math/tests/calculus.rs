@@ -166,6 +166,8 @@ fn what_is_not_known_is_asked_for() {
         ("a pair where one is wanted", "AbsReduction(DoubleAngle(GLibC.sinf, GLibC.cosf))"),
         ("one where a pair is wanted", "fst(GLibC.sinf)"),
         ("powers that fall", "HornerPolynomial<exp, 0, 1>([3: 1, 1: 1])"),
+        ("no period", "Periodic<0>(GLibC.sinf)"),
+        ("a range from above to below", "AbsReduction<sin, -1>(GLibC.sinf)"),
         ("a table of three", "ExpBit<log(2), 3>(GLibC.expf)"),
         ("a range that is none", "HornerPolynomial<exp, 1, 0>([1])"),
         ("no term", "term t(float) ="),
@@ -353,7 +355,10 @@ fn page() -> String {
     for c in combinators::ALL {
         page += &format!("### {}\n\n`{}`\n\n{}\n\n    {}\n\n", c.name, c.ty, c.description, c.example);
     }
-    page += &format!("## Identities\n\n{} in all.\n\n| name | left | right |\n|---|---|---|\n", identities().len());
+    page += &format!(
+        "## Identities\n\n{} in all.\n\n| name | left | right |\n|---|---|---|\n",
+        identities().len()
+    );
     for i in identities() {
         page += &format!("| {} | `{}` | `{}` |\n", i.name, i.left, i.right);
     }
