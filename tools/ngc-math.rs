@@ -47,7 +47,7 @@ enum Command {
         #[arg(required = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Measures the error on every input of f32, through compiled C99
+    /// Measures the error on every input of f32, through compiled C99; of a term, on those that its type speaks of
     Verify {
         /// Files of implementations
         #[arg(required = true)]
@@ -175,10 +175,14 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
                 Some(name) => vec![choose(&texts, Some(name))?],
                 None => texts.iter().collect(),
             };
-            let inputs = sample.map_or(Inputs::All, Inputs::Sampled);
             let mut failed = Vec::new();
             for text in chosen {
                 let progress = Progress::new("verifying");
+                // A term says nothing of numbers that its type does not speak of.
+                let inputs = match text.domain {
+                    Some((from, to)) => Inputs::Between { from, to, sample: *sample },
+                    None => sample.map_or(Inputs::All, Inputs::Sampled),
+                };
                 let told = |done: usize, total: usize| progress.update(done, total);
                 let report = verify(&context, &checked, text, inputs, &Compiler::default(), &told)?;
                 drop(progress);

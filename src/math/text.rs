@@ -31,6 +31,8 @@ pub struct Text {
     pub statements: Vec<Statement>,
     /// Whether steps may be functions of a library: where it was made from a term that refers to them.
     pub calls: bool,
+    /// The least and the greatest number that it is for, where the type of a term says that.
+    pub domain: Option<(f32, f32)>,
 }
 
 /// A word at a place.
@@ -236,6 +238,7 @@ fn implementation(pair: Pair<'_, Rule>, file: u16) -> Text {
         arguments: Vec::new(),
         statements: Vec::new(),
         calls: false,
+        domain: None,
     };
     for part in pair.into_inner() {
         match part.as_rule() {

@@ -10,7 +10,7 @@ use super::polynomial;
 use super::prove::{self, Failure, Proof};
 use super::real::{Range, Real};
 use super::syntax::{Application, Definition, Kind, Signature, Term};
-use super::types::{ANY, Combined, Impl, Node, Reference, Setting, Type, Typed, Want};
+use super::types::{ANY, Combined, Impl, Node, Setting, Type, Typed, Want};
 use crate::text::{Text, Word};
 
 /// A definition with its type, and what was proven for it.
@@ -182,8 +182,7 @@ impl Infer<'_> {
         let found = library::find(library, function).map_err(|m| failed(loc, m))?;
         let known = Function::named(self.context, &found.name);
         let function = known.unwrap_or_else(|| Function::opaque(&found.name));
-        let reference = Reference { symbol: function_symbol(&found), ..found };
-        Ok(Typed { ty: Type::of(function, Range::WHOLE), node: Node::Reference(reference), loc: loc.clone() })
+        Ok(Typed { ty: Type::of(function, Range::WHOLE), node: Node::Reference(found), loc: loc.clone() })
     }
 
     fn part(
@@ -339,10 +338,6 @@ impl Infer<'_> {
         }
         Ok(())
     }
-}
-
-fn function_symbol(reference: &Reference) -> String {
-    reference.symbol.clone()
 }
 
 fn failed(loc: &Loc, message: String) -> Diagnostic {
