@@ -47,7 +47,7 @@ enum Command {
         #[arg(required = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Measures the error on every input of f32, through compiled C99
+    /// Measures the error on every input of f32, through compiled C99; of a term, on those that its type speaks of
     Verify {
         /// Files of implementations
         #[arg(required = true)]
@@ -78,6 +78,12 @@ enum Command {
         #[arg(long)]
         write: bool,
     },
+    /// Bounds the errors of polynomials with a comment `//! fit ...`, for certain, by Taylor series with enclosed rests
+    Bound {
+        /// Files of implementations
+        #[arg(required = true)]
+        files: Vec<String>,
+    },
     /// Writes implementations in another language
     Emit {
         /// Files of implementations
@@ -104,6 +110,8 @@ enum Language {
     Ir,
     /// Functions of the IR, of the ops that machines have
     Machine,
+    /// Scripts for Gappa that enclose the rounding error of each polynomial with a comment `//! fit ...`
+    Gappa,
     /// A script for Sollya that encloses the error of each polynomial with a comment `//! fit ...`
     Sollya,
 }
@@ -118,6 +126,7 @@ const EXAMPLES: &str = "Examples:
                                                        a table of terms; exp/pareto.svg, exp/exp-1.impl, ...
   ngc-math select exp --max-ulp 0.6 --range=-10,10     the fastest of them that is good enough
   ngc-math fit exp.impl --write                        coefficients from the formulas beside them
+  ngc-math bound exp.impl                              certain bounds of the errors of its polynomials
   ngc-math emit exp.impl log.impl -o ngcm.c            float ngc_expf(float), void ngc_expf_array(const float *, ...)
   ngc-math emit exp.impl --language machine            the ops that it becomes
   ngc-math emit exp.impl --language sollya | sollya    certain bounds of the errors of its polynomials
@@ -166,10 +175,14 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
                 Some(name) => vec![choose(&texts, Some(name))?],
                 None => texts.iter().collect(),
             };
-            let inputs = sample.map_or(Inputs::All, Inputs::Sampled);
             let mut failed = Vec::new();
             for text in chosen {
                 let progress = Progress::new("verifying");
+                // A term says nothing of numbers that its type does not speak of.
+                let inputs = match text.domain {
+                    Some((from, to)) => Inputs::Between { from, to, sample: *sample },
+                    None => sample.map_or(Inputs::All, Inputs::Sampled),
+                };
                 let told = |done: usize, total: usize| progress.update(done, total);
                 let report = verify(&context, &checked, text, inputs, &Compiler::default(), &told)?;
                 drop(progress);
@@ -191,6 +204,25 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
         Command::Synthesize(asked) => ngc_tools::math::synthesize::run(&context, asked),
         Command::Select(asked) => ngc_tools::math::select::run(&context, sources, asked),
         Command::Fit { files, write } => files.iter().try_for_each(|path| fit(sources, path, *write)),
+        Command::Bound { files } => {
+            for text in &read(&context, sources, files)?.1 {
+                for certified in ngc_math::fit::certify(text)? {
+                    let kind = if certified.is_relative { "relative" } else { "absolute" };
+                    let said = match certified.error {
+                        Some((taken, bound)) => {
+                            format!(
+                                "no {kind} error is above {}, and one is {}",
+                                upward(bound),
+                                downward(taken)
+                            )
+                        }
+                        None => "the function is not known as a Taylor series on all of the range".into(),
+                    };
+                    say(&format!("{}{said}", sources.prefix(&certified.loc)))?;
+                }
+            }
+            Ok(())
+        }
         Command::Emit { files, language, output } => {
             let (terms, texts) = read(&context, sources, files)?;
             let checked = check(&context, &texts)?;
@@ -203,6 +235,13 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
                 Language::Header => c99::header(&checked)?,
                 Language::Ir => print(&checked.module),
                 Language::Machine => print(&checked.machine),
+                Language::Gappa => {
+                    let mut all = Vec::new();
+                    for text in &texts {
+                        all.extend(ngc_math::fit::gappa::scripts(&context, text)?);
+                    }
+                    all.join("\n")
+                }
                 Language::Sollya => ngc_math::fit::sollya::script(&texts)?,
             };
             Ok(write_output(output, text.as_bytes())?)
@@ -304,6 +343,18 @@ fn evaluate(context: &Context, checked: &Checked, text: &Text, arguments: &[Stri
         say(&format!("{}({}) = {y}{exact}", text.name, shown.join(", ")))?;
     }
     Ok(())
+}
+
+/// Digits of a bound, not below it.
+fn upward(x: f64) -> String {
+    let text = format!("{x:.4e}");
+    if text.parse().is_ok_and(|shown: f64| shown < x) { format!("{:.4e}", x * (1.0 + 1e-4)) } else { text }
+}
+
+/// Digits of a number that is taken, not above it.
+fn downward(x: f64) -> String {
+    let text = format!("{x:.4e}");
+    if text.parse().is_ok_and(|shown: f64| shown > x) { format!("{:.4e}", x * (1.0 - 1e-4)) } else { text }
 }
 
 /// A line on the standard output.

@@ -20,7 +20,8 @@ pub fn write(checked: &Checked, text: &Text, report: &Report) -> Result<String, 
     let (which, how) =
         if report.exhaustive { ("all", "exhaustive") } else { ("a sample of the", "estimate") };
     let format = crate::function::format_of(text);
-    let _ = writeln!(json, "  \"what\": \"{} over {which} inputs of {format}\",", text.name);
+    let within = text.domain.map_or(String::new(), |(from, to)| format!(" from {from:?} to {to:?}"));
+    let _ = writeln!(json, "  \"what\": \"{} over {which} inputs of {format}{within}\",", text.name);
     let _ = writeln!(
         json,
         "  \"established\": \"{how}: {} inputs with errors measured with MPFR\",",

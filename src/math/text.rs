@@ -31,6 +31,8 @@ pub struct Text {
     pub statements: Vec<Statement>,
     /// Whether steps may be functions of a library: where it was made from a term that refers to them.
     pub calls: bool,
+    /// The least and the greatest number that it is for, where the type of a term says that.
+    pub domain: Option<(f32, f32)>,
 }
 
 /// A word at a place.
@@ -88,6 +90,19 @@ pub struct File {
     pub implementations: Vec<Text>,
     /// Terms of the calculus.
     pub definitions: Vec<Definition>,
+}
+
+impl std::fmt::Display for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Item::Term(power, factor) => write!(f, "{power}: {factor}"),
+            Item::Setting(name, values) => match &values[..] {
+                [one] => write!(f, "{name} = {one}"),
+                _ => write!(f, "{name} = ({})", values.join(", ")),
+            },
+            Item::Number(text) | Item::Word(text) => f.write_str(text),
+        }
+    }
 }
 
 /// Reads all implementations of a text, which is number `file` in the table of sources.
@@ -223,6 +238,7 @@ fn implementation(pair: Pair<'_, Rule>, file: u16) -> Text {
         arguments: Vec::new(),
         statements: Vec::new(),
         calls: false,
+        domain: None,
     };
     for part in pair.into_inner() {
         match part.as_rule() {

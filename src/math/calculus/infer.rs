@@ -10,7 +10,7 @@ use super::polynomial;
 use super::prove::{self, Failure, Proof};
 use super::real::{Range, Real};
 use super::syntax::{Application, Definition, Kind, Signature, Term};
-use super::types::{ANY, Combined, Impl, Node, Reference, Setting, Type, Typed, Want};
+use super::types::{ANY, Combined, Impl, Node, Setting, Type, Typed, Want};
 use crate::text::{Text, Word};
 
 /// A definition with its type, and what was proven for it.
@@ -182,8 +182,7 @@ impl Infer<'_> {
         let found = library::find(library, function).map_err(|m| failed(loc, m))?;
         let known = Function::named(self.context, &found.name);
         let function = known.unwrap_or_else(|| Function::opaque(&found.name));
-        let reference = Reference { symbol: function_symbol(&found), ..found };
-        Ok(Typed { ty: Type::of(function, Range::WHOLE), node: Node::Reference(reference), loc: loc.clone() })
+        Ok(Typed { ty: Type::of(function, Range::WHOLE), node: Node::Reference(found), loc: loc.clone() })
     }
 
     fn part(
@@ -297,6 +296,12 @@ impl Infer<'_> {
             }
             (Type::Impl(one), Want::Impl(function, range)) => {
                 let range = range.as_ref().unwrap_or(&one.range);
+                if !range.from.is_at_most(&range.to) {
+                    return Err(failed(
+                        loc,
+                        format!("has no range: {} is not below {}", range.from, range.to),
+                    ));
+                }
                 if !one.range.contains(range) {
                     let message = format!(
                         "is of type {ty}, and an implementation on {range} is wanted: {} reaches from {} to {}",
@@ -333,10 +338,6 @@ impl Infer<'_> {
         }
         Ok(())
     }
-}
-
-fn function_symbol(reference: &Reference) -> String {
-    reference.symbol.clone()
 }
 
 fn failed(loc: &Loc, message: String) -> Diagnostic {
@@ -451,6 +452,17 @@ impl Site<'_, '_> {
             self.settings.push(None);
         }
         self.settings[n] = Some(setting);
+    }
+
+    /// Refuses a period that is none.
+    ///
+    /// # Errors
+    /// When it is not above 0 for sure.
+    pub fn positive(&self, period: &Real) -> Result<(), Diagnostic> {
+        match Real::zero().is_below(period) && period.is_finite() {
+            true => Ok(()),
+            false => Err(self.fail(format!("takes a period above 0, not {period}"))),
+        }
     }
 
     /// Proves that two functions are equal on a range.

@@ -57,9 +57,12 @@ pub fn implementations(
     for one in &compiled {
         let Some(assembly) = &one.assembly else { continue };
         let number = add(&format!("<assembly of {}>", one.definition.name.text), &assembly.text);
-        all.extend(
-            text::parse(&assembly.text, number)?.into_iter().map(|t| Text { calls: assembly.calls, ..t }),
-        );
+        let domain = match &one.inferred.term.ty {
+            types::Type::Impl(one) => Some(one.ends()),
+            types::Type::Pair(_) => None,
+        };
+        let made = |t| Text { calls: assembly.calls, domain, ..t };
+        all.extend(text::parse(&assembly.text, number)?.into_iter().map(made));
     }
     Ok((compiled, all))
 }

@@ -236,16 +236,22 @@ const PLACES: u32 = 20;
 /// A rational number as a decimal where it is a short one, else as a quotient.
 fn rational(q: &Rational) -> String {
     if q.is_integer() {
-        return q.to_string();
+        let text = q.to_string();
+        let digits = text.trim_end_matches('0');
+        let zeros = text.len() - digits.len();
+        return if zeros > PLACES as usize { format!("{digits}e{zeros}") } else { text };
     }
     let mut denominator = q.denom().clone();
     let twos = denominator.remove_factor_mut(&Integer::from(2));
     let fives = denominator.remove_factor_mut(&Integer::from(5));
     let places = twos.max(fives);
-    if denominator != 1 || places > PLACES {
+    if denominator != 1 {
         return q.to_string();
     }
     let scaled = Rational::from(q * Integer::from(Integer::u_pow_u(10, places)));
+    if places > PLACES {
+        return format!("{}e-{places}", scaled.numer());
+    }
     let digits =
         format!("{:0>width$}", scaled.numer().clone().abs().to_string(), width = places as usize + 1);
     let (whole, rest) = digits.split_at(digits.len() - places as usize);

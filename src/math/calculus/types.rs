@@ -39,6 +39,23 @@ pub enum Want {
 /// Nothing is known but that it is one implementation.
 pub const ANY: Want = Want::Impl(None, None);
 
+impl Impl {
+    /// The least and the greatest number of f32 in the range at which the function has a value.
+    pub fn ends(&self) -> (f32, f32) {
+        let inside = |x: f64| x.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32;
+        let (low, high) = (self.range.from.to_f64(), self.range.to.to_f64());
+        let (mut from, mut to) = (inside(low), inside(high));
+        let has_value = |x: f32| self.function.at(&f64::from(x).into()).is_some_and(|y| Real::of(&y).is_ok());
+        if f64::from(from) < low || !has_value(from) {
+            from = from.next_up();
+        }
+        if f64::from(to) > high || !has_value(to) {
+            to = to.next_down();
+        }
+        (from, to)
+    }
+}
+
 impl Type {
     /// A function on a range.
     pub fn of(function: Function, range: Range) -> Type {

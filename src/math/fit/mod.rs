@@ -8,8 +8,11 @@
 //!   coefficient of `t^3` in the best polynomial in `t`, the distance from a point, of degree 7.
 
 pub(crate) mod expression;
+pub mod gappa;
 pub(crate) mod remez;
+mod series;
 pub mod sollya;
+mod supnorm;
 
 use std::collections::HashMap;
 
@@ -50,6 +53,60 @@ pub fn renew(text: &Text) -> Result<Vec<Renewed>, Diagnostic> {
             statement_of(statement, directive, &mut known).map_err(|m| Diagnostic::error(loc.clone(), m))
         })
         .collect()
+}
+
+/// A polynomial, and bounds of its largest error.
+pub struct Certified {
+    /// Where its op is written.
+    pub loc: ngc_ir::Loc,
+    /// Whether errors count relative to the function.
+    pub is_relative: bool,
+    /// An error that is taken, and one that none is above; nothing where the function is not known as a Taylor series.
+    pub error: Option<(f64, f64)>,
+}
+
+/// Bounds the errors of the polynomials of an implementation, for certain, wherever a directive says of what.
+///
+/// # Errors
+/// What is wrong with a directive, located.
+pub fn certify(text: &Text) -> Result<Vec<Certified>, Diagnostic> {
+    let wanted = text.statements.iter().filter(|s| s.op.text == "poly");
+    let bound = |(s, (directive, loc)): (&Statement, &(String, ngc_ir::Loc))| {
+        certified(s, directive).map_err(|m| Diagnostic::error(loc.clone(), m))
+    };
+    wanted.filter_map(|s| Some((s, s.fit.as_ref()?))).map(bound).collect()
+}
+
+fn certified(s: &Statement, directive: &str) -> Result<Certified, String> {
+    let rest = directive.strip_prefix("fit ").ok_or("is no `fit`")?;
+    let (format, rest) = rest.trim_start().split_once(' ').ok_or("says neither a format nor a formula")?;
+    let format = Format::from_name(format).ok_or_else(|| format!("'{format}' is no format"))?;
+    let (function, a, b, options) = split_domain(rest)?;
+    let mut terms = Vec::new();
+    for (item, _) in &s.items {
+        if let Item::Term(power, factor) = item {
+            let power = power.parse().map_err(|_| format!("{power} is no power"))?;
+            let factor: f64 = factor.parse().map_err(|_| format!("{factor} is no number"))?;
+            terms.push((power, Float::with_val(BITS, format.round(factor))));
+        }
+    }
+    // The ends are rounded outward, but for 0, which is exact.
+    let (mut from, mut to) = (point(&formula(a)?, 0)?, point(&formula(b)?, 0)?);
+    if !from.is_zero() {
+        from.next_down();
+    }
+    if !to.is_zero() {
+        to.next_up();
+    }
+    let is_relative = !options.contains("absolute");
+    let function = expression::read(function.trim())?;
+    let approximation = supnorm::Approximation {
+        function: &function,
+        terms: &terms,
+        range: (from, to),
+        relative: is_relative,
+    };
+    Ok(Certified { loc: s.op.loc.clone(), is_relative, error: supnorm::supnorm(&approximation) })
 }
 
 /// Polynomials of pieces, which several tables hold, by what is said of them.

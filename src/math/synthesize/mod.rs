@@ -15,7 +15,7 @@ use ngc_ir::{Context, Diagnostic, Loc, Sources};
 use ngc_numerics::Format;
 use rayon::prelude::*;
 
-use crate::calculus::{self, function::Function, real::Range};
+use crate::calculus::{self, function::Function, real::Range, types::Impl};
 use crate::check::{Checked, check};
 use crate::function::symbol;
 use crate::text::{Text, parse_file};
@@ -42,6 +42,13 @@ pub struct Request<'a> {
     pub compiler: Compiler,
     /// Told how many terms are done, of how many.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+impl Request<'_> {
+    /// The numbers of f32 at the ends of a range.
+    fn ends(&self, range: &Range) -> (f32, f32) {
+        Impl { function: self.function.clone(), range: range.clone() }.ends()
+    }
 }
 
 /// A term, and what its steps cost.
@@ -171,7 +178,7 @@ fn near_enough(request: &Request<'_>, mut all: Vec<Candidate>, most: usize) -> V
         let is_near = |c: Candidate| {
             let context = ngc_dialects::context();
             let text = lowered(&context, request, &c.range, &c.term)?.text;
-            let error = screen::largest_error(&context, &text, ends(&request.function, &c.range))?;
+            let error = screen::largest_error(&context, &text, request.ends(&c.range))?;
             (error <= request.max_ulp).then_some(c)
         };
         found.extend(all.into_par_iter().map(is_near).collect::<Vec<_>>().into_iter().flatten());
@@ -190,7 +197,7 @@ fn entry(
     let Some(Lowered { assembly, text, checked }) = lowered(context, request, &range, &term) else {
         return Ok(None);
     };
-    let (from, to) = ends(&request.function, &range);
+    let (from, to) = request.ends(&range);
     let inputs = Inputs::Between { from, to, sample: request.sample };
     let Report { max_ulp, at, wrong_specials, exhaustive, .. } =
         verify(context, &checked, &text, inputs, &request.compiler, &|_, _| {})?;
@@ -213,27 +220,4 @@ fn entry(
         cost,
         time,
     }))
-}
-
-/// The least and the greatest number of f32 in a range at which a function has a value.
-fn ends(f: &Function, range: &Range) -> (f32, f32) {
-    let inside = |x: f64| x.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32;
-    let (mut from, mut to) = (inside(range.from.to_f64()), inside(range.to.to_f64()));
-    if f64::from(from) < range.from.to_f64() {
-        from = from.next_up();
-    }
-    if f64::from(to) > range.to.to_f64() {
-        to = to.next_down();
-    }
-    let has_value = |x: f32| {
-        let at = f.at(&f64::from(x).into()).map(|y| crate::calculus::real::Real::of(&y).is_ok());
-        at.unwrap_or(false)
-    };
-    if !has_value(from) {
-        from = from.next_up();
-    }
-    if !has_value(to) {
-        to = to.next_down();
-    }
-    (from, to)
 }

@@ -166,6 +166,8 @@ fn what_is_not_known_is_asked_for() {
         ("a pair where one is wanted", "AbsReduction(DoubleAngle(GLibC.sinf, GLibC.cosf))"),
         ("one where a pair is wanted", "fst(GLibC.sinf)"),
         ("powers that fall", "HornerPolynomial<exp, 0, 1>([3: 1, 1: 1])"),
+        ("no period", "Periodic<0>(GLibC.sinf)"),
+        ("a range from above to below", "AbsReduction<sin, -1>(GLibC.sinf)"),
         ("a table of three", "ExpBit<log(2), 3>(GLibC.expf)"),
         ("a range that is none", "HornerPolynomial<exp, 1, 0>([1])"),
         ("no term", "term t(float) ="),
@@ -305,4 +307,73 @@ fn identities_hold() {
         }
         assert!(met > 1, "{} is met at {met} points", identity.name);
     }
+}
+
+const INTRODUCTION: &str = "\
+# The numerical lambda calculus
+
+Written from `src/math/calculus`; `NGC_BLESS=1 cargo test -p ngc-math` renews this page.
+
+A term says how a function is implemented, its type which function on which range. `Impl<f, a, b>` denotes functions of real numbers
+with `f` on `[a, b]` among them distinguished: an implementation may be as inaccurate as it likes, but it is one of `f`. Every
+combinator makes of true functions a true function, so no term is an implementation of another function than its type says; how near
+it is to it, verifiers say.
+
+```
+/// A power of two times a polynomial of the rest.
+term exp(float) : Impl<exp, -104, 89> =
+  let core = EstrinPolynomial([0: 1, 1: 1, 2: ?, 3: ?, 4: ?, 5: ?, 6: ?, 7: ?]) in
+  Cast<f64>(ExpBit(core))
+```
+
+- `Impl<f, a, b>` is `Impl<f, c, d>` where `a <= c` and `d <= b`, and `Impl<g, a, b>` where `f(x) = g(x)` for all x in `[a, b]`.
+  Equalities are proven by an e-graph over the identities in `src/math/calculus/identities.ngr`, inequalities by enclosures over the
+  whole range; what is not proven is refused with the equality that it would need. Points refute, and never prove.
+- A polynomial is an implementation of any function on any range, so of the two it is told by parameters or by what is wanted where it
+  stands; a name (`let`) has a type of its own at each place of use. `?` stands for a coefficient that is fitted (Remez, rounded to the
+  format) to the function on that range. `HornerPolynomial`, `EstrinPolynomial` and `SplitPolynomial` differ in their order of
+  evaluation; `PiecewisePolynomial<f, a, b, n>` has one polynomial for each of n parts, in the distance from its middle.
+- `GLibC.sinf` is a function of a library: it has its type, runs in the interpreter as the function itself, and is called in C; native
+  code does not call it. `(s, c)` is a pair, `fst` and `snd` its parts.
+- Assembly is no term: what it computes is not known from its text.
+
+`ngc-math check` says the type of each term and what was proven, and holds it against its function at 300 bits with exact polynomials.
+A term is lowered to numerical assembly (`ngc-math emit --language impl`), which the other commands take as well. Outside the range of
+its type it says nothing: infinities and NaN are no numbers of it.
+
+`ngc-math synthesize` searches terms: it asks for each combinator whether it fits, fills the open ends with polynomials as short as the
+error allows, verifies what is cheap through compiled C99, measures it, and writes what no other term is better than in error, range
+and time. `ngc-math select` takes from that what is needed. `ngc-math verify` looks at all inputs of the range of a term. `ngc-math
+bound` bounds the approximation errors of polynomials for certain, `ngc-math emit --language gappa` asks Gappa for their rounding
+errors; a certain bound of a whole term there is not.
+
+## Combinators
+
+";
+
+/// The page of the calculus, from the declarations.
+fn page() -> String {
+    let mut page = String::from(INTRODUCTION);
+    for c in combinators::ALL {
+        page += &format!("### {}\n\n`{}`\n\n{}\n\n    {}\n\n", c.name, c.ty, c.description, c.example);
+    }
+    page += &format!(
+        "## Identities\n\n{} in all.\n\n| name | left | right |\n|---|---|---|\n",
+        identities().len()
+    );
+    for i in identities() {
+        page += &format!("| {} | `{}` | `{}` |\n", i.name, i.left, i.right);
+    }
+    page
+}
+
+#[test]
+fn the_page_of_the_calculus_is_current() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/calculus.md");
+    let page = page();
+    if std::env::var_os("NGC_BLESS").is_some() {
+        std::fs::write(&path, &page).expect("docs/calculus.md can be written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == page, "docs/calculus.md is out of date; NGC_BLESS=1 cargo test -p ngc-math renews it");
 }

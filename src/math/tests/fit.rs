@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ngc_ir::Sources;
-use ngc_math::fit::{renew, sollya};
+use ngc_math::fit::{certify, gappa, renew, sollya};
 use ngc_math::text::{Text, parse};
 
 fn read(text: &str) -> Vec<Text> {
@@ -91,4 +91,90 @@ fn errors_are_those_that_sollya_encloses() {
             assert!(error <= high && error >= 0.98 * low, "{name}: {error} is not in [{low}, {high}]");
         }
     }
+}
+
+/// Bounds by Taylor series hold what was found at points between them, and lie near each other; another program encloses the same.
+#[test]
+fn errors_are_bounded_for_certain() {
+    let sollya_is_here = Command::new("sollya").arg("--version").output().is_ok();
+    if !sollya_is_here {
+        eprintln!("sollya is not installed: certain bounds are not compared");
+    }
+    for name in ["exp", "exp2", "expm1", "log", "log2", "sin", "cos", "sinh"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("library").join(format!("{name}.impl"));
+        let text = std::fs::read_to_string(path).expect("an implementation");
+        let texts = read(&text);
+        let found = renew(&texts[0]).unwrap_or_else(|d| panic!("{}", d.message));
+        let found: Vec<f64> =
+            found.iter().filter(|r| r.text.starts_with("poly")).filter_map(|r| r.error).collect();
+        let certified = certify(&texts[0]).unwrap_or_else(|d| panic!("{}", d.message));
+        assert_eq!(found.len(), certified.len(), "{name}");
+        let bounds: Vec<(f64, f64)> =
+            certified.iter().map(|c| c.error.unwrap_or_else(|| panic!("{name} is not bounded"))).collect();
+        for (found, (taken, bound)) in found.iter().zip(&bounds) {
+            println!("{name}: found {found:e}, taken {taken:e}, bound {bound:e}");
+            assert!(
+                found <= bound && bound <= &(1.05 * found.max(*taken)),
+                "{name}: {found:e} {taken:e} {bound:e}"
+            );
+        }
+        if !sollya_is_here {
+            continue;
+        }
+        let script = sollya::script(&texts).unwrap_or_else(|d| panic!("{}", d.message));
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("bounds.sollya");
+        std::fs::write(&file, script).expect("a script");
+        let output = Command::new("sollya").arg(&file).output().expect("sollya runs");
+        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+        let enclosed =
+            output.lines().filter_map(|l| l.trim().strip_prefix('[')?.strip_suffix(']')?.split_once(';'));
+        let enclosed: Vec<(f64, f64)> =
+            enclosed.map(|(a, b)| (a.parse().expect("a number"), b.parse().expect("a number"))).collect();
+        assert_eq!(enclosed.len(), bounds.len(), "{name}: {output}");
+        for ((taken, bound), (low, high)) in bounds.iter().zip(enclosed) {
+            // Digits that Sollya prints are rounded.
+            let hair = 1e-4;
+            assert!(
+                *taken <= high * (1.0 + hair) && *bound >= low * (1.0 - hair),
+                "{name}: {taken:e} {bound:e} {low:e} {high:e}"
+            );
+        }
+    }
+}
+
+/// Rounding errors that Gappa encloses hold those of the interpreter.
+#[test]
+fn rounding_errors_are_enclosed_by_gappa() {
+    let context = ngc_dialects::context();
+    let text = "impl exp(float x) {\n//! fit f32 exp(x) on [-log(2)/2, log(2)/2]\n\
+                poly[estrin, 0: 1, 1: 1, 2: 0.5, 3: 0.1666667, 4: 0.0416] x -> r\nret r }";
+    let scripts = gappa::scripts(&context, &read(text)[0]).unwrap_or_else(|d| panic!("{}", d.message));
+    assert_eq!(scripts.len(), 1);
+    assert!(scripts[0].contains("@rnd = float<ieee_32, ne>;"), "{}", scripts[0]);
+    if Command::new("gappa").arg("--version").output().is_err() {
+        eprintln!("gappa is not installed: rounding errors are not enclosed");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("rounding.gappa");
+    std::fs::write(&file, &scripts[0]).expect("a script");
+    let output = Command::new("gappa").arg(&file).output().expect("gappa runs");
+    let said =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    // `v9 - Ev9 in [-2b-24 {...}, 2b-24 {1.1e-07, 2^(-23.1)}]`: the second number in braces is the upper end.
+    let ends: Vec<f64> =
+        said.split('{').skip(1).filter_map(|part| part.split(',').next()?.trim().parse().ok()).collect();
+    let most = ends.iter().map(|x: &f64| x.abs()).fold(0.0, f64::max);
+    assert!(most > 1e-8 && most < 1e-6, "{said}");
+    let c: [f32; 5] = [1.0, 1.0, 0.5, 0.1666667, 0.0416];
+    let largest = (-1000..=1000).map(|n| {
+        let x = n as f32 * 3.4e-4;
+        let (a, b, x2) = (c[1].mul_add(x, c[0]), c[3].mul_add(x, c[2]), x * x);
+        let y = c[4].mul_add(x2 * x2, b.mul_add(x2, a));
+        let exact = c.iter().rev().fold(0.0, |sum, c| sum * f64::from(x) + f64::from(*c));
+        (f64::from(y) - exact).abs()
+    });
+    let largest = largest.fold(0.0, f64::max);
+    assert!(largest <= most && largest > most / 20.0, "{largest:e} and {most:e}");
 }

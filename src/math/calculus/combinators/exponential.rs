@@ -37,6 +37,7 @@ pub static EXP_BIT: Combinator = Combinator {
         let periods = site.real(0).map_or_else(|| vec![constant("log(2)"), constant("1")], |p| vec![p]);
         let mut last = None;
         for p in periods {
+            site.positive(&p)?;
             let half = p.times(&Rational::from((1, 2 * n)));
             let around = Range::new(half.negated(), half);
             let wanted = site.want.function().cloned();

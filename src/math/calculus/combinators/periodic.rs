@@ -26,6 +26,7 @@ pub static PERIODIC: Combinator = Combinator {
         };
         let mut last = None;
         for p in periods {
+            site.positive(&p)?;
             let half = p.times(&Rational::from((1, 2)));
             let around = Range::new(half.negated(), half);
             let wanted = site.want.function().cloned();
@@ -76,6 +77,7 @@ pub static QUADRANT: Combinator = Combinator {
     arguments: 2,
     types: |site| {
         let p = site.real(0).unwrap_or_else(|| constant("pi/2"));
+        site.positive(&p)?;
         let half = p.times(&Rational::from((1, 2)));
         let around = Range::new(half.negated(), half);
         let shift = Expr::var(0) + p.expr();
