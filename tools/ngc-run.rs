@@ -45,7 +45,8 @@ struct Arguments {
     /// Class of each row of output 0 (.npy of integers): prints the accuracy of the largest entry along the last axis
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// Compiles the function with ngc-compile and runs that: the same values, bit for bit, where it compiles
+    /// Compiles the function with ngc-compile and runs that: the same values, bit for bit, but for functions such as exp,
+    /// which are within 1 ulp
     #[arg(long, conflicts_with_all = ["precision", "format"])]
     jit: bool,
     /// Prints all values of the outputs

@@ -13,7 +13,8 @@ use ngc_passes::lowering::{RESULTS, lower_module};
 use ngc_tools::io::{check_output, replace_file, write_output};
 use ngc_tools::load::{Failure, load_module};
 
-/// Compiles the functions of a module to native code, whose results are those of ngc-run.
+/// Compiles the functions of a module to native code, whose results are those of ngc-run, functions such as exp
+/// within --max-ulp.
 #[derive(Parser)]
 #[command(name = "ngc-compile", version, after_help = EXAMPLES)]
 struct Arguments {
