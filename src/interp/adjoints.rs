@@ -185,7 +185,9 @@ impl Tape {
                 shapes.ok_or_else(|| format!("'{}' has operands of unknown extents", body.name(op)))?;
             let shapes: Vec<&[usize]> = shapes.iter().map(|shape| &shape[..]).collect();
             for (n, v) in body.results(op).enumerate().filter(|(_, v)| follows(body, op, *v)) {
-                let made = made(body, op, n, &shapes);
+                // What rounding took from the first result is no more exact than that.
+                let free = body.op(op).def.is_some_and(|def| def.error_free.is_some());
+                let made = made(body, op, if free { 0 } else { n }, &shapes);
                 let each = made.as_ref().map_or(1, |(code, _)| code.terms());
                 let elements = body.ty(v).static_shape().map_or(0, |shape| shape.iter().product());
                 terms = terms.saturating_add(if reached { each.saturating_mul(elements) } else { 0 });

@@ -21,7 +21,16 @@ const LARGEST: usize = 72;
 const OPS: usize = 40;
 
 /// Ops without a meaning over the reals, and one whose operand must be a place of its table: the tests of dialects have them.
-const OF_ENCODINGS: [&str; 5] = ["num.bitcast", "num.split_float", "num.mk_float", "num.pow2", "num.table"];
+const OF_ENCODINGS: [&str; 8] = [
+    "num.bitcast",
+    "num.split_float",
+    "num.mk_float",
+    "num.pow2",
+    "num.table",
+    "num.exponent",
+    "num.significand",
+    "num.scaleb",
+];
 
 /// All pure ops that have a meaning over the reals, but for constants, which are drawn as operands.
 pub fn ops() -> Vec<&'static OpDef> {

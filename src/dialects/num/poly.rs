@@ -36,7 +36,11 @@ pub static POLY: OpDef = OpDef {
         ),
     ],
     results: &[result("result", ValueKind::Float)],
-    infer: |s| terms(s).and_then(|_| same_as_first(s)),
+    infer: |s| {
+        of_one_format(s)?;
+        same_as_first(s)
+    },
+    verify: Some(|s, _| terms(s).map(|_| ())),
     semantics: Semantics::Decomposition(|b, s, x| {
         let terms = terms(s)?;
         let format = s.operand(0)?.format().ok_or("takes a floating-point value")?;
@@ -81,15 +85,22 @@ pub static POLY: OpDef = OpDef {
 /// A power and its factor.
 type Term = (i64, f64);
 
+/// Passes that change formats ask where types are inferred: coefficients stay as they are.
+fn of_one_format(s: &Signature<'_>) -> Result<(), String> {
+    let given = s.attr("coefficients").map(attr_type).transpose()?.and_then(|ty| ty.elem());
+    let wanted = s.operand(0)?.elem();
+    if given.is_some() && given != wanted {
+        let of = |elem: Option<DType>| elem.map_or("?", DType::name);
+        return Err(format!("has coefficients of {} for a value of {}", of(given), of(wanted)));
+    }
+    Ok(())
+}
+
 /// The terms, checked.
 fn terms(s: &Signature<'_>) -> Result<Vec<Term>, String> {
     let exponents = s.ints("exponents").ok_or("requires attribute 'exponents'")?;
     let coefficients = s.attr("coefficients").ok_or("requires attribute 'coefficients'")?;
-    let (given, wanted) = (attr_type(coefficients)?.elem(), s.operand(0)?.elem());
-    if given != wanted {
-        let of = |elem: Option<DType>| elem.map_or("?", DType::name);
-        return Err(format!("has coefficients of {} for a value of {}", of(given), of(wanted)));
-    }
+    of_one_format(s)?;
     let coefficients = attr_to_tensor(coefficients)?.to_f64s();
     if exponents.is_empty() || exponents.len() != coefficients.len() {
         return Err(format!("has {} exponents and {} coefficients", exponents.len(), coefficients.len()));

@@ -8,6 +8,9 @@ use rug::Float;
 const COUNT: usize = 20_000;
 const BITS: u32 = 400;
 
+/// An operation over the reals.
+type Real = fn(Float, Float) -> Float;
+
 /// Double words of any exponent in a range: a number, and one below half its last place.
 fn draw(r: &mut Random, format: Format, exponents: (f64, f64)) -> [Vec<f64>; 2] {
     let one = |r: &mut Random| {
@@ -26,7 +29,7 @@ fn errors_are_within_the_published_bounds() {
     let context = ngc_dialects::context();
     let exact = |x: f64, y: f64| Float::with_val(BITS, x) + y;
     // In units of u², with what follows in u³ and beyond.
-    let ops: [(&str, usize, f64, fn(Float, Float) -> Float); 4] = [
+    let ops: [(&str, usize, f64, Real); 4] = [
         ("add", 2, 3.01, |x, y| x + y),
         ("mul", 2, 5.01, |x, y| x * y),
         ("div", 2, 15.01, |x, y| x / y),

@@ -64,6 +64,8 @@ fn monotone<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
         Poles::Below => {
             Enclosure { lo: infinite(f64::NEG_INFINITY), hi: d.unary(prim, &x.hi).1, may_be_nan: true }
         }
+        // A zero may have come from above.
+        Poles::Above if x.hi == 0.0 => whole(d).flagged(true),
         Poles::Above => {
             Enclosure { lo: d.unary(prim, &x.lo).0, hi: infinite(f64::INFINITY), may_be_nan: true }
         }
