@@ -17,6 +17,7 @@ use super::{curvature, double};
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::analysis::work::work;
+use crate::precision::attributes;
 use crate::precision::storage::Storage;
 use crate::precision::widen::conversion;
 
@@ -356,7 +357,7 @@ fn types(body: &Body, op: Op, format: Format) -> SmallVec<[Type; 4]> {
 
 /// The attributes of an op in a format: what accumulates holds at least f32, and no less than the format.
 pub fn attrs(body: &Body, op: Op, format: Format) -> AttrDict {
-    let mut attrs = body.op(op).attrs.clone();
+    let mut attrs = attributes(body, op);
     if conversion(body, op).is_some() {
         attrs.set("to", Attr::Type(Type::scalar(DType::Float(format))));
     }

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::need::{constant, conversion};
-use crate::precision::converted;
+use crate::precision::{attributes, converted};
 
 /// What is held in a wider format.
 #[derive(Default)]
@@ -78,7 +78,7 @@ impl Writer<'_> {
             .map(|v| self.widened(op, v, format))
             .collect::<Result<SmallVec<[Value; 4]>, String>>()?;
         let body = self.rewriter.body();
-        let mut attrs = body.op(op).attrs.clone();
+        let mut attrs = attributes(body, op);
         let narrow = |attr: &Attr| {
             attr.as_type().and_then(Type::format).is_some_and(|f| f.precision() <= format.precision())
         };
