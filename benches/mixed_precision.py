@@ -422,7 +422,8 @@ def ngc(options, name, target):
     options.kept += seconds.exists()
     if not seconds.exists():
         command = [options.ngc / "ngc-opt", options.folder / f"{name}.pt2", "--calibrate", options.folder / f"{name}.npz",
-                   "--assume-calibrated", f"--assign-precision=formats=f16|f32 {asked}", "--precision-output", written,
+                   "--assume-calibrated", "--runtime=reference", f"--assign-precision=formats=f16|f32 {asked}",
+                   "--precision-output", written,
                    "-o", stem.with_name(stem.name + ".onnx")]
         say(f"{name}: ngc {target} ...")
         start = time.monotonic()
@@ -738,7 +739,8 @@ that have the same numbers as those of the program. *Relative* is values and par
 `convert_float_to_float16` (all in f16). *ModelOpt AutoCast* is `convert_to_mixed_precision` with the four samples. Both convert the
 ONNX model that `ngc-translate` makes of the program, and keep its types of inputs and outputs. *torch autocast* is the lists of
 `torch.autocast`: that for CUDA applied op by op, that for a CPU as it runs; their *bound* is ngc's, of the same formats. *ngc* is
-`--calibrate NAME.npz --assume-calibrated --assign-precision='formats=f16|f32 target=T'`, as its Python file runs in torch. Targets
+`--calibrate NAME.npz --assume-calibrated --runtime=reference --assign-precision='formats=f16|f32 target=T'`, as its Python file runs in
+torch; with `deviation` also `criterion=deviation objective=bytes`. Targets
 are bounds of the error, in units of the result; *target T deviation* adds `criterion=deviation objective=bytes`: four standard
 deviations of the error are held against it, an estimate, and the bound is told beside it.
 """
@@ -866,11 +868,12 @@ are counted in bytes.
 
 LAST = """## What is not comparable, and where ngc is worse
 
-ngc chooses by a bound of the error, {least} to {most} times what is measured here; the others by lists of ops (torch), by
-magnitudes (AutoCast) or by a comparison at one input (onnxconverter-common), and none of them states anything of other inputs. ngc
-allows f16 only where it can bound what that costs. For the list for CUDA, which has errors of at most {worst} on all of these networks, its bounds are
-{lists}: where they are that large, it leaves most ops in f32, and takes more bytes than any other tool here at errors that may well
-do{beyond}
+Where the target is a bound, ngc allows f16 only where it can bound what that costs, and its bounds are {least} to {most} times what is
+measured here: it takes more bytes than other tools at errors that may well do. Where the target is four standard deviations, an
+estimate from the samples, it chooses as finely as the samples let it, and the bound beside the estimate says what is certain. The
+others choose by lists of ops (torch), by magnitudes (AutoCast) or by a comparison at one input (onnxconverter-common), and none of them
+states anything of other inputs. For the list for CUDA, which has errors of at most {worst} on all of these networks, ngc's bounds
+are {lists}{beyond}
 
 ngc took {slow} s for an assignment, or was stopped there, on two cores that other programs used too; the ONNX tools took at most {fast} s,
 and lists take no time. {kept}
