@@ -36,8 +36,7 @@ pub static POLY: OpDef = OpDef {
         ),
     ],
     results: &[result("result", ValueKind::Float)],
-    infer: same_as_first,
-    verify: Some(|s, _| terms(s).map(|_| ())),
+    infer: |s| terms(s).and_then(|_| same_as_first(s)),
     semantics: Semantics::Decomposition(|b, s, x| {
         let terms = terms(s)?;
         let format = s.operand(0)?.format().ok_or("takes a floating-point value")?;
