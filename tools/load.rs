@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use ngc_formats::onnx::{ImportOptions, import_shared};
 use ngc_formats::{FormatError, fpcore, mapped, stablehlo};
 use ngc_ir::verifier::verify;
-use ngc_ir::{Context, Diagnostic, Diagnostics, Loc, Module, Sources};
+use ngc_ir::{Context, Diagnostic, Diagnostics, Loc, Module, OpDef, Sources};
 use ngc_numerics::Tensor;
+use ngc_passes::lowering::functions::Functions;
 
 use crate::formats::{Format, Input};
 use crate::show;
@@ -140,4 +141,20 @@ pub fn choose_function(module: &Module, wanted: Option<&str>, flag: &str) -> Res
         (None, []) => Err("the module has no function with a body".into()),
         (None, _) => Err(format!("choose a function with {flag}: {}", known())),
     }
+}
+
+/// Adds functions of ngc's library for what has no implementation: of each the fastest that is off by at most so many units in the
+/// last place, made of ops that the machine in hand has as `instructions`.
+///
+/// # Errors
+/// A fault of ngc.
+pub fn complete(
+    functions: &mut Functions,
+    context: &Context,
+    ulps: f64,
+    instructions: &[&'static OpDef],
+) -> Result<(), Failure> {
+    let library = ngc_math::library::library(context, ulps, instructions);
+    let library = library.map_err(|fault| Failure::Located(Diagnostics(vec![fault]), 1))?;
+    Ok(functions.complete(&library)?)
 }

@@ -115,9 +115,7 @@ fn reference(module: &Module) -> (Mode, &'static str) {
     let bodies = module.functions().into_iter().filter_map(|f| module.body.body(f));
     // What rounding took from a number may lie beyond the last place that f64 has.
     let taken = |body: &Body| {
-        body.walk().into_iter().any(|op| {
-            body.op(op).def.is_some_and(|def| def.error_free.is_some() || def.name.starts_with("num.dw_"))
-        })
+        body.walk().into_iter().any(|op| body.op(op).def.is_some_and(|def| def.traits.two_words))
     };
     let wide = bodies
         .into_iter()

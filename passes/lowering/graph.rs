@@ -297,7 +297,7 @@ impl Graph {
                 }
                 Meaning::Pointwise { op, reads: vec![(operands[operand], at)] }
             }
-            element if only_chooses(&element) => Meaning::Moved { op, element },
+            element if element.only_chooses() => Meaning::Moved { op, element },
             element => {
                 let found = match scan(body, op, &element, sizes) {
                     Some(scan) => Meaning::Scan(scan),
@@ -322,7 +322,7 @@ impl Graph {
     /// its places say.
     fn check_places(&mut self, element: &Element, operands: &[Value], sizes: &[Size], def: &OpDef) -> bool {
         let mut space = sizes.to_vec();
-        let moves = only_chooses(element);
+        let moves = element.only_chooses();
         let (mut found, mut seen): (Vec<(Size, Size)>, bool) = (Vec::new(), true);
         let mut visit = |part: &Element| match part {
             Element::Reduce { over, .. } => space.extend(over.iter().cloned()),
@@ -364,7 +364,7 @@ fn reduction(body: &Body, op: Op, element: Element) -> Option<Reduction> {
         Element::Apply(Function::Real(f, _), parts) => {
             let [total, with] = <[Element; 2]>::try_from(parts).ok()?;
             let then = match (f.as_primitive()?, with) {
-                (Prim::Add, with) if only_chooses(&with) => Then::Plus(with),
+                (Prim::Add, with) if with.only_chooses() => Then::Plus(with),
                 (Prim::Div, with @ (Element::Number(_) | Element::Place(_))) => Then::Over(with),
                 // What is counted has the dimensions of the terms.
                 (Prim::Div, Element::Reduce { kind: Reduce::Sum, over, body }) if only_counts(&body) => {
@@ -382,7 +382,7 @@ fn reduction(body: &Body, op: Op, element: Element) -> Option<Reduction> {
         Element::Apply(Function::Real(f, _), parts) if f.as_primitive() == Some(Prim::Mul) => parts,
         term => vec![term],
     };
-    factors.iter().all(only_chooses).then_some(())?;
+    factors.iter().all(Element::only_chooses).then_some(())?;
     let accumulate = accumulated(body, op, kind)?;
     // Extrema and products know no other method.
     let method = match kind {
@@ -428,13 +428,6 @@ pub(super) fn known(ty: Type) -> Option<Vec<Size>> {
 
 fn is_conversion(body: &Body, op: Op) -> bool {
     body.is(op, &ngc_dialects::ng::convert::CONVERT)
-}
-
-/// Whether a value is an element of an operand, a number or a place, by the place alone.
-fn only_chooses(element: &Element) -> bool {
-    let mut chooses = true;
-    element.each(&mut |part| chooses &= !matches!(part, Element::Apply(..) | Element::Reduce { .. }));
-    chooses
 }
 
 /// Whether it is 1 or 0, by the place alone.

@@ -232,8 +232,7 @@ impl Nests<'_> {
     /// A term, rounded to the format of the running result.
     fn term(&self, e: &mut Emitter<'_>, scope: &mut Scope, r: &Reduction) -> Emitted<Value> {
         let mut factors = Vec::with_capacity(r.factors.len());
-        let elem =
-            self.graph.body.ty(self.graph.body.result(r.op, 0)).elem().ok_or("a value without elements")?;
+        let elem = self.elem(self.graph.body.result(r.op, 0))?;
         for part in &r.factors {
             let factor = self.part(e, scope, r.op, part, elem)?;
             factors.push(e.convert(factor, r.accumulate)?);

@@ -117,7 +117,7 @@ fn dialects() -> &'static Context {
 type Steps = (Body, Block, Vec<Value>);
 
 /// The steps of an op's decomposition.
-pub(crate) fn steps(s: &Signature<'_>) -> Option<Rc<Steps>> {
+pub fn steps(s: &Signature<'_>) -> Option<Rc<Steps>> {
     thread_local! {
         static STEPS: Kept<Steps> = Kept::new();
     }

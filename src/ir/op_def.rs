@@ -220,6 +220,8 @@ pub struct Traits {
     pub constant: bool,
     /// Its work is in sums of products, as many terms each as the first operand has elements in its last dimension.
     pub contraction: bool,
+    /// Its two results are the words of a number: the second is what rounding took from the first.
+    pub two_words: bool,
 }
 
 impl Traits {
@@ -232,6 +234,7 @@ impl Traits {
         symbol: false,
         constant: false,
         contraction: false,
+        two_words: false,
     };
     /// Free of effects.
     pub const PURE: Traits = Traits { pure: true, ..Traits::NONE };

@@ -8,6 +8,9 @@ use crate::expand::expand;
 use crate::function::{module_of, symbol};
 use crate::text::{Text, parse};
 
+/// How many units in the last place functions may be off where nobody says otherwise.
+pub const ULPS: f64 = 1.0;
+
 /// An implementation and what was found of it.
 pub struct Entry {
     /// Its text.

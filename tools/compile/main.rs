@@ -7,11 +7,12 @@ use clap::{Parser, ValueEnum};
 use ngc_codegen::{Options, Target, abi, compile, header, link, manifest, object};
 use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::verifier::verify;
-use ngc_ir::{Diagnostics, Module, Sources};
+use ngc_ir::{Module, Sources};
+use ngc_math::library::ULPS;
 use ngc_passes::lowering::functions::Functions;
 use ngc_passes::lowering::{RESULTS, lower_module};
 use ngc_tools::io::{check_output, replace_file, write_output};
-use ngc_tools::load::{Failure, load_module};
+use ngc_tools::load::{Failure, complete, load_module};
 
 /// Compiles the functions of a module to native code, whose results are those of ngc-run, functions such as exp
 /// within --max-ulp.
@@ -49,7 +50,7 @@ struct Arguments {
     implementations: Vec<String>,
     /// Takes of ngc's functions the fastest whose errors are at most so many units in the last place; docs/math.md has those
     /// that there are
-    #[arg(long, value_name = "ULPS", default_value_t = 1.0, value_parser = ulps)]
+    #[arg(long, value_name = "ULPS", default_value_t = ULPS, value_parser = ulps)]
     max_ulp: f64,
     /// Bits of a vector [default: what the CPU has]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(8..=4096))]
@@ -124,8 +125,7 @@ fn run(arguments: &Arguments, sources: &mut Sources) -> Result<(), Failure> {
             functions.insert_all(&load_module(&context, sources, path)?)?;
         }
         rename_main(&mut module, &arguments.output);
-        let library = ngc_math::library::library(&context, arguments.max_ulp, target.instructions());
-        functions.complete(&library.map_err(|fault| Failure::Located(Diagnostics(vec![fault]), 1))?)?;
+        complete(&mut functions, &context, arguments.max_ulp, target.instructions())?;
         let lowered = lower_module(&context, &module, &functions, bits);
         module = lowered.map_err(|d| Failure::Located(d, 3))?.0;
         verify(&context, &module)?;

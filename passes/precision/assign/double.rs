@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use ngc_dialects::facts;
 use ngc_dialects::ng::convert::CONVERT;
 use ngc_dialects::ng::reduce::REDUCE_SUM;
+use ngc_dialects::{facts, transfer};
 use ngc_ir::op_def::Elementwise;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Dense, Loc, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::{DType, Format, Prim};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+
+use crate::precision::convert;
 
 /// Ops nested deeper than this have no double words.
 const DEEPEST: usize = 32;
@@ -116,16 +118,12 @@ impl Double<'_, '_> {
                 let prim = function.as_primitive().ok_or_else(refused)?;
                 Ok(vec![self.primitive(prim, operands).ok_or_else(refused)??])
             }
-            Semantics::Decomposition(decompose) => {
-                let mut inner = Body::new();
-                let block = inner.add_block(inner.root());
-                let arguments: Vec<Value> =
-                    types.iter().map(|&ty| inner.add_argument(block, ty, Loc::Unknown)).collect();
-                let mut steps = Builder::at_end(self.builder.context, &mut inner, block, Loc::Unknown);
-                let ends = decompose(&mut steps, &s, &arguments)?;
-                let mut known: FxHashMap<Value, Words> =
-                    arguments.into_iter().zip(operands.iter().copied()).collect();
-                for op in inner.ops(block) {
+            Semantics::Decomposition(_) => {
+                let steps = transfer::steps(&s).ok_or_else(refused)?;
+                let (inner, block, ends) = &*steps;
+                let arguments = inner.arguments(*block).iter().copied();
+                let mut known: FxHashMap<Value, Words> = arguments.zip(operands.iter().copied()).collect();
+                for op in inner.ops(*block) {
                     let own: Vec<Words> = inner.operands(op).iter().map(|v| known[v]).collect();
                     let step = inner.op(op).def.ok_or_else(refused)?;
                     let made = self.op(step, &inner.op(op).attrs, &own, depth + 1)?;
@@ -156,25 +154,21 @@ impl Double<'_, '_> {
             return from
                 .filter(|from| *from == self.word)
                 .is_none()
-                .then(|| self.convert(x.high, to).map(Words::from));
+                .then(|| convert(self.builder, x.high, to).map(Words::from));
         }
         Some(match from {
             Some(from) if from == self.word => Ok(x),
             Some(from) if from.precision() > self.word.precision() => self.split(x.high, from),
-            _ => self.convert(x.high, to).map(Words::from),
+            _ => convert(self.builder, x.high, to).map(Words::from),
         })
-    }
-
-    fn convert(&mut self, x: Value, to: DType) -> Result<Value, String> {
-        self.builder.emit("ng.convert", &[x], [("to", Attr::Type(Type::scalar(to)))])
     }
 
     /// A number of a wider format as two words.
     fn split(&mut self, x: Value, from: Format) -> Result<Words, String> {
-        let high = self.convert(x, DType::Float(self.word))?;
-        let back = self.convert(high, DType::Float(from))?;
+        let high = convert(self.builder, x, DType::Float(self.word))?;
+        let back = convert(self.builder, high, DType::Float(from))?;
         let left = self.builder.emit("ng.sub", &[x, back], [])?;
-        Ok(Words { high, low: Some(self.convert(left, DType::Float(self.word))?) })
+        Ok(Words { high, low: Some(convert(self.builder, left, DType::Float(self.word))?) })
     }
 
     /// What only moves elements moves those of both words.
@@ -245,35 +239,40 @@ impl Double<'_, '_> {
         x: &[Words],
     ) -> Result<Words, String> {
         let highs: Vec<Value> = x.iter().map(|x| x.high).collect();
-        // What is written may run where products and sums are not fused.
-        let splits =
-            |name: &str| self.builder.context.op(name).is_some_and(|def| def.attribute("split").is_some());
-        let attrs = |name: &str| match splits(name) {
-            true => AttrDict::from([("split", Attr::Bool(true))]),
-            false => AttrDict::EMPTY,
-        };
-        let (of_double, of_exact) = (attrs(double), exact.map(attrs).unwrap_or(AttrDict::EMPTY));
-        let op = match exact.filter(|_| x.iter().all(|x| x.low.is_none())) {
-            Some(exact) => self.builder.op(exact, &highs, of_exact)?,
-            None => {
-                let mut words = Vec::with_capacity(2 * x.len());
-                for x in x {
-                    words.push(x.high);
-                    words.push(match x.low {
-                        Some(low) => low,
-                        None => self.builder.scalar(0.0, x.high)?,
-                    });
-                }
-                self.builder.op(double, &words, of_double)?
-            }
-        };
+        if let Some(exact) = exact.filter(|_| x.iter().all(|x| x.low.is_none())) {
+            let op = self.builder.op(exact, &highs, self.portable(exact))?;
+            // Its first result is what the plain op gives.
+            let [high, low] = [0, 1].map(|n| self.builder.body.result(op, n));
+            let finite = self.builder.emit("ng.is_finite", &[high], [])?;
+            return Ok(Words { high, low: Some(self.or_zero(finite, low)?) });
+        }
+        let mut words = Vec::with_capacity(2 * x.len());
+        for x in x {
+            words.push(x.high);
+            words.push(match x.low {
+                Some(low) => low,
+                None => self.builder.scalar(0.0, x.high)?,
+            });
+        }
+        let op = self.builder.op(double, &words, self.portable(double))?;
         let [high, low] = [0, 1].map(|n| self.builder.body.result(op, n));
         let rounded = self.builder.emit(plain, &highs, [])?;
         let finite = self.builder.emit("ng.is_finite", &[rounded], [])?;
-        let zero = self.builder.scalar(0.0, low)?;
         let high = self.builder.emit("ng.where", &[finite, high, rounded], [])?;
-        let low = self.builder.emit("ng.where", &[finite, low, zero], [])?;
-        Ok(Words { high, low: Some(low) })
+        Ok(Words { high, low: Some(self.or_zero(finite, low)?) })
+    }
+
+    /// The attributes with which an op is right where products and sums are not fused: what is written may run there.
+    fn portable(&self, name: &str) -> AttrDict {
+        match self.builder.context.op(name).is_some_and(|def| def.attribute("split").is_some()) {
+            true => AttrDict::from([("split", Attr::Bool(true))]),
+            false => AttrDict::EMPTY,
+        }
+    }
+
+    fn or_zero(&mut self, condition: Value, value: Value) -> Result<Value, String> {
+        let zero = self.builder.scalar(0.0, value)?;
+        self.builder.emit("ng.where", &[condition, value, zero], [])
     }
 
     /// A sum of elements, in pairs.

@@ -155,6 +155,11 @@ pub fn moved(s: &Signature<'_>, result: usize, ty: Type) -> Option<SmallVec<[usi
     (moves && operands.iter().all(alike)).then_some(operands)
 }
 
+/// Whether elements of an op's results are elements of its operands, numbers or places, by the place alone.
+pub fn only_chooses(s: &Signature<'_>) -> bool {
+    declared(s).is_some_and(|found| found.iter().all(|result| result.element.only_chooses()))
+}
+
 /// Adds the operands of which an expression is an element; whether it is that and nothing else.
 fn reads(of: &Element, operands: &mut SmallVec<[usize; 2]>) -> bool {
     match of {

@@ -1,7 +1,7 @@
 //! Sums and products with their rounding errors, and numbers of two words.
 
-use ngc_ir::op_def::{AttrDef, AttrKind, Default, ErrorFree, ValueKind, attribute, operand, result};
-use ngc_ir::{Attr, AttrDict, OpDef, Semantics, Signature, Type, Value};
+use ngc_ir::op_def::{AttrDef, AttrKind, Default, ErrorFree, Traits, ValueKind, attribute, operand, result};
+use ngc_ir::{Attr, AttrDict, Builder, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::Format;
 use ngc_numerics::primitives::{ADD, MUL};
 
@@ -15,6 +15,7 @@ pub const OPS: &[&OpDef] = &[&TWO_SUM, &FAST_TWO_SUM, &TWO_PRODUCT, &DW_ADD, &DW
 const ERROR_FREE: OpDef = OpDef {
     operands: &[operand("x", ValueKind::Float), operand("y", ValueKind::Float)],
     results: &[result("high", ValueKind::Float), result("low", ValueKind::Float)],
+    traits: Traits { two_words: true, ..Traits::PURE },
     infer: pair,
     ..OpDef::BASE
 };
@@ -22,6 +23,17 @@ const ERROR_FREE: OpDef = OpDef {
 fn pair(s: &Signature<'_>) -> Result<Vec<Type>, String> {
     let ty = infer::elementwise(s)?[0];
     Ok(vec![ty, ty])
+}
+
+/// The two results of an op.
+fn words(
+    b: &mut Builder<'_>,
+    name: &str,
+    x: &[Value],
+    attrs: impl Into<AttrDict>,
+) -> Result<[Value; 2], String> {
+    let op = b.op(name, x, attrs)?;
+    Ok([0, 1].map(|n| b.body.result(op, n)))
 }
 
 /// `num.two_sum`.
@@ -137,16 +149,12 @@ pub static DW_ADD: OpDef = OpDef {
     example: "%h, %l = num.dw_add %a, %b, %c, %d : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32> -> \
         tensor<4xf32>, tensor<4xf32>",
     semantics: Semantics::Decomposition(|b, _, x| {
-        let high = b.op("num.two_sum", &[x[0], x[2]], [])?;
-        let low = b.op("num.two_sum", &[x[1], x[3]], [])?;
-        let [s, rest, t, tail] =
-            [(high, 0), (high, 1), (low, 0), (low, 1)].map(|(op, n)| b.body.result(op, n));
+        let [s, rest] = words(b, "num.two_sum", &[x[0], x[2]], [])?;
+        let [t, tail] = words(b, "num.two_sum", &[x[1], x[3]], [])?;
         let c = b.emit("ng.add", &[rest, t], [])?;
-        let v = b.op("num.fast_two_sum", &[s, c], [])?;
-        let (v, w) = (b.body.result(v, 0), b.body.result(v, 1));
+        let [v, w] = words(b, "num.fast_two_sum", &[s, c], [])?;
         let w = b.emit("ng.add", &[tail, w], [])?;
-        let z = b.op("num.fast_two_sum", &[v, w], [])?;
-        Ok(vec![b.body.result(z, 0), b.body.result(z, 1)])
+        words(b, "num.fast_two_sum", &[v, w], []).map(Vec::from)
     }),
     ..DOUBLE_WORD
 };
@@ -160,13 +168,11 @@ pub static DW_MUL: OpDef = OpDef {
         tensor<4xf32>, tensor<4xf32>",
     attributes: &[SPLIT],
     semantics: Semantics::Decomposition(|b, s, x| {
-        let c = b.op("num.two_product", &[x[0], x[2]], split(s))?;
-        let (high, low) = (b.body.result(c, 0), b.body.result(c, 1));
+        let [high, low] = words(b, "num.two_product", &[x[0], x[2]], split(s))?;
         let t = b.emit("ng.mul", &[x[0], x[3]], [])?;
         let t = b.emit("ng.fma", &[x[1], x[2], t], [])?;
         let low = b.emit("ng.add", &[low, t], [])?;
-        let z = b.op("num.fast_two_sum", &[high, low], [])?;
-        Ok(vec![b.body.result(z, 0), b.body.result(z, 1)])
+        words(b, "num.fast_two_sum", &[high, low], []).map(Vec::from)
     }),
     ..DOUBLE_WORD
 };
@@ -182,15 +188,14 @@ pub static DW_DIV: OpDef = OpDef {
     semantics: Semantics::Decomposition(|b, s, x| {
         let quotient = b.emit("ng.div", &[x[0], x[2]], [])?;
         // The divisor times that.
-        let c = b.op("num.two_product", &[x[2], quotient], split(s))?;
-        let low = b.emit("ng.fma", &[x[3], quotient, b.body.result(c, 1)], [])?;
-        let r = b.op("num.fast_two_sum", &[b.body.result(c, 0), low], [])?;
-        let high = b.emit("ng.sub", &[x[0], b.body.result(r, 0)], [])?;
-        let low = b.emit("ng.sub", &[x[1], b.body.result(r, 1)], [])?;
+        let [high, low] = words(b, "num.two_product", &[x[2], quotient], split(s))?;
+        let low = b.emit("ng.fma", &[x[3], quotient, low], [])?;
+        let [high, low] = words(b, "num.fast_two_sum", &[high, low], [])?;
+        let high = b.emit("ng.sub", &[x[0], high], [])?;
+        let low = b.emit("ng.sub", &[x[1], low], [])?;
         let rest = b.emit("ng.add", &[high, low], [])?;
         let tail = b.emit("ng.div", &[rest, x[2]], [])?;
-        let z = b.op("num.fast_two_sum", &[quotient, tail], [])?;
-        Ok(vec![b.body.result(z, 0), b.body.result(z, 1)])
+        words(b, "num.fast_two_sum", &[quotient, tail], []).map(Vec::from)
     }),
     ..DOUBLE_WORD
 };
@@ -205,8 +210,7 @@ pub static DW_SQRT: OpDef = OpDef {
     attributes: &[SPLIT],
     semantics: Semantics::Decomposition(|b, s, x| {
         let root = b.emit("ng.sqrt", &[x[0]], [])?;
-        let square = b.op("num.two_product", &[root, root], split(s))?;
-        let (high, low) = (b.body.result(square, 0), b.body.result(square, 1));
+        let [high, low] = words(b, "num.two_product", &[root, root], split(s))?;
         // Both differences are exact: what a rounded root leaves of its number is one of the format.
         let left = b.emit("ng.sub", &[x[0], high], [])?;
         let left = b.emit("ng.sub", &[left, low], [])?;
@@ -216,8 +220,7 @@ pub static DW_SQRT: OpDef = OpDef {
         let zero = b.scalar(0.0, x[0])?;
         let nothing = b.emit("ng.compare", &[x[0], zero], [("direction", Attr::from("EQ"))])?;
         let tail = b.emit("ng.where", &[nothing, zero, tail], [])?;
-        let z = b.op("num.fast_two_sum", &[root, tail], [])?;
-        Ok(vec![b.body.result(z, 0), b.body.result(z, 1)])
+        words(b, "num.fast_two_sum", &[root, tail], []).map(Vec::from)
     }),
     ..ERROR_FREE
 };

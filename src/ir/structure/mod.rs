@@ -185,6 +185,13 @@ impl Element {
         }
     }
 
+    /// Whether it is an element of an operand, a number or a place, by the place alone.
+    pub fn only_chooses(&self) -> bool {
+        let mut chooses = true;
+        self.each(&mut |part| chooses &= !matches!(part, Element::Apply(..) | Element::Reduce { .. }));
+        chooses
+    }
+
     /// Whether it is an element of an operand as it is, or one of several, by the place alone.
     pub fn only_moves(&self) -> bool {
         let mut moves = true;
