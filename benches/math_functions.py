@@ -2,7 +2,7 @@
 """Races kernels of one function, as ngc-compile makes them, against SLEEF's and Intel's vectors and the system's libm:
 nanoseconds an element in the first cache, best of many slices that take turns, and ratios.
 
-    python3 benches/math_functions.py [--ngc-compile target/debug/ngc-compile] [--cc cc] [--svml .../libsvml.so] [FUNCTION ...]
+    python3 benches/math_functions.py [--format f64] [--ngc-compile target/debug/ngc-compile] [--cc cc] [--svml .../libsvml.so] [FUNCTION ...]
 
 Needs a C compiler, the package libsleef-dev, and a machine with AVX-512. Intel's library is found where
 `pip install intel-cmplr-lib-rt` has put it beside this Python, or by --svml; without it its columns are empty. Ratios of one
@@ -30,9 +30,12 @@ FUNCTIONS = [
     ("softplus", "", "", -10, 10),
 ]
 
-# Elements, and the accuracies of ours.
+# Without an implementation of f64 so far.
+OF_F32 = {"erfc", "gelu"}
+
+# Elements, and the accuracies of ours by format: of f64 there is one.
 N = 1024
-BOUNDS = {"fast": 1.0, "near": 0.501}
+BOUNDS = {"f32": {"fast": 1.0, "near": 0.501}, "f64": {"fast": 1.0}}
 
 MAIN = r"""
 #include <dlfcn.h>
@@ -43,18 +46,34 @@ MAIN = r"""
 #include <stdio.h>
 #include <time.h>
 enum { REPEATS = 64, SLICES = 60, RIVALS = 6 };
-int fast(const float *x, float *y, void *workspace, int64_t size);
-int near(const float *x, float *y, void *workspace, int64_t size);
-typedef __m512 vector(__m512);
-static float x[N], y[N];
+#ifdef DOUBLE
+typedef double number;
+typedef __m512d numbers;
+#define LOAD _mm512_loadu_pd
+#define STORE _mm512_storeu_pd
+#else
+typedef float number;
+typedef __m512 numbers;
+#define LOAD _mm512_loadu_ps
+#define STORE _mm512_storeu_ps
+#endif
+enum { LANES = sizeof(numbers) / sizeof(number) };
+int fast(const number *x, number *y, void *workspace, int64_t size);
+int near(const number *x, number *y, void *workspace, int64_t size);
+typedef numbers vector(numbers);
+static number x[N], y[N];
 static vector *high, *low;
 static void ours(void) { fast(x, y, 0, 0); }
+#ifdef DOUBLE
+#define nearest 0
+#else
 static void nearest(void) { near(x, y, 0, 0); }
-static void each(vector *f) { for (int i = 0; i < N; i += 16) _mm512_storeu_ps(y + i, f(_mm512_loadu_ps(x + i))); }
+#endif
+static void each(vector *f) { for (int i = 0; i < N; i += LANES) STORE(y + i, f(LOAD(x + i))); }
 static void svml_high(void) { each(high); }
 static void svml_low(void) { each(low); }
 #ifdef SLEEF
-static void sleef(void) { for (int i = 0; i < N; i += 16) _mm512_storeu_ps(y + i, SLEEF(_mm512_loadu_ps(x + i))); }
+static void sleef(void) { for (int i = 0; i < N; i += LANES) STORE(y + i, SLEEF(LOAD(x + i))); }
 static void libm(void) { for (int i = 0; i < N; i++) y[i] = LIBM(x[i]); }
 #else
 #define sleef 0
@@ -73,7 +92,7 @@ int main(int argc, char **argv) {
   unsigned seed = 1;
   for (int i = 0; i < N; i++) {
     seed = seed * 1664525u + 1013904223u;
-    x[i] = LOW + (HIGH - LOW) * (float)(seed >> 8) / 16777216.0f;
+    x[i] = LOW + (HIGH - LOW) * (number)(seed >> 8) / 16777216;
   }
   for (int r = 0; r < RIVALS; r++) best[r] = rivals[r] ? 1e30 : 0;
   for (int s = 0; s < SLICES; s++)
@@ -91,21 +110,24 @@ int main(int argc, char **argv) {
 
 def race(arguments, folder, function, peer, accuracy, low, high):
     objects = []
-    for name, bound in BOUNDS.items():
-        ty = f"tensor<{N}xf32>"
+    double = arguments.format == "f64"
+    for name, bound in BOUNDS[arguments.format].items():
+        ty = f"tensor<{N}x{arguments.format}>"
         (folder / "f.ngir").write_text(
             f"func.func @{name}(%x: {ty}) -> {ty} {{\n  %y = ng.{function} %x : {ty}\n  func.return %y : {ty}\n}}\n")
         objects.append(str(folder / f"{name}.o"))
         command = [arguments.ngc_compile, str(folder / "f.ngir"), "-o", objects[-1], f"--max-ulp={bound}"]
         subprocess.run(command, check=True)
     (folder / "main.c").write_text(MAIN)
-    defines = [f"-DN={N}", f"-DLOW=({float(low)}f)", f"-DHIGH=({float(high)}f)"]
+    suffix = "" if double else "f"
+    defines = [f"-DN={N}", f"-DLOW=({float(low)}{suffix})", f"-DHIGH=({float(high)}{suffix})"] + double * ["-DDOUBLE"]
+    vectors = f"{peer}{'8' if double else 'f16'}"
     if peer:
-        defines += [f"-DSLEEF=Sleef_{peer}f16_{accuracy}", f"-DLIBM={peer}f"]
+        defines += [f"-DSLEEF=Sleef_{peer}{'d8' if double else 'f16'}_{accuracy}", f"-DLIBM={peer}{suffix}"]
     command = [arguments.cc, "-O2", "-march=native", *defines, "-o", str(folder / "race"),
                str(folder / "main.c"), *objects, "-lsleef", "-lm", "-ldl"]
     subprocess.run(command, check=True)
-    svml = [arguments.svml, f"__svml_{peer}f16_ha", f"__svml_{peer}f16"] if arguments.svml and peer else []
+    svml = [arguments.svml, f"__svml_{vectors}_ha", f"__svml_{vectors}"] if arguments.svml and peer else []
     # What the library itself needs lies beside it.
     environment = {**os.environ, "LD_LIBRARY_PATH": str(pathlib.Path(arguments.svml or ".").parent)}
     out = subprocess.run([str(folder / "race"), *svml], check=True, capture_output=True, text=True, env=environment).stdout
@@ -125,9 +147,10 @@ def main():
     parser.add_argument("--ngc-compile", default="target/debug/ngc-compile")
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--svml", default=str(beside) if beside.exists() else None)
+    parser.add_argument("--format", choices=["f32", "f64"], default="f32")
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="[default: all]")
     arguments = parser.parse_args()
-    print(f"CPU: {cpu()}; ns an element, f32 in the first cache\n")
+    print(f"CPU: {cpu()}; ns an element, {arguments.format} in the first cache\n")
     print("| function | ngc, 1 ulp | ngc, 0.501 ulp | SLEEF | SVML high | SVML low | libm | ngc / SLEEF | ngc / SVML high |")
     print("|---|---|---|---|---|---|---|---|---|")
     shown = lambda t: f"{t:.3f}" if t else ""
@@ -135,6 +158,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for function, peer, accuracy, low, high in FUNCTIONS:
             if arguments.functions and function not in arguments.functions:
+                continue
+            if arguments.format == "f64" and function in OF_F32:
                 continue
             times = race(arguments, pathlib.Path(folder), function, peer, accuracy, low, high)
             ours, _, sleef, svml = times[:4]

@@ -14,7 +14,7 @@ use ngc_numerics::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::convert::held;
-use crate::rare::seldom;
+use crate::rare::{Choice, seldom};
 use crate::registers::{Built, Element, Register, Registers};
 
 /// What a value of a kernel is in LLVM.
@@ -143,7 +143,11 @@ impl<'m, 'c> Emission<'m, 'c> {
     /// The ops of a block; what ends it yields these values.
     fn block(&mut self, body: &Body, block: Block) -> Result<Vec<Value>, Diagnostic> {
         let seldom = seldom(body, block);
-        let later: FxHashSet<Op> = seldom.values().flatten().copied().collect();
+        let other = |(last, choice): (&Op, &Choice)| {
+            let choosers = choice.choosers.iter().filter(|&op| op != last);
+            choice.steps.iter().chain(choosers).copied().collect::<Vec<Op>>()
+        };
+        let later: FxHashSet<Op> = seldom.iter().flat_map(other).collect();
         for op in body.ops(block).filter(|op| !later.contains(op)) {
             if body.is(op, &control::YIELD) {
                 return Ok(body.operands(op).to_vec());
@@ -153,7 +157,7 @@ impl<'m, 'c> Emission<'m, 'c> {
                 return Ok(Vec::new());
             }
             match seldom.get(&op) {
-                Some(steps) => self.rare(body, op, steps)?,
+                Some(choice) => self.rare(body, choice)?,
                 None if body.is(op, &control::FOR) => self.repeat(body, op)?,
                 None => self.step(body, op)?,
             }

@@ -7,8 +7,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::function::{Emission, Known, fault};
 use crate::registers::{Register, lanes};
 
-/// The steps that only a seldom value is made of, in their order, by the op that chooses it.
-pub(crate) type Seldom = FxHashMap<Op, Vec<Op>>;
+/// Neighbours that choose by the same condition, and the steps that only their seldom values are made of, in their order.
+pub(crate) struct Choice {
+    pub choosers: Vec<Op>,
+    pub steps: Vec<Op>,
+}
+
+/// The choices of a block, by the last op of each.
+pub(crate) type Seldom = FxHashMap<Op, Choice>;
 
 /// Seldom steps of a block.
 pub(crate) fn seldom(body: &Body, block: Block) -> Seldom {
@@ -24,31 +30,40 @@ pub(crate) fn seldom(body: &Body, block: Block) -> Seldom {
         }
     }
     let mut taken: FxHashSet<Op> = FxHashSet::default();
-    for (end, &chooser) in ops.iter().enumerate().filter(|(_, op)| body.is(**op, &choice::RARE)) {
+    let is_rare = |op: Op| body.is(op, &choice::RARE);
+    let alike = |a: &Op, b: &Op| is_rare(*a) && is_rare(*b) && body.operands(*a)[0] == body.operands(*b)[0];
+    let mut end = 0;
+    for choosers in ops.chunk_by(alike) {
+        let first = end;
+        end += choosers.len();
+        let &[.., last] = choosers else { continue };
+        if !is_rare(last) {
+            continue;
+        }
         let mut steps: FxHashSet<Op> = FxHashSet::default();
-        for &op in ops[..end].iter().rev().filter(|op| !taken.contains(op)) {
+        for &op in ops[..first].iter().rev().filter(|op| !taken.contains(op)) {
             let alone = |v: Value| {
                 let uses = users.get(&v).map_or(&[][..], Vec::as_slice);
-                uses.iter().all(|&(user, n)| steps.contains(&user) || user == chooser && n == 1)
+                uses.iter().all(|&(user, n)| steps.contains(&user) || choosers.contains(&user) && n == 1)
             };
             let plain = body.op(op).def.is_some_and(|def| def.traits.pure && !def.traits.constant);
-            if plain && !body.is(op, &choice::RARE) && body.results(op).all(alone) {
+            if plain && !is_rare(op) && body.results(op).all(alone) {
                 steps.insert(op);
             }
         }
         taken.extend(&steps);
-        found.insert(chooser, ops[..end].iter().copied().filter(|op| steps.contains(op)).collect());
+        let steps = ops[..first].iter().copied().filter(|op| steps.contains(op)).collect();
+        found.insert(last, Choice { choosers: choosers.to_vec(), steps });
     }
     found
 }
 
 impl Emission<'_, '_> {
-    /// A choice, with the steps of its seldom value in a block of their own.
-    pub fn rare(&mut self, body: &Body, op: Op, steps: &[Op]) -> Result<(), Diagnostic> {
+    /// A choice, with the steps of its seldom values in a block of their own.
+    pub fn rare(&mut self, body: &Body, choice: &Choice) -> Result<(), Diagnostic> {
+        let op = choice.choosers[0];
         let fail = |message: String| Diagnostic::error(body.op(op).loc.clone(), message);
-        let [condition, x, y] = *body.operands(op) else { return Err(fail("takes three operands".into())) };
-        let condition = self.register(condition).map_err(fail)?;
-        let usual = self.register(y).map_err(fail)?;
+        let condition = self.register(body.operands(op)[0]).map_err(fail)?;
         let any = match condition {
             Register::VectorValue(_) => {
                 self.registers.intrinsic(self.module, "llvm.vector.reduce.or", &[condition], None)
@@ -56,24 +71,34 @@ impl Emission<'_, '_> {
             one => Ok(one),
         };
         let any = any.map_err(fail)?.into_int_value();
+        let operand = |n: usize| choice.choosers.iter().map(move |&op| body.operands(op)[n]);
+        let registers = |this: &Self, values: &mut dyn Iterator<Item = Value>| {
+            values.map(|v| this.register(v)).collect::<Result<Vec<Register<'_>>, String>>().map_err(fail)
+        };
+        let usual = registers(self, &mut operand(2))?;
         let before = self.current().map_err(fail)?;
         let (seldom, after) = (self.new_block("seldom"), self.new_block("chosen"));
         let b = &self.registers.builder;
         b.build_conditional_branch(any, seldom, after).map_err(|e| fail(fault(e)))?;
         b.position_at_end(seldom);
-        for &step in steps {
+        for &step in &choice.steps {
             self.step(body, step)?;
         }
-        let x = self.register(x).map_err(fail)?;
-        let chosen = self.registers.select(condition, x, usual).map_err(fail)?;
+        let mut chosen = Vec::new();
+        for (v, &usual) in operand(1).zip(&usual) {
+            let x = self.register(v).map_err(fail)?;
+            chosen.push(self.registers.select(condition, x, usual).map_err(fail)?);
+        }
         let last = self.current().map_err(fail)?;
         let b = &self.registers.builder;
         b.build_unconditional_branch(after).map_err(|e| fail(fault(e)))?;
         b.position_at_end(after);
-        let phi = b.build_phi(usual.get_type(), "").map_err(|e| fail(fault(e)))?;
-        phi.add_incoming(&[(&usual, before), (&chosen, last)]);
-        debug_assert_eq!(lanes(usual), lanes(chosen));
-        self.values.insert(body.result(op, 0), Known::Register(phi.as_basic_value()));
+        for ((&chooser, usual), chosen) in choice.choosers.iter().zip(usual).zip(chosen) {
+            debug_assert_eq!(lanes(usual), lanes(chosen));
+            let phi = self.registers.builder.build_phi(usual.get_type(), "").map_err(|e| fail(fault(e)))?;
+            phi.add_incoming(&[(&usual, before), (&chosen, last)]);
+            self.values.insert(body.result(chooser, 0), Known::Register(phi.as_basic_value()));
+        }
         Ok(())
     }
 }

@@ -91,13 +91,12 @@ fn near_exponents(body: &Body) -> Result<(), Diagnostic> {
             continue;
         }
         let k = flow.range(body.operands(op)[1]).hull();
-        if !(k.lo >= -scale::FARTHEST && k.hi <= scale::FARTHEST) {
+        let farthest = body.ty(body.operands(op)[0]).format().map_or(0.0, scale::farthest);
+        if !(k.lo >= -farthest && k.hi <= farthest) {
             let message = format!(
                 "may scale too far: the exponent is only known to lie in [{}, {}]; bound it, or what it is made of, to \
-                 {} by `min` and `max`",
-                k.lo,
-                k.hi,
-                scale::FARTHEST
+                 {farthest} by `min` and `max`",
+                k.lo, k.hi
             );
             return Err(Diagnostic::error(body.op(op).loc.clone(), message));
         }

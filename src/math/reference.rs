@@ -78,7 +78,16 @@ impl Reference {
     /// The error of a value, in units in the last place of the exact one, at [`BITS`] bits; none where the exact value is no
     /// number other than 0.
     pub fn exact_error(&self, x: f64, y: f64) -> Option<f64> {
-        let exact = self.function.eval_real(&[], &[Float::with_val(53, x)], BITS);
+        self.error(&self.exact(x), y)
+    }
+
+    /// The exact value, at [`BITS`] bits.
+    pub fn exact(&self, x: f64) -> Float {
+        self.function.eval_real(&[], &[Float::with_val(53, x)], BITS)
+    }
+
+    /// As [`Reference::exact_error`], where the exact value is known.
+    pub fn error(&self, exact: &Float, y: f64) -> Option<f64> {
         if !exact.is_finite() || exact.is_zero() {
             return None;
         }
@@ -87,8 +96,10 @@ impl Reference {
             return Some(if y == f64::INFINITY.copysign(exact.to_f64()) { 0.0 } else { f64::INFINITY });
         }
         let ulp = exponent.max(self.format.emin()) - self.format.precision() as i32 + 1;
-        let y = if y.is_infinite() { overflow(self.format).copysign(y) } else { y };
-        let error = (Float::with_val(2 * BITS, y) - &exact).abs() >> ulp;
+        let limit = || Float::with_val(2 * BITS, 1) << (self.format.emax() + 1) as u32;
+        let size = if y.is_infinite() { limit() } else { Float::with_val(2 * BITS, y.abs()) };
+        let near = if y.is_sign_negative() { -size } else { size };
+        let error = (near - exact).abs() >> ulp;
         Some(error.to_f64())
     }
 }

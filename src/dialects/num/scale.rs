@@ -10,8 +10,10 @@ use crate::ng::infer;
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[&EXPONENT, &SIGNIFICAND, &SCALEB];
 
-/// The greatest size of the second operand of [`SCALEB`].
-pub const FARTHEST: f64 = 900.0;
+/// The greatest size of the second operand of [`SCALEB`] for numbers of a format.
+pub fn farthest(format: Format) -> f64 {
+    if format == Format::F64 { 1990.0 } else { 900.0 }
+}
 
 /// A part of a number.
 const PART: OpDef = OpDef {
@@ -77,32 +79,32 @@ pub static SCALEB: OpDef = OpDef {
     name: "num.scaleb",
     summary: "x 2^floor(k), rounded once",
     description: "Into subnormal numbers and to infinity too; NaN if either is. `scaleB` of IEEE 754-2019, 5.3.3, where `k` is a \
-        whole number. Implementations are refused unless `k` is proven to lie between -900 and 900, or to be NaN. AVX-512's \
-        `vscalef`; elsewhere a product in f64, so that there is none of f64 yet.",
+        whole number. Implementations are refused unless `k` is proven to lie between -900 and 900, in f64 between -1990 and \
+        1990, or to be NaN. AVX-512's `vscalef`; elsewhere of f32 a product in f64, and of f64 two products, the first of \
+        which is exact where the second is not 0.",
     example: "%0 = num.scaleb %x, %k : tensor<4xf32>",
     operands: &[operand("x", ValueKind::Float), operand("k", ValueKind::Float)],
     results: &[result("result", ValueKind::Float)],
     infer: |s| match s.operand(0)?.format() {
-        Some(Format::F32) => infer::elementwise(s),
-        _ => Err(format!("takes numbers of f32, not {}", s.operand(0)?)),
+        Some(Format::F32 | Format::F64) => infer::elementwise(s),
+        _ => Err(format!("takes numbers of f32 or f64, not {}", s.operand(0)?)),
     },
-    semantics: Semantics::Decomposition(|b, _, x| {
-        let (wide, bits) = (Type::float(Format::F64), Type::int(64));
-        let to = |ty: Type| [("to", Attr::Type(ty))];
-        let k = b.emit("ng.floor", &[x[1]], [])?;
-        let k = b.emit("ng.convert", &[k], to(wide))?;
-        let y = b.emit("ng.convert", &[x[0]], to(wide))?;
-        // The sum has the biased exponent in its lowest places; they are moved to where the exponent stands.
-        let shifter = b.constant(Attr::Float(1.5 * 2f64.powi(52) + 1023.0, wide))?;
-        let sum = b.emit("ng.add", &[k, shifter], [])?;
-        let sum = b.emit("num.bitcast", &[sum], to(bits))?;
-        let power = b.emit("num.shli", &[sum], [("bits", Attr::Int(52, bits))])?;
-        let power = b.emit("num.bitcast", &[power], to(wide))?;
-        // Only NaN is changed by it.
-        let none = b.constant(Attr::Float(0.0, wide))?;
-        let power = b.emit("ng.fma", &[k, none, power], [])?;
-        let y = b.emit("ng.mul", &[y, power], [])?;
-        Ok(vec![b.emit("ng.convert", &[y], to(Type::float(Format::F32)))?])
+    semantics: Semantics::Decomposition(|b, s, x| {
+        let format = s.operand(0)?.format().ok_or("takes a floating-point value")?;
+        let mut b = Steps { builder: b, format: Format::F64 };
+        let k = b.builder.emit("ng.floor", &[x[1]], [])?;
+        if format == Format::F64 {
+            // Where the result is subnormal, what the first factor leaves is at most 2^-54, so that only one product is rounded.
+            let (least, lower, most) = (b.real(-1022.0)?, b.real(-969.0)?, b.real(1023.0)?);
+            let (low, near) = (b.compare("LT", k, least)?, b.builder.emit("ng.min", &[k, most], [])?);
+            let first = b.choose(low, lower, near)?;
+            let second = b.builder.emit("ng.sub", &[k, first], [])?;
+            let y = b.times_power(x[0], first)?;
+            return Ok(vec![b.times_power(y, second)?]);
+        }
+        let (k, y) = (b.convert(k)?, b.convert(x[0])?);
+        let y = b.times_power(y, k)?;
+        Ok(vec![b.builder.emit("ng.convert", &[y], [("to", Attr::Type(Type::float(format)))])?])
     }),
     ..OpDef::BASE
 };
@@ -159,6 +161,22 @@ impl<'b, 'a> Steps<'b, 'a> {
     fn convert(&mut self, x: Value) -> Result<Value, String> {
         let to = Attr::Type(Type::scalar(DType::Float(self.format)));
         self.builder.emit("ng.convert", &[x], [("to", to)])
+    }
+
+    /// `y 2^k`, in f64, for the exponents `k` of normal numbers.
+    fn times_power(&mut self, y: Value, k: Value) -> Result<Value, String> {
+        // The sum has the biased exponent in its lowest places; they are moved to where the exponent stands.
+        let shifter = self.real(1.5 * 2f64.powi(52) + 1023.0)?;
+        let sum = self.builder.emit("ng.add", &[k, shifter], [])?;
+        let bits = Type::int(64);
+        let sum = self.builder.emit("num.bitcast", &[sum], [("to", Attr::Type(bits))])?;
+        let power = self.builder.emit("num.shli", &[sum], [("bits", Attr::Int(52, bits))])?;
+        let wide = Attr::Type(Type::float(Format::F64));
+        let power = self.builder.emit("num.bitcast", &[power], [("to", wide)])?;
+        // Only NaN is changed by it.
+        let none = self.real(0.0)?;
+        let power = self.builder.emit("ng.fma", &[k, none, power], [])?;
+        self.builder.emit("ng.mul", &[y, power], [])
     }
 
     fn lifted(&mut self, x: Value) -> Result<Lifted, String> {

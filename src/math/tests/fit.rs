@@ -60,7 +60,8 @@ fn errors_are_those_that_sollya_encloses() {
         eprintln!("sollya is not installed: errors of polynomials are not compared");
         return;
     }
-    for name in ["exp", "exp2", "expm1", "log", "log2", "sin", "atan", "asin", "sinh", "cbrt"] {
+    // Others are compared where they are bounded for certain, below.
+    for name in ["atan", "asin", "cbrt"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("library").join(format!("{name}.impl"));
         let text = std::fs::read_to_string(path).expect("an implementation");
         let texts = read(&text);

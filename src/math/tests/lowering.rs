@@ -33,13 +33,13 @@ fn error(term: &str, from: f32, to: f32) -> f64 {
     let context = ngc_dialects::context();
     let (texts, _) = lowered(&context, term);
     let reference = Reference::of(&context, &texts[0]).unwrap_or_else(|d| panic!("{}", d.message));
-    let x = inputs(from, to);
+    let x: Vec<f64> = inputs(from, to).into_iter().map(f64::from).collect();
     let y = interpreted(&context, &texts, &x);
-    let errors = x.iter().zip(y).map(|(&x, y)| match reference.exact_error(f64::from(x), f64::from(y)) {
+    let errors = x.iter().zip(y).map(|(&x, y)| match reference.exact_error(x, y) {
         Some(error) => (error, x),
-        None => (if reference.round(f64::from(x)) == f64::from(y) { 0.0 } else { f64::INFINITY }, x),
+        None => (if reference.round(x) == y { 0.0 } else { f64::INFINITY }, x),
     });
-    let worst = errors.fold((0.0, 0.0), |a: (f64, f32), b| if b.0 > a.0 || b.0.is_nan() { b } else { a });
+    let worst = errors.fold((0.0, 0.0), |a: (f64, f64), b| if b.0 > a.0 || b.0.is_nan() { b } else { a });
     println!("{term}\n  {} ulp at {:?}", worst.0, worst.1);
     worst.0
 }
@@ -188,7 +188,7 @@ fn functions_of_libraries_are_called_in_c() {
     let again = ngc_math::text::parse(&assembly.text, 0).expect("assembly");
     let refused = check(&context, &again).err().map(|d| d.message).unwrap_or_default();
     assert!(refused.contains("itself a function that is implemented"), "{refused}");
-    assert_eq!(interpreted(&context, &texts, &[0.5])[0], 0.5f32.sin());
+    assert_eq!(interpreted(&context, &texts, &[0.5])[0], f64::from(0.5f32.sin()));
 }
 
 #[test]

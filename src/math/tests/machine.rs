@@ -3,7 +3,7 @@
 use ngc_interp::Interpreter;
 use ngc_ir::{Context, Dim, Sources};
 use ngc_math::check::{Checked, check};
-use ngc_math::function::{module_of, symbol};
+use ngc_math::function::{format_of, module_of, symbol};
 use ngc_math::text::{Text, parse};
 use ngc_math::verify::Compiler;
 use ngc_numerics::{DType, Data, Evaluator, Format, Mode, Tensor};
@@ -17,21 +17,35 @@ pub fn checked(context: &Context, text: &str) -> (Vec<Text>, Checked) {
 }
 
 /// Results of the interpreter on an array.
-pub fn interpreted(context: &Context, texts: &[Text], x: &[f32]) -> Vec<f32> {
+pub fn interpreted(context: &Context, texts: &[Text], x: &[f64]) -> Vec<f64> {
     let module =
         module_of(context, texts, Some(Dim::Static(x.len()))).unwrap_or_else(|d| panic!("{}", d.message));
-    let data = Data::Float(x.iter().map(|&x| f64::from(x)).collect());
-    let input = Tensor::new(DType::Float(Format::F32), vec![x.len()], data).expect("a tensor");
+    let dtype = DType::Float(format_of(&texts[0]));
+    let input = Tensor::new(dtype, vec![x.len()], Data::Float(x.to_vec())).expect("a tensor");
     let outputs =
         Interpreter::new(context, &module, Evaluator::new(Mode::Rounded)).call(&symbol(&texts[0]), &[input]);
-    let outputs = outputs.unwrap_or_else(|d| panic!("{}", d.message));
-    outputs[0].to_f64s().into_iter().map(|y| y as f32).collect()
+    outputs.unwrap_or_else(|d| panic!("{}", d.message))[0].to_f64s()
 }
 
-/// Blocks of encodings all over the format, at its ends and around zero.
-pub fn blocks(count: u64, of: u64) -> Vec<(u64, u64)> {
-    let even = (0..count).map(|n| (n * ((1 << 32) / count) + n * 7919 % 4096, of));
-    even.chain([0, 1 << 31, 0x7f80_0000 - of / 2, 0xff80_0000 - of / 2].map(|first| (first, of))).collect()
+/// Blocks of encodings all over the format, at its ends and around zero; in f64, half of them of moderate size.
+pub fn blocks(format: Format, count: u64, of: u64) -> Vec<(u64, u64)> {
+    let sign = 1 << (format.width() - 1);
+    let infinity = format.to_bits(f64::INFINITY);
+    let ends = [0, sign, infinity - of / 2, (infinity | sign) - of / 2];
+    let even = |from: u64, to: u64| {
+        let step = (to - from) / count;
+        (0..count).map(move |n| from + n * step + n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (step - of))
+    };
+    let mut firsts: Vec<u64> = ends.to_vec();
+    if format == Format::F64 {
+        firsts.extend(even(0, u64::MAX));
+        for sign in [0, sign] {
+            firsts.extend(even((1023 - 60) << 52 | sign, (1023 + 12) << 52 | sign));
+        }
+    } else {
+        firsts.extend(even(0, u64::from(u32::MAX)));
+    }
+    firsts.into_iter().map(|first| (first, of)).collect()
 }
 
 /// Holds compiled results against those of the interpreter, and gives the inputs with them.
@@ -40,19 +54,25 @@ pub fn same_in_c(
     texts: &[Text],
     checked: &Checked,
     blocks: &[(u64, u64)],
-) -> Vec<(f32, f32)> {
-    let name = symbol(&texts[0]);
-    let program = Compiler::default().build(checked, &name).unwrap_or_else(|d| panic!("{}", d.message));
+) -> Vec<(f64, f64)> {
+    let (name, format) = (symbol(&texts[0]), format_of(&texts[0]));
+    let program =
+        Compiler::default().build(checked, &name, format).unwrap_or_else(|d| panic!("{}", d.message));
     let mut results = program.results(blocks).expect("a running program");
+    let size = format.width() as usize / 8;
     let mut all = Vec::new();
     for &(first, count) in blocks {
-        let mut bytes = vec![0; 4 * count as usize];
+        let mut bytes = vec![0; size * count as usize];
         results.read(&mut bytes).expect("results");
-        let x: Vec<f32> = (first..first + count).map(|n| f32::from_bits(n as u32)).collect();
-        let y: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|&w| f32::from_le_bytes(w)).collect();
-        for ((x, compiled), interpreted) in
-            x.into_iter().zip(y).zip(interpreted(context, texts, &x_of(first, count)))
-        {
+        let number = |word: &[u8]| {
+            let mut bits = [0; 8];
+            bits[..size].copy_from_slice(word);
+            format.from_bits(u64::from_le_bytes(bits))
+        };
+        let x: Vec<f64> = (0..count).map(|n| format.from_bits(first.wrapping_add(n))).collect();
+        let y: Vec<f64> = bytes.chunks(size).map(number).collect();
+        let wanted = interpreted(context, texts, &x);
+        for ((x, compiled), interpreted) in x.into_iter().zip(y).zip(wanted) {
             let same =
                 compiled.to_bits() == interpreted.to_bits() || compiled.is_nan() && interpreted.is_nan();
             // Payloads of NaN do not count; the interpreter holds no signalling ones.
@@ -66,15 +86,12 @@ pub fn same_in_c(
     all
 }
 
-fn x_of(first: u64, count: u64) -> Vec<f32> {
-    (first..first + count).map(|n| f32::from_bits(n as u32)).collect()
-}
-
 /// An implementation of one step gives in C99 what it does in the interpreter, and there what `expected` says.
 fn step(body: &str, expected: impl Fn(f32) -> f32) {
     let context = ngc_dialects::context();
     let (texts, checked) = checked(&context, &format!("impl exp(float x) {{\n{body}\n}}"));
-    for (x, y) in same_in_c(&context, &texts, &checked, &blocks(256, 32)) {
+    for (x, y) in same_in_c(&context, &texts, &checked, &blocks(Format::F32, 256, 32)) {
+        let (x, y) = (x as f32, y as f32);
         let want = expected(x);
         let same = y.to_bits() == want.to_bits() || y.is_nan() && want.is_nan();
         assert!(same || x.is_nan(), "{body}\nof {x:?} is {y:?}, not {want:?}");
@@ -170,16 +187,16 @@ fn exponents_and_significands_are_those_of_numbers() {
     let parts = ["exponent", "significand"].map(|part| {
         let text = format!("impl log(float x) {{\n  {part} x -> y\n  ret y\n}}\n");
         let (texts, checked) = checked(&context, &text);
-        same_in_c(&context, &texts, &checked, &blocks(512, 32))
+        same_in_c(&context, &texts, &checked, &blocks(Format::F32, 512, 32))
     });
     for (&(x, k), &(_, m)) in parts[0].iter().zip(&parts[1]) {
         match x {
             _ if x.is_nan() || x < 0.0 => assert!(k.is_nan() && m.is_nan(), "{x}: {m} 2^{k}"),
-            0.0 => assert!(k == f32::NEG_INFINITY && m == 1.0, "{x}: {m} 2^{k}"),
-            f32::INFINITY => assert!(k == f32::INFINITY && m == 1.0, "{x}: {m} 2^{k}"),
+            0.0 => assert!(k == f64::NEG_INFINITY && m == 1.0, "{x}: {m} 2^{k}"),
+            f64::INFINITY => assert!(k == f64::INFINITY && m == 1.0, "{x}: {m} 2^{k}"),
             _ => {
                 assert!((0.75..1.5).contains(&m), "{x}: {m} 2^{k}");
-                assert_eq!(f64::from(m) * 2f64.powf(k.into()), f64::from(x), "{x}: {m} 2^{k}");
+                assert_eq!(m * 2f64.powf(k), x, "{x}: {m} 2^{k}");
             }
         }
     }
@@ -193,9 +210,9 @@ fn scaling_rounds_once() {
             "impl exp(float x) {{\n  min x 300 -> low\n  max low -300 -> k\n  scaleb {factor:?} k -> y\n  ret y\n}}\n"
         );
         let (texts, checked) = checked(&context, &text);
-        for (k, y) in same_in_c(&context, &texts, &checked, &blocks(512, 32)) {
-            let exact = f64::from(factor) * f64::from(k).clamp(-300.0, 300.0).floor().exp2();
-            let want = exact as f32;
+        for (k, y) in same_in_c(&context, &texts, &checked, &blocks(Format::F32, 512, 32)) {
+            let exact = f64::from(factor) * k.clamp(-300.0, 300.0).floor().exp2();
+            let want = f64::from(exact as f32);
             assert!(
                 y.to_bits() == want.to_bits() || y.is_nan() && k.is_nan(),
                 "{factor} 2^{k}: {y}, not {want}"
@@ -205,12 +222,32 @@ fn scaling_rounds_once() {
 }
 
 #[test]
+fn scaling_of_f64_rounds_once() {
+    let context = ngc_dialects::context();
+    for factor in [1.0, -4.0 / 3.0, 5e-324, 1.7e308, f64::MIN_POSITIVE * 1.1, 3.0000000000000004] {
+        let text = format!(
+            "impl exp(double x) {{\n  min x 1990 -> low\n  max low -1990 -> k\n  scaleb {factor:?} k -> y\n  ret y\n}}\n"
+        );
+        let (texts, checked) = checked(&context, &text);
+        // Every exponent, and blocks of numbers.
+        let whole = (-1990..=1990).map(|k| (f64::from(k).to_bits(), 1));
+        let all: Vec<(u64, u64)> = whole.chain(blocks(Format::F64, 64, 16)).collect();
+        for (k, y) in same_in_c(&context, &texts, &checked, &all) {
+            let by = k.clamp(-1990.0, 1990.0).floor();
+            let want = (rug::Float::with_val(53, factor) << by as i32).to_f64();
+            let same = y.to_bits() == want.to_bits() || y.is_nan() && k.is_nan();
+            assert!(same, "{factor} 2^{k}: {y}, not {want}");
+        }
+    }
+}
+
+#[test]
 fn a_seldom_choice_is_a_choice() {
     let context = ngc_dialects::context();
     let text = "impl exp(float x) {\n  compare[GT] x 1 -> large\n  mul x 2 -> twice\n  rare large twice x -> y\n  ret y\n}\n";
     let (texts, checked) = checked(&context, text);
-    for (x, y) in same_in_c(&context, &texts, &checked, &blocks(64, 32)) {
-        let want = if x > 1.0 { 2.0 * x } else { x };
+    for (x, y) in same_in_c(&context, &texts, &checked, &blocks(Format::F32, 64, 32)) {
+        let want = if x > 1.0 { f64::from((2.0 * x) as f32) } else { x };
         assert!(y == want || x.is_nan() && y.is_nan(), "{x}: {y}");
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use ngc_ir::{Diagnostic, Loc};
+use ngc_numerics::Format;
 use tempfile::TempDir;
 
 use crate::c99;
@@ -39,7 +40,7 @@ impl Default for Compiler {
     }
 }
 
-/// A program that gives the results of an implementation of f32 for a range of encodings.
+/// A program that gives the results of an implementation of one number for a range of encodings.
 pub struct Program {
     folder: TempDir,
 }
@@ -52,12 +53,12 @@ const MAIN: &str = "
 enum { BLOCK = 16384 };
 
 int main(int argc, char **argv) {
-  static float x[BLOCK], y[BLOCK];
+  static NUMBER x[BLOCK], y[BLOCK];
   for (int a = 1; a + 1 < argc; a += 2) {
     uint64_t first = strtoull(argv[a], 0, 10), count = strtoull(argv[a + 1], 0, 10);
     while (count > 0) {
       size_t n = count < BLOCK ? (size_t)count : BLOCK;
-      for (size_t i = 0; i < n; i++) x[i] = ngc_f32_of_i32((int32_t)(uint32_t)(first + i));
+      for (size_t i = 0; i < n; i++) x[i] = OF_BITS((BITS)(first + i));
       FUNCTION(x, y, n);
       if (fwrite(y, sizeof y[0], n, stdout) != n) return 1;
       first += n;
@@ -68,18 +69,26 @@ int main(int argc, char **argv) {
 }
 ";
 
+/// What C calls the numbers of a format, and integers with their encodings.
+fn types(format: Format) -> &'static str {
+    match format {
+        Format::F64 => "#define NUMBER double\n#define BITS int64_t\n#define OF_BITS ngc_f64_of_i64\n",
+        _ => "#define NUMBER float\n#define BITS int32_t\n#define OF_BITS ngc_f32_of_i32\n",
+    }
+}
+
 impl Compiler {
-    /// Compiles the implementation with this symbol.
+    /// Compiles the implementation with this symbol, of numbers of f32 or f64.
     ///
     /// # Errors
     /// When there is no compiler, or it refuses the code.
-    pub fn build(&self, checked: &Checked, symbol: &str) -> Result<Program, Diagnostic> {
+    pub fn build(&self, checked: &Checked, symbol: &str, format: Format) -> Result<Program, Diagnostic> {
         let fail = |message: String| Diagnostic::error(Loc::Unknown, message);
         let io = |e: std::io::Error| fail(format!("cannot write a program: {e}"));
         let folder = tempfile::Builder::new().prefix("ngc-math-").tempdir().map_err(io)?;
         let source = folder.path().join("sweep.c");
-        let function = format!("#define FUNCTION {}_array\n", c99::c_name(symbol));
-        std::fs::write(&source, c99::source(checked)? + &function + MAIN).map_err(io)?;
+        let names = format!("#define FUNCTION {}_array\n{}", c99::c_name(symbol), types(format));
+        std::fs::write(&source, c99::source(checked)? + &names + MAIN).map_err(io)?;
         let mut command = Command::new(&self.command);
         command.args(&self.flags).arg("-o").arg(folder.path().join("sweep")).arg(&source).arg("-lm");
         let shown = self.command.to_string_lossy();

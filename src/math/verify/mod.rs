@@ -4,11 +4,13 @@
 //! is infinite counts as the first number beyond the format, and as exact where the exact value is beyond it.
 
 mod compiled;
+mod double;
 mod sweep;
 
 use std::fmt;
 
 use ngc_ir::{Context, Diagnostic};
+use ngc_numerics::Format;
 
 use crate::check::Checked;
 use crate::reference::Reference;
@@ -79,7 +81,7 @@ pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 /// Compiles an implementation of one argument and looks at its results.
 ///
 /// # Errors
-/// When its function is not known, it is not of f32, it has more arguments, or no C compiler is there.
+/// When its function is not known, it is not of f32 or f64, it has more arguments, or no C compiler is there.
 pub fn verify(
     context: &Context,
     checked: &Checked,
@@ -90,9 +92,16 @@ pub fn verify(
 ) -> Result<Report, Diagnostic> {
     let fail = |message: String| Diagnostic::error(text.loc.clone(), message);
     let reference = Reference::of(context, text)?;
-    if text.arguments.len() != 1 || reference.format != ngc_numerics::Format::F32 {
-        return Err(fail("only functions of one f32 are verified input by input so far".into()));
+    if text.arguments.len() != 1 || !matches!(reference.format, Format::F32 | Format::F64) {
+        return Err(fail("only functions of one f32 or f64 are verified input by input so far".into()));
     }
-    let program = compiler.build(checked, &crate::function::symbol(text))?;
-    sweep::sweep(&program, reference, inputs, progress).map_err(fail)
+    let program = compiler.build(checked, &crate::function::symbol(text), reference.format)?;
+    match (reference.format, inputs) {
+        (Format::F64, Inputs::Sampled(count)) => double::sample(&program, reference, count, progress),
+        (Format::F64, _) => {
+            Err("an f64 has too many values for all to be looked at; say how many with --sample".into())
+        }
+        _ => sweep::sweep(&program, reference, inputs, progress),
+    }
+    .map_err(fail)
 }
