@@ -4,14 +4,19 @@
 //! (graph), it is decided what is stored and where (plan), and loops are written (nest, reduction, sums, pick, emit). What an op is comes from
 //! its declaration; an op that says too little of itself is refused by name.
 
+mod by_data;
 mod emit;
 mod expand;
+mod formula;
 pub mod functions;
 mod graph;
 mod nest;
+mod order;
 mod pick;
 mod plan;
 mod reduction;
+mod scatter;
+mod steps;
 mod sums;
 
 use std::sync::Arc;
@@ -318,6 +323,12 @@ impl Emitter<'_> {
         }
         for (a, b, why) in &graph.equal {
             self.equal(a, b, why)?;
+        }
+        for (size, why) in &graph.searched {
+            let (size, one) = (self.size(size)?, self.value(Count::Known(1))?);
+            let size = self.value(size)?;
+            let holds = self.compare("GE", size, one)?;
+            self.assert(holds, BAD_EXTENT, why)?;
         }
         for (n, &v) in graph.results.iter().enumerate() {
             let Some(memref) = self.body.ty(results[n]).as_memref() else { continue };

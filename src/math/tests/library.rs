@@ -7,9 +7,10 @@ use ngc_math::certificate::{self, field};
 use ngc_math::function::symbol;
 use ngc_math::library::ENTRIES;
 use ngc_math::reference::Reference;
+use ngc_math::verify::pairs;
 use rayon::prelude::*;
 
-use crate::machine::{blocks, checked, interpreted, same_in_c};
+use crate::machine::{blocks, checked, interpreted_at, same_in_c, same_in_c_at};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -64,19 +65,34 @@ fn check_one(path: &Path, folders: [&str; 2]) -> Result<(), String> {
     let number = |name: &str| said(&certificate, name).parse::<f64>().map_err(|e| format!("{name}: {e}"));
     let (max, at) = (number("max_ulp")?, number("at")?);
     let reference = Reference::of(&context, &texts[0]).map_err(|d| d.message)?;
-    let y = interpreted(&context, &texts, &[at as f32])[0];
-    let error = reference.exact_error(at, f64::from(y)).unwrap_or(f64::NAN);
+    let mut place = vec![at];
+    if texts[0].arguments.len() == 2 {
+        place.push(number("beside")?);
+    }
+    let columns: Vec<Vec<f32>> = place.iter().map(|&x| vec![x as f32]).collect();
+    let y = interpreted_at(&context, &texts, &columns)[0];
+    let error = reference.exact_error_at(&place, f64::from(y)).unwrap_or(f64::NAN);
     let exact = said(&certificate, "established").starts_with("exhaustive");
     if !(max < 1.0 && (error - max).abs() < 1e-9) {
         return Err(format!("{name}({at:?}) is {error} ulp off, and the certificate says {max}"));
     }
-    for (x, y) in same_in_c(&context, &texts, &checked, &blocks(512, 32)) {
-        let (x, y) = (f64::from(x), f64::from(y));
-        match reference.exact_error(x, y) {
+    let results: Vec<(Vec<f32>, f32)> = match place.len() {
+        1 => same_in_c(&context, &texts, &checked, &blocks(512, 32))
+            .into_iter()
+            .map(|(x, y)| (vec![x], y))
+            .collect(),
+        _ => same_in_c_at(&context, &texts, &checked, &pairs(1 << 14))
+            .into_iter()
+            .map(|(x, y)| (x.to_vec(), y))
+            .collect(),
+    };
+    for (x, y) in results {
+        let (x, y) = (x.into_iter().map(f64::from).collect::<Vec<f64>>(), f64::from(y));
+        match reference.exact_error_at(&x, y) {
             Some(error) if error <= if exact { max } else { 1.0 } => {}
             Some(error) => return Err(format!("{name}({x:?}) = {y:?} is {error} ulp off, above {max}")),
             None => {
-                let want = reference.round(x);
+                let want = reference.round_at(&x);
                 let same = want.is_nan() && y.is_nan()
                     || want == y && want.is_sign_negative() == y.is_sign_negative();
                 if !same {
@@ -103,11 +119,15 @@ fn page() -> String {
             let number = |name: &str| said(&certificate, name).parse::<f64>().expect("a number");
             let misrounded = said(&certificate, "misrounded");
             let at = number("at") as f32;
+            let beside = field(&certificate, "beside")
+                .map_or(String::new(), |y| format!(", {:?}", y.parse::<f64>().expect("a number") as f32));
             let exact = said(&certificate, "established").starts_with("exhaustive");
             let inputs = if exact { "all" } else { "a sample" };
             let max = number("max_ulp");
-            page +=
-                &format!("| `{name}` | {max:.7} | `{at:?}` | {misrounded} | {inputs} | {} |\n", texts[0].doc);
+            page += &format!(
+                "| `{name}` | {max:.7} | `{at:?}{beside}` | {misrounded} | {inputs} | {} |\n",
+                texts[0].doc
+            );
         }
     }
     page += SPEED;

@@ -18,12 +18,21 @@ pub fn checked(context: &Context, text: &str) -> (Vec<Text>, Checked) {
 
 /// Results of the interpreter on an array.
 pub fn interpreted(context: &Context, texts: &[Text], x: &[f32]) -> Vec<f32> {
+    interpreted_at(context, texts, &[x.to_vec()])
+}
+
+/// Results of the interpreter on arrays, one for each argument.
+pub fn interpreted_at(context: &Context, texts: &[Text], x: &[Vec<f32>]) -> Vec<f32> {
+    let length = x[0].len();
     let module =
-        module_of(context, texts, Some(Dim::Static(x.len()))).unwrap_or_else(|d| panic!("{}", d.message));
-    let data = Data::Float(x.iter().map(|&x| f64::from(x)).collect());
-    let input = Tensor::new(DType::Float(Format::F32), vec![x.len()], data).expect("a tensor");
+        module_of(context, texts, Some(Dim::Static(length))).unwrap_or_else(|d| panic!("{}", d.message));
+    let array = |x: &Vec<f32>| {
+        let data = Data::Float(x.iter().map(|&x| f64::from(x)).collect());
+        Tensor::new(DType::Float(Format::F32), vec![length], data).expect("a tensor")
+    };
+    let inputs: Vec<Tensor> = x.iter().map(array).collect();
     let outputs =
-        Interpreter::new(context, &module, Evaluator::new(Mode::Rounded)).call(&symbol(&texts[0]), &[input]);
+        Interpreter::new(context, &module, Evaluator::new(Mode::Rounded)).call(&symbol(&texts[0]), &inputs);
     let outputs = outputs.unwrap_or_else(|d| panic!("{}", d.message));
     outputs[0].to_f64s().into_iter().map(|y| y as f32).collect()
 }
@@ -42,7 +51,7 @@ pub fn same_in_c(
     blocks: &[(u64, u64)],
 ) -> Vec<(f32, f32)> {
     let name = symbol(&texts[0]);
-    let program = Compiler::default().build(checked, &name).unwrap_or_else(|d| panic!("{}", d.message));
+    let program = Compiler::default().build(checked, &name, 1).unwrap_or_else(|d| panic!("{}", d.message));
     let mut results = program.results(blocks).expect("a running program");
     let mut all = Vec::new();
     for &(first, count) in blocks {
@@ -53,8 +62,7 @@ pub fn same_in_c(
         for ((x, compiled), interpreted) in
             x.into_iter().zip(y).zip(interpreted(context, texts, &x_of(first, count)))
         {
-            let same =
-                compiled.to_bits() == interpreted.to_bits() || compiled.is_nan() && interpreted.is_nan();
+            let same = alike(compiled, interpreted);
             // Payloads of NaN do not count; the interpreter holds no signalling ones.
             assert!(
                 same || x.is_nan(),
@@ -64,6 +72,29 @@ pub fn same_in_c(
         }
     }
     all
+}
+
+/// As [`same_in_c`], of two arguments.
+pub fn same_in_c_at(
+    context: &Context,
+    texts: &[Text],
+    checked: &Checked,
+    pairs: &[[f32; 2]],
+) -> Vec<([f32; 2], f32)> {
+    let name = symbol(&texts[0]);
+    let program = Compiler::default().build(checked, &name, 2).unwrap_or_else(|d| panic!("{}", d.message));
+    let compiled = program.results_at(pairs).expect("results");
+    let columns = [0, 1].map(|n| pairs.iter().map(|pair| pair[n]).collect::<Vec<f32>>());
+    let interpreted = interpreted_at(context, texts, &columns);
+    for ((pair, &c), &i) in pairs.iter().zip(&compiled).zip(&interpreted) {
+        assert!(alike(c, i), "{name}({pair:?}) is {c:?} in C99 and {i:?} in the interpreter");
+    }
+    pairs.iter().copied().zip(compiled).collect()
+}
+
+/// Payloads of NaN do not count.
+fn alike(a: f32, b: f32) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
 fn x_of(first: u64, count: u64) -> Vec<f32> {
