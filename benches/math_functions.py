@@ -30,6 +30,12 @@ FUNCTIONS = [
     ("softplus", "", "", -10, 10),
 ]
 
+# Of two arguments, with the range of the second.
+PAIRS = [
+    ("pow", "pow", "u10", 0.1, 10, -10, 10), ("atan2", "atan2", "u10", -10, 10, -10, 10), ("hypot", "hypot", "u05", -10, 10, -10, 10),
+    ("xlogy", "", "", 0, 10, 0.1, 10), ("logaddexp", "", "", -10, 10, -10, 10),
+]
+
 # Elements, and the accuracies of ours.
 N = 1024
 BOUNDS = {"fast": 1.0, "near": 0.501}
@@ -43,19 +49,33 @@ MAIN = r"""
 #include <stdio.h>
 #include <time.h>
 enum { REPEATS = 64, SLICES = 60, RIVALS = 6 };
+#ifdef LOW2
+#define POINTERS x, z
+#define VECTORS _mm512_loadu_ps(x + i), _mm512_loadu_ps(z + i)
+#define SCALARS x[i], z[i]
+int fast(const float *x, const float *z, float *y, void *workspace, int64_t size);
+int near(const float *x, const float *z, float *y, void *workspace, int64_t size);
+typedef __m512 vector(__m512, __m512);
+#else
+#define LOW2 0
+#define HIGH2 0
+#define POINTERS x
+#define VECTORS _mm512_loadu_ps(x + i)
+#define SCALARS x[i]
 int fast(const float *x, float *y, void *workspace, int64_t size);
 int near(const float *x, float *y, void *workspace, int64_t size);
 typedef __m512 vector(__m512);
-static float x[N], y[N];
+#endif
+static float x[N], y[N], z[N];
 static vector *high, *low;
-static void ours(void) { fast(x, y, 0, 0); }
-static void nearest(void) { near(x, y, 0, 0); }
-static void each(vector *f) { for (int i = 0; i < N; i += 16) _mm512_storeu_ps(y + i, f(_mm512_loadu_ps(x + i))); }
+static void ours(void) { fast(POINTERS, y, 0, 0); }
+static void nearest(void) { near(POINTERS, y, 0, 0); }
+static void each(vector *f) { for (int i = 0; i < N; i += 16) _mm512_storeu_ps(y + i, f(VECTORS)); }
 static void svml_high(void) { each(high); }
 static void svml_low(void) { each(low); }
 #ifdef SLEEF
-static void sleef(void) { for (int i = 0; i < N; i += 16) _mm512_storeu_ps(y + i, SLEEF(_mm512_loadu_ps(x + i))); }
-static void libm(void) { for (int i = 0; i < N; i++) y[i] = LIBM(x[i]); }
+static void sleef(void) { for (int i = 0; i < N; i += 16) _mm512_storeu_ps(y + i, SLEEF(VECTORS)); }
+static void libm(void) { for (int i = 0; i < N; i++) y[i] = LIBM(SCALARS); }
 #else
 #define sleef 0
 #define libm 0
@@ -74,6 +94,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < N; i++) {
     seed = seed * 1664525u + 1013904223u;
     x[i] = LOW + (HIGH - LOW) * (float)(seed >> 8) / 16777216.0f;
+    seed = seed * 1664525u + 1013904223u;
+    z[i] = LOW2 + (HIGH2 - LOW2) * (float)(seed >> 8) / 16777216.0f;
   }
   for (int r = 0; r < RIVALS; r++) best[r] = rivals[r] ? 1e30 : 0;
   for (int s = 0; s < SLICES; s++)
@@ -89,17 +111,21 @@ int main(int argc, char **argv) {
 """
 
 
-def race(arguments, folder, function, peer, accuracy, low, high):
+def race(arguments, folder, function, peer, accuracy, low, high, *second):
     objects = []
+    names = ["%x", "%z"] if second else ["%x"]
     for name, bound in BOUNDS.items():
         ty = f"tensor<{N}xf32>"
         (folder / "f.ngir").write_text(
-            f"func.func @{name}(%x: {ty}) -> {ty} {{\n  %y = ng.{function} %x : {ty}\n  func.return %y : {ty}\n}}\n")
+            f"func.func @{name}({', '.join(f'{x}: {ty}' for x in names)}) -> {ty} {{\n"
+            f"  %y = ng.{function} {', '.join(names)} : {ty}\n  func.return %y : {ty}\n}}\n")
         objects.append(str(folder / f"{name}.o"))
         command = [arguments.ngc_compile, str(folder / "f.ngir"), "-o", objects[-1], f"--max-ulp={bound}"]
         subprocess.run(command, check=True)
     (folder / "main.c").write_text(MAIN)
     defines = [f"-DN={N}", f"-DLOW=({float(low)}f)", f"-DHIGH=({float(high)}f)"]
+    if second:
+        defines += [f"-DLOW2=({float(second[0])}f)", f"-DHIGH2=({float(second[1])}f)"]
     if peer:
         defines += [f"-DSLEEF=Sleef_{peer}f16_{accuracy}", f"-DLIBM={peer}f"]
     command = [arguments.cc, "-O2", "-march=native", *defines, "-o", str(folder / "race"),
@@ -133,10 +159,10 @@ def main():
     shown = lambda t: f"{t:.3f}" if t else ""
     ratio = lambda a, b: f"{a / b:.2f}" if b else ""
     with tempfile.TemporaryDirectory() as folder:
-        for function, peer, accuracy, low, high in FUNCTIONS:
+        for function, *of in FUNCTIONS + PAIRS:
             if arguments.functions and function not in arguments.functions:
                 continue
-            times = race(arguments, pathlib.Path(folder), function, peer, accuracy, low, high)
+            times = race(arguments, pathlib.Path(folder), function, *of)
             ours, _, sleef, svml = times[:4]
             cells = [*map(shown, times), ratio(ours, sleef), ratio(ours, svml)]
             print(f"| {function} | {' | '.join(cells)} |", flush=True)

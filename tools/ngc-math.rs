@@ -47,7 +47,8 @@ enum Command {
         #[arg(required = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Measures the error on every input of f32, through compiled C99; of a term, on those that its type speaks of
+    /// Measures the error on every input of f32, through compiled C99; of a term, on those that its type speaks of; of a function of
+    /// two arguments, on a sample of pairs
     Verify {
         /// Files of implementations
         #[arg(required = true)]

@@ -86,7 +86,8 @@ impl<'a> Formula<'a> {
             _ if self.working == self.storage => passed,
             _ => add(0.5, passed),
         };
-        units.is_finite().then_some(units)
+        // Of what leaves the format or cancels there is no bound that means anything.
+        (units < digits).then_some(units)
     }
 
     /// What a step is done by; nothing where it is none of the processor and has no implementation.

@@ -64,7 +64,8 @@ impl Pass for LowerToKernel {
         "A function `f(x) -> y` becomes a kernel `f(x, y, workspace)`: tensors become buffers, results are written to \
          buffers of the caller, and intermediate values lie in a workspace of the caller whose size `f_workspace_size` \
          tells from the open extents. Chains of pointwise ops become one loop, and what stands before a reduction becomes part of \
-         its terms. Sums are added up as their `sum` and `accumulate` say. A kernel demands that extents fit \
+         its terms. Sums are added up as their `sum` and `accumulate` say. A function is \
+         that of the driver, or else the steps of its formula where a bound of their error is within what is allowed. A kernel demands that extents fit \
          (`kernel.assert`). Private functions are called by none and go. An op that is not lowered yet is an error."
     }
 

@@ -31,7 +31,7 @@ macro_rules! entries {
 /// All of them: correctly rounded but for few inputs, in double precision; and `faithful`, less than 1 ulp off, for speed.
 pub const ENTRIES: &[Entry] = entries!(
     "acos" "acosh" "asin" "asinh" "atan" "atan2" "atanh" "cbrt" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "gelu_tanh"
-    "hypot" "log" "log10" "log1p" "log2" "log_sigmoid" "mish" "pow" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
+    "hypot" "log" "log10" "log1p" "log2" "logaddexp" "log_sigmoid" "mish" "pow" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
     "xlogy"
     "faithful/acos" "faithful/asin" "faithful/atan" "faithful/cos" "faithful/cosh" "faithful/erf" "faithful/erfc" "faithful/exp" "faithful/exp2"
     "faithful/expm1" "faithful/gelu" "faithful/log"
