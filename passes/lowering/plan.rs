@@ -374,10 +374,10 @@ fn places(graph: &Graph) -> Vec<Place> {
             Meaning::Ranked(ranking) => Some(graph.body.operands(ranking.op)[0]),
             _ => None,
         };
-        if let Some(data) = data.map(|v| v.index()) {
-            if found[data] == Place::Inline {
-                found[data] = Place::Arena(0);
-            }
+        if let Some(data) = data.map(Value::index)
+            && found[data] == Place::Inline
+        {
+            found[data] = Place::Arena(0);
         }
     }
     found

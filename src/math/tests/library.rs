@@ -142,6 +142,8 @@ Written from `src/math/library` and `testdata/certificates/math`; `NGC_BLESS=1 c
 Each is an implementation in numerical assembly (`grammar/impl.pest`). Errors are in units in the last place of the exact value,
 measured with MPFR where `f64` does not decide; NaN, infinities, zeros and their signs are right for all inputs that were looked
 at, and neighbours are in the right order. Where these are all 2^32, the error is exact; that of a sample is an estimate.
+Functions of two arguments are measured on pairs: special values with each other, all encodings, moderate and like sizes, bases near
+1, and pairs beside which the function changes its sign, where what is left of a sum is least.
 `ngc-math verify FILE` measures again, `ngc-math emit FILE` writes C99. `ngc-compile` takes of the implementations of a function
 the one with the largest error that is at most `--max-ulp`, by default 1: the nearer one is there because it costs more.
 ";
