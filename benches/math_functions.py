@@ -30,6 +30,12 @@ FUNCTIONS = [
     ("softplus", "", "", -10, 10),
 ]
 
+# Of two arguments, with the range of the second.
+PAIRS = [
+    ("pow", "pow", "u10", 0.1, 10, -10, 10), ("atan2", "atan2", "u10", -10, 10, -10, 10), ("hypot", "hypot", "u05", -10, 10, -10, 10),
+    ("xlogy", "", "", 0, 10, 0.1, 10), ("logaddexp", "", "", -10, 10, -10, 10),
+]
+
 # Without an implementation of f64 so far.
 OF_F32 = {"erfc", "gelu"}
 
@@ -58,23 +64,37 @@ typedef __m512 numbers;
 #define STORE _mm512_storeu_ps
 #endif
 enum { LANES = sizeof(numbers) / sizeof(number) };
+#ifdef LOW2
+#define POINTERS x, z
+#define VECTORS LOAD(x + i), LOAD(z + i)
+#define SCALARS x[i], z[i]
+int fast(const number *x, const number *z, number *y, void *workspace, int64_t size);
+int near(const number *x, const number *z, number *y, void *workspace, int64_t size);
+typedef numbers vector(numbers, numbers);
+#else
+#define LOW2 0
+#define HIGH2 0
+#define POINTERS x
+#define VECTORS LOAD(x + i)
+#define SCALARS x[i]
 int fast(const number *x, number *y, void *workspace, int64_t size);
 int near(const number *x, number *y, void *workspace, int64_t size);
 typedef numbers vector(numbers);
-static number x[N], y[N];
+#endif
+static number x[N], y[N], z[N];
 static vector *high, *low;
-static void ours(void) { fast(x, y, 0, 0); }
+static void ours(void) { fast(POINTERS, y, 0, 0); }
 #ifdef DOUBLE
 #define nearest 0
 #else
-static void nearest(void) { near(x, y, 0, 0); }
+static void nearest(void) { near(POINTERS, y, 0, 0); }
 #endif
-static void each(vector *f) { for (int i = 0; i < N; i += LANES) STORE(y + i, f(LOAD(x + i))); }
+static void each(vector *f) { for (int i = 0; i < N; i += LANES) STORE(y + i, f(VECTORS)); }
 static void svml_high(void) { each(high); }
 static void svml_low(void) { each(low); }
 #ifdef SLEEF
-static void sleef(void) { for (int i = 0; i < N; i += LANES) STORE(y + i, SLEEF(LOAD(x + i))); }
-static void libm(void) { for (int i = 0; i < N; i++) y[i] = LIBM(x[i]); }
+static void sleef(void) { for (int i = 0; i < N; i += LANES) STORE(y + i, SLEEF(VECTORS)); }
+static void libm(void) { for (int i = 0; i < N; i++) y[i] = LIBM(SCALARS); }
 #else
 #define sleef 0
 #define libm 0
@@ -93,6 +113,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < N; i++) {
     seed = seed * 1664525u + 1013904223u;
     x[i] = LOW + (HIGH - LOW) * (number)(seed >> 8) / 16777216;
+    seed = seed * 1664525u + 1013904223u;
+    z[i] = LOW2 + (HIGH2 - LOW2) * (number)(seed >> 8) / 16777216;
   }
   for (int r = 0; r < RIVALS; r++) best[r] = rivals[r] ? 1e30 : 0;
   for (int s = 0; s < SLICES; s++)
@@ -108,19 +130,23 @@ int main(int argc, char **argv) {
 """
 
 
-def race(arguments, folder, function, peer, accuracy, low, high):
+def race(arguments, folder, function, peer, accuracy, low, high, *second):
     objects = []
+    names = ["%x", "%z"] if second else ["%x"]
     double = arguments.format == "f64"
     for name, bound in BOUNDS[arguments.format].items():
         ty = f"tensor<{N}x{arguments.format}>"
         (folder / "f.ngir").write_text(
-            f"func.func @{name}(%x: {ty}) -> {ty} {{\n  %y = ng.{function} %x : {ty}\n  func.return %y : {ty}\n}}\n")
+            f"func.func @{name}({', '.join(f'{x}: {ty}' for x in names)}) -> {ty} {{\n"
+            f"  %y = ng.{function} {', '.join(names)} : {ty}\n  func.return %y : {ty}\n}}\n")
         objects.append(str(folder / f"{name}.o"))
         command = [arguments.ngc_compile, str(folder / "f.ngir"), "-o", objects[-1], f"--max-ulp={bound}"]
         subprocess.run(command, check=True)
     (folder / "main.c").write_text(MAIN)
     suffix = "" if double else "f"
     defines = [f"-DN={N}", f"-DLOW=({float(low)}{suffix})", f"-DHIGH=({float(high)}{suffix})"] + double * ["-DDOUBLE"]
+    if second:
+        defines += [f"-DLOW2=({float(second[0])}{suffix})", f"-DHIGH2=({float(second[1])}{suffix})"]
     vectors = f"{peer}{'8' if double else 'f16'}"
     if peer:
         defines += [f"-DSLEEF=Sleef_{peer}{'d8' if double else 'f16'}_{accuracy}", f"-DLIBM={peer}{suffix}"]
@@ -156,12 +182,12 @@ def main():
     shown = lambda t: f"{t:.3f}" if t else ""
     ratio = lambda a, b: f"{a / b:.2f}" if b else ""
     with tempfile.TemporaryDirectory() as folder:
-        for function, peer, accuracy, low, high in FUNCTIONS:
+        for function, *of in FUNCTIONS + PAIRS:
             if arguments.functions and function not in arguments.functions:
                 continue
             if arguments.format == "f64" and function in OF_F32:
                 continue
-            times = race(arguments, pathlib.Path(folder), function, peer, accuracy, low, high)
+            times = race(arguments, pathlib.Path(folder), function, *of)
             ours, _, sleef, svml = times[:4]
             cells = [*map(shown, times), ratio(ours, sleef), ratio(ours, svml)]
             print(f"| {function} | {' | '.join(cells)} |", flush=True)

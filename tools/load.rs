@@ -154,6 +154,7 @@ pub fn complete(
     ulps: f64,
     instructions: &[&'static OpDef],
 ) -> Result<(), Failure> {
+    functions.most = ulps;
     let library = ngc_math::library::library(context, ulps, instructions);
     let library = library.map_err(|fault| Failure::Located(Diagnostics(vec![fault]), 1))?;
     Ok(functions.complete(&library)?)

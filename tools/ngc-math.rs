@@ -1,12 +1,12 @@
 //! `ngc-math`: implementations of functions, found, checked, run, verified, and written as C99.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use ngc_interp::Interpreter;
 use ngc_ir::text::{PrintOptions, print_module};
-use ngc_ir::{Context, Sources};
+use ngc_ir::{Context, Diagnostics, Sources};
 use ngc_math::calculus::{self, Compiled};
 use ngc_math::check::{Checked, check};
 use ngc_math::text::{Text, parse_file};
@@ -47,7 +47,8 @@ enum Command {
         #[arg(required = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Measures the error on every input of f32, through compiled C99; of a term, on those that its type speaks of
+    /// Measures the error on every input of f32, through compiled C99; of a term, on those that its type speaks of; of a function of
+    /// two arguments, on a sample of pairs
     Verify {
         /// Files of implementations
         #[arg(required = true)]
@@ -96,6 +97,15 @@ enum Command {
         #[arg(short, value_name = "FILE", default_value = "-")]
         output: String,
     },
+    /// Writes ngc's functions as a C library: ngcm.c, and ngcm.h for programs that call them
+    Library {
+        /// Takes of each function the fastest whose errors are at most so many units in the last place
+        #[arg(long, value_name = "ULPS", default_value_t = ngc_math::library::ULPS)]
+        max_ulp: f64,
+        /// The folder of the files
+        #[arg(short, value_name = "DIR")]
+        output: PathBuf,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -128,6 +138,8 @@ const EXAMPLES: &str = "Examples:
   ngc-math fit exp.impl --write                        coefficients from the formulas beside them
   ngc-math bound exp.impl                              certain bounds of the errors of its polynomials
   ngc-math emit exp.impl log.impl -o ngcm.c            float ngc_expf(float), void ngc_expf_array(const float *, ...)
+  ngc-math library -o ngcm && cc -O3 -march=native -ffp-contract=off -c ngcm/ngcm.c
+                                                       all functions of ngc, for C programs
   ngc-math emit exp.impl --language machine            the ops that it becomes
   ngc-math emit exp.impl --language sollya | sollya    certain bounds of the errors of its polynomials
 
@@ -223,6 +235,7 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             }
             Ok(())
         }
+        Command::Library { max_ulp, output } => library(&context, *max_ulp, output),
         Command::Emit { files, language, output } => {
             let (terms, texts) = read(&context, sources, files)?;
             let checked = check(&context, &texts)?;
@@ -247,6 +260,25 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             Ok(write_output(output, text.as_bytes())?)
         }
     }
+}
+
+/// Writes the functions of ngc in C.
+fn library(context: &Context, ulps: f64, folder: &Path) -> Result<(), Failure> {
+    let fault = |fault| Failure::Located(Diagnostics(vec![fault]), 1);
+    let texts: Vec<Text> =
+        ngc_math::library::chosen(ulps).map_err(fault)?.into_iter().map(|(text, _)| text).collect();
+    if texts.is_empty() {
+        return Err(Failure::new(format!(
+            "no function is within {ulps} ulp: results that are rounded are up to 0.5 off"
+        )));
+    }
+    let checked = check(context, &texts)?;
+    let made = std::fs::create_dir_all(folder);
+    made.map_err(|e| Failure::new(format!("cannot make the folder '{}': {e}", folder.display())))?;
+    for (name, text) in [("ngcm.c", c99::source(&checked)?), ("ngcm.h", c99::header(&checked)?)] {
+        write_output(&folder.join(name).to_string_lossy(), text.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Makes the coefficients in a file again.

@@ -341,14 +341,9 @@ impl<'a> Emitter<'a> {
         if !matches!(format, Format::F64 | Format::F32) {
             return Err(format!("'{name}' in {format} is not lowered to kernels yet"));
         }
-        if rounds_once(function, params, format) {
-            // A sum of a product and a number needs more bits than f32 has to be rounded once to a narrow format.
-            if narrow.is_some() && function.as_primitive() == Some(ngc_numerics::Prim::Fma) {
-                return Err(format!(
-                    "'{name}' in {} is not lowered to kernels yet",
-                    narrow.unwrap_or(format)
-                ));
-            }
+        // A sum of a product and a number needs more bits than f32 has to be rounded once to a narrow format.
+        let twice = narrow.is_some() && function.as_primitive() == Some(ngc_numerics::Prim::Fma);
+        if rounds_once(function, params, format) && !twice {
             return self.emit(name, operands, attrs.clone());
         }
         let functions = self.functions;
@@ -358,12 +353,12 @@ impl<'a> Emitter<'a> {
                 self.inlined.set(format!("{}_{format}", function.name).as_str(), error);
                 self.inline(&own.body, operands)
             }
-            None => Err(format!("no implementation of {} in {format}", function.name)),
+            None => self.by_steps(operands, function, params, narrow.unwrap_or(format)),
         }
     }
 
     /// The ops of an implementation, on these operands.
-    fn inline(&mut self, from: &Body, operands: &[Value]) -> Emitted<Value> {
+    pub fn inline(&mut self, from: &Body, operands: &[Value]) -> Emitted<Value> {
         let entry = from.entry().ok_or("an implementation has no body")?;
         let lanes = operands.iter().find_map(|&v| self.body.ty(v).as_vector()).map_or(1, |v| v.lanes);
         let arguments = from.arguments(entry).iter().copied();

@@ -1,8 +1,10 @@
 //! Taking a function apart: calls and ops that are defined by others make room for these, until primitives are left.
 
 use ngc_dialects::func;
+use ngc_dialects::ng::sort::{SORT, TOPK};
 use ngc_ir::{
-    Attr, AttrDict, Body, Builder, Context, Diagnostic, Loc, Module, Op, OpDef, Semantics, Type, Value,
+    Attr, AttrDict, Body, Builder, Context, Diagnostic, Loc, Module, Op, OpDef, Semantics, Signature, Type,
+    Value,
 };
 use rustc_hash::FxHashMap;
 
@@ -98,6 +100,9 @@ impl Expander<'_> {
         let loc = self.builder.loc.clone();
         let fail = |message: String| Diagnostic::error(loc.clone(), message);
         let Semantics::Decomposition(decompose) = def.semantics else {
+            if let Some(found) = ordered(&mut self.builder, def, attrs, operands) {
+                return found.map_err(fail);
+            }
             let op = self.builder.op(def.name, operands, attrs.clone()).map_err(fail)?;
             return Ok(self.builder.body.results(op).collect());
         };
@@ -107,7 +112,7 @@ impl Expander<'_> {
         let arguments: Vec<Value> =
             types.iter().map(|&ty| inner.add_argument(block, ty, Loc::Unknown)).collect();
         let mut steps = Builder::at_end(self.context, &mut inner, block, Loc::Unknown);
-        let signature = ngc_ir::Signature { def, operands: &types, attrs };
+        let signature = Signature { def, operands: &types, attrs };
         let ends = decompose(&mut steps, &signature, &arguments)
             .map_err(|message| fail(format!("'{}' is not lowered yet where it {message}", def.name)))?;
         let mut values: FxHashMap<Value, Value> =
@@ -124,4 +129,45 @@ impl Expander<'_> {
         }
         Ok(ends.iter().map(|v| values[v]).collect())
     }
+}
+
+/// What is sorted is picked by the places where it is found, in their order.
+fn ordered(
+    b: &mut Builder<'_>,
+    def: &'static OpDef,
+    attrs: &AttrDict,
+    operands: &[Value],
+) -> Option<Result<Vec<Value>, String>> {
+    let is = |other: &'static OpDef| std::ptr::eq(def, other);
+    if !is(&SORT) && !is(&TOPK) {
+        return None;
+    }
+    let types: Vec<Type> = operands.iter().map(|&v| b.ty(v)).collect();
+    let s = Signature { def, operands: &types, attrs };
+    let descending = s.flag(if is(&SORT) { "descending" } else { "largest" });
+    let axis = s.int("axis").map_or(Attr::int(-1), Attr::int);
+    let k = s.int("k");
+    let unsorted = is(&TOPK) && !s.flag("sorted");
+    let mut found = || {
+        let places = |b: &mut Builder<'_>, x: Value, descending: bool| -> Result<Value, String> {
+            let attrs = [("axis", axis.clone()), ("descending", Attr::Bool(descending))];
+            let op = b.op(SORT.name, &[x], attrs)?;
+            Ok(b.body.result(op, 1))
+        };
+        let picked = |b: &mut Builder<'_>, x: Value, at: Value| {
+            b.emit("ng.gather_elements", &[x, at], [("axis", axis.clone())])
+        };
+        let mut at = places(b, operands[0], descending)?;
+        if let Some(k) = k {
+            let list = |n: i64| Attr::ints([n]);
+            let axes = Attr::Array([axis.clone()].into_iter().collect());
+            at = b.emit("ng.slice", &[at], [("starts", list(0)), ("stops", list(k)), ("axes", axes)])?;
+        }
+        if unsorted {
+            let order = places(b, at, false)?;
+            at = picked(b, at, order)?;
+        }
+        Ok(vec![picked(b, operands[0], at)?, at])
+    };
+    Some(found())
 }

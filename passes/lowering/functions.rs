@@ -22,9 +22,17 @@ pub struct Implementation {
 }
 
 /// Implementations, by the name of the real function and the format. A driver supplies them to the pass.
-#[derive(Default)]
 pub struct Functions {
     known: BTreeMap<(String, Format), Implementation>,
+    /// How many units in the last place functions may be off that are taken in several steps.
+    pub most: f64,
+}
+
+impl Default for Functions {
+    /// None, and nothing that is not correctly rounded.
+    fn default() -> Functions {
+        Functions { known: BTreeMap::new(), most: 0.5 }
+    }
 }
 
 impl Functions {

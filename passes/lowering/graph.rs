@@ -8,6 +8,7 @@ use ngc_ir::{Attr, Body, Diagnostic, Op, OpDef, Semantics, Type, Value};
 use ngc_numerics::{DType, Prim, Reduce, SumMethod};
 
 use super::expand::Expanded;
+use super::functions::wraps;
 
 /// Terms are counted up to here, exclusively, so that a quotient by their number may be rounded twice.
 const COUNTABLE: u64 = 1 << 28;
@@ -23,14 +24,18 @@ pub(super) enum Meaning {
     Constant(Attr),
     /// The op of its operands' elements.
     Pointwise { op: Op, reads: Vec<Read> },
-    /// An element of an operand, by the place alone.
+    /// An element of an operand or a number, by the place and by what integers and relations say.
     Moved { op: Op, element: Element },
-    /// An element of an operand, by the integers of others.
-    Picked { op: Op, at: Vec<Coordinate> },
+    /// An element of the first of some values, by the integers of the others.
+    Picked { of: Vec<Value>, at: Vec<Coordinate> },
     /// All terms along further dimensions as one.
     Reduce(Reduction),
     /// The terms up to the place along one dimension as one.
     Scan(Scan),
+    /// The place of the element that comes at this place along one dimension in the order of sizes.
+    Ranked(Ranking),
+    /// An element of one value, and what others put at places that data decide.
+    Scattered(Scatter),
 }
 
 /// A reduction: its terms in the order of the places.
@@ -45,6 +50,15 @@ pub(super) struct Reduction {
     pub method: SumMethod,
     /// What is done with the total.
     pub then: Option<Then>,
+    /// The result is not the extreme term, but its place.
+    pub place: Option<OfEqual>,
+}
+
+/// Which of equal terms is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum OfEqual {
+    First,
+    Last,
 }
 
 /// The last step of a reduction, before its result is rounded to the type of the elements.
@@ -71,21 +85,48 @@ pub(super) struct Scan {
     pub accumulate: DType,
 }
 
+/// The order of elements along a dimension; of equal ones that of their places, and NaN above all numbers.
+pub(super) struct Ranking {
+    pub op: Op,
+    /// The dimension.
+    pub axis: usize,
+    pub descending: bool,
+    /// The element at a place; its dimension is named as one that follows those of the value.
+    pub term: Element,
+}
+
+/// Elements put over those of the first operand, in row-major order.
+pub(super) struct Scatter {
+    pub op: Op,
+    /// Where the element of the last operand at a place goes.
+    pub at: Vec<Coordinate>,
+    /// How it joins what is there; absent: it replaces it.
+    pub joins: Option<&'static OpDef>,
+}
+
 impl Meaning {
+    /// The dimension along which elements are found one by one.
+    pub fn along(&self) -> Option<usize> {
+        match self {
+            Meaning::Scan(scan) => Some(scan.axis),
+            Meaning::Ranked(ranking) => Some(ranking.axis),
+            _ => None,
+        }
+    }
+
     /// The expressions of elements of an op's operands that a value is made of, with the op.
     pub fn elements(&self) -> (Option<Op>, Vec<&Element>) {
         match self {
             Meaning::Moved { op, element } => (Some(*op), vec![element]),
             Meaning::Scan(scan) => (Some(scan.op), vec![&scan.term]),
+            Meaning::Ranked(ranking) => (Some(ranking.op), vec![&ranking.term]),
             Meaning::Reduce(r) => {
                 let then = r.then.as_ref().map(|then| match then {
                     Then::Plus(e) | Then::Over(e) | Then::OverCount(e) => e,
                 });
                 (Some(r.op), r.factors.iter().chain(then).collect())
             }
-            Meaning::Argument | Meaning::Constant(_) | Meaning::Pointwise { .. } | Meaning::Picked { .. } => {
-                (None, Vec::new())
-            }
+            _ => (None, Vec::new()),
         }
     }
 
@@ -110,6 +151,8 @@ pub(super) struct Graph {
     pub unknowns: Vec<(usize, usize)>,
     /// Extents that must be equal, with the reason.
     pub equal: Vec<(Size, Size, String)>,
+    /// Extents that must not be 0, with the reason.
+    pub searched: Vec<(Size, String)>,
 }
 
 impl Graph {
@@ -125,6 +168,7 @@ impl Graph {
             meanings: (0..body.num_values()).map(|_| Meaning::Argument).collect(),
             unknowns: Vec::new(),
             equal: Vec::new(),
+            searched: Vec::new(),
             body: Body::new(),
         };
         graph.name_extents(&body, names);
@@ -162,7 +206,7 @@ impl Graph {
         }
     }
 
-    fn demand(&mut self, a: &Size, b: &Size, why: impl FnOnce() -> String) {
+    pub fn demand(&mut self, a: &Size, b: &Size, why: impl FnOnce() -> String) {
         let known = a.number().is_some() && b.number().is_some();
         let is_new = |(x, y, _): &(Size, Size, String)| !((x, y) == (a, b) || (x, y) == (b, a));
         if a != b && !known && self.equal.iter().all(is_new) {
@@ -184,6 +228,9 @@ impl Graph {
         let extents: Vec<Vec<Size>> = operands.iter().map(|v| self.extents[v.index()].clone()).collect();
         if let Some(pick) = def.pick {
             return self.picked(body, op, def, body.with_signature(op, |s| pick(s, &extents)).flatten());
+        }
+        if let Some(found) = self.by_data(body, op, def, &extents) {
+            return found;
         }
         let found = body.with_signature(op, |s| match def.semantics {
             // Its formula is that of the declaration, whatever is known of it.
@@ -221,11 +268,23 @@ impl Graph {
                 return Err(refused());
             }
         }
-        // Along the other dimensions a place must be seen to lie in the data.
-        let data = self.extents[operands[0].index()].clone();
-        for (coordinate, own) in at.iter().zip(&data) {
+        self.lie_inside(&at, &extents, operands[0], def)?;
+        self.meanings[result.index()] = Meaning::Picked { of: operands, at };
+        self.extents[result.index()] = extents;
+        Ok(())
+    }
+
+    /// Along the dimensions that no integers decide, places by those of `space` must be seen to lie in the data.
+    pub fn lie_inside(
+        &self,
+        at: &[Coordinate],
+        space: &[Size],
+        data: Value,
+        def: &OpDef,
+    ) -> Result<(), String> {
+        for (coordinate, own) in at.iter().zip(&self.extents[data.index()]) {
             let Coordinate::Place(index) = coordinate else { continue };
-            let along = index.as_axis().and_then(|Axis(n)| extents.get(n as usize));
+            let along = index.as_axis().and_then(|Axis(n)| space.get(n as usize));
             let inside = own.number().zip(along.and_then(Size::number)).is_some_and(|(own, n)| n <= own);
             if !(inside || along == Some(own) || *index == Index::ZERO && own.is_one()) {
                 return Err(format!(
@@ -234,13 +293,11 @@ impl Graph {
                 ));
             }
         }
-        self.meanings[result.index()] = Meaning::Picked { op, at };
-        self.extents[result.index()] = extents;
         Ok(())
     }
 
     /// What the type says of the extents holds too.
-    fn meet(&mut self, ty: Type, sizes: &[Size], def: &OpDef) {
+    pub fn meet(&mut self, ty: Type, sizes: &[Size], def: &OpDef) {
         for (dim, size) in ty.shape().unwrap_or_default().iter().zip(sizes) {
             if let Some(n) = dim.known() {
                 self.demand(size, &Size::from(n), || {
@@ -269,7 +326,9 @@ impl Graph {
             _ => None,
         };
         Some(match element {
-            Element::Apply(_, parts) if !parts.iter().any(|part| matches!(part, Element::Reduce { .. })) => {
+            Element::Apply(function, parts)
+                if !parts.iter().any(|part| matches!(part, Element::Reduce { .. })) =>
+            {
                 let places: Option<Vec<(usize, Vec<Index>)>> = parts
                     .iter()
                     .map(|part| match part {
@@ -288,7 +347,11 @@ impl Graph {
                         let at = parts.into_iter().find_map(as_read)?;
                         Meaning::Pointwise { op, reads: vec![at] }
                     }
-                    _ => return None,
+                    _ => {
+                        let element = Element::Apply(function, parts);
+                        is_exact(&element, &|n| elem(operands[n]))
+                            .then_some(Meaning::Moved { op, element })?
+                    }
                 }
             }
             Element::Read { operand, at } if elem(*operands.get(operand)?) != result => {
@@ -297,7 +360,9 @@ impl Graph {
                 }
                 Meaning::Pointwise { op, reads: vec![(operands[operand], at)] }
             }
-            element if element.only_chooses() => Meaning::Moved { op, element },
+            element if element.only_chooses() || is_exact(&element, &|n| elem(operands[n])) => {
+                Meaning::Moved { op, element }
+            }
             element => {
                 let found = match scan(body, op, &element, sizes) {
                     Some(scan) => Meaning::Scan(scan),
@@ -394,7 +459,7 @@ fn reduction(body: &Body, op: Op, element: Element) -> Option<Reduction> {
     let divides = matches!(then, Some(Then::Over(_) | Then::OverCount(_)));
     (!divides || count.is_some_and(|n| n < COUNTABLE)).then_some(())?;
     (then.is_none() || accumulate.is_float()).then_some(())?;
-    Some(Reduction { op, kind, over, factors, accumulate, method, then })
+    Some(Reduction { op, kind, over, factors, accumulate, method, then, place: None })
 }
 
 /// A reduction of the terms on one side of the place along a dimension, of which the others would change nothing.
@@ -419,6 +484,28 @@ fn scan(body: &Body, op: Op, element: &Element, sizes: &[Size]) -> Option<Scan> 
         }
     }
     None
+}
+
+/// Whether an expression is evaluated without rounding: of relations, choices, and sums and products of integers.
+fn is_exact(element: &Element, of: &impl Fn(usize) -> Option<DType>) -> bool {
+    let all = |parts: &[Element]| parts.iter().all(|part| is_exact(part, of));
+    match element {
+        Element::Number(_) | Element::Place(_) | Element::Read { .. } => true,
+        Element::Where { yes, no, .. } => is_exact(yes, of) && is_exact(no, of),
+        Element::Apply(Function::Compare(_) | Function::Not | Function::Choose, parts) => all(parts),
+        Element::Apply(Function::Real(f, _), parts) => {
+            let mut whole = f.as_primitive().is_some() && wraps(f);
+            element.each(&mut |part| match part {
+                Element::Read { operand, .. } => {
+                    whole &= of(*operand).is_some_and(|elem| elem.format().is_none())
+                }
+                Element::Number(x) => whole &= x.fract() == 0.0,
+                _ => {}
+            });
+            whole && all(parts)
+        }
+        Element::Apply(..) | Element::Reduce { .. } => false,
+    }
 }
 
 /// The extents of a type, if all are known.

@@ -4,14 +4,19 @@
 //! (graph), it is decided what is stored and where (plan), and loops are written (nest, reduction, sums, pick, emit). What an op is comes from
 //! its declaration; an op that says too little of itself is refused by name.
 
+mod by_data;
 mod emit;
 mod expand;
+mod formula;
 pub mod functions;
 mod graph;
 mod nest;
+mod order;
 mod pick;
 mod plan;
 mod reduction;
+mod scatter;
+mod steps;
 mod sums;
 
 use std::sync::Arc;
@@ -59,7 +64,8 @@ impl Pass for LowerToKernel {
         "A function `f(x) -> y` becomes a kernel `f(x, y, workspace)`: tensors become buffers, results are written to \
          buffers of the caller, and intermediate values lie in a workspace of the caller whose size `f_workspace_size` \
          tells from the open extents. Chains of pointwise ops become one loop, and what stands before a reduction becomes part of \
-         its terms. Sums are added up as their `sum` and `accumulate` say. A kernel demands that extents fit \
+         its terms. Sums are added up as their `sum` and `accumulate` say. A function is \
+         that of the driver, or else the steps of its formula where a bound of their error is within what is allowed. A kernel demands that extents fit \
          (`kernel.assert`). Private functions are called by none and go. An op that is not lowered yet is an error."
     }
 
@@ -318,6 +324,12 @@ impl Emitter<'_> {
         }
         for (a, b, why) in &graph.equal {
             self.equal(a, b, why)?;
+        }
+        for (size, why) in &graph.searched {
+            let (size, one) = (self.size(size)?, self.value(Count::Known(1))?);
+            let size = self.value(size)?;
+            let holds = self.compare("GE", size, one)?;
+            self.assert(holds, BAD_EXTENT, why)?;
         }
         for (n, &v) in graph.results.iter().enumerate() {
             let Some(memref) = self.body.ty(results[n]).as_memref() else { continue };

@@ -1,7 +1,7 @@
 //! Loop nests: each stores all elements of one value, and some share their outer loops.
 
 use ngc_dialects::ng::compare;
-use ngc_ir::structure::{Axis, Element, Index, Size, Test, place};
+use ngc_ir::structure::{Axis, Element, Function, Index, Size, Test, place};
 use ngc_ir::{Attr, AttrDict, Value};
 use ngc_numerics::DType;
 use rustc_hash::FxHashMap;
@@ -10,6 +10,7 @@ use super::emit::{Count, Emitted, Emitter};
 use super::graph::{Graph, Meaning};
 use super::lanes;
 use super::plan::{Group, Nest, Place, Plan, splat};
+use super::steps::operation;
 
 /// What a nest is made from.
 pub(super) struct Nests<'a> {
@@ -90,6 +91,9 @@ impl Nests<'_> {
                 known: vec![FxHashMap::default()],
             };
             self.outer(e, &mut scope, nest, n, extents.len(), &extents)?;
+            if let (None, Meaning::Scattered(scatter)) = (nest.copies, &graph.meanings[nest.value.index()]) {
+                self.scatter(e, scatter, nest, &extents)?;
+            }
         }
         Ok(())
     }
@@ -107,10 +111,7 @@ impl Nests<'_> {
             return self.store(e, scope, nest, extents);
         }
         // Along it the loop is innermost.
-        if nest.copies.is_none()
-            && let Meaning::Scan(scan) = &self.graph.meanings[nest.value.index()]
-            && scan.axis == axis
-        {
+        if nest.copies.is_none() && self.graph.meanings[nest.value.index()].along() == Some(axis) {
             scope.vector = None;
             return self.outer(e, scope, nest, axis + 1, rank, extents);
         }
@@ -165,6 +166,10 @@ impl Nests<'_> {
             (Some(_), _) => vec![self.element(e, scope, nest.value, &at)?],
             (None, Meaning::Reduce(reduction)) => self.reduce(e, scope, reduction, nest)?,
             (None, Meaning::Scan(scan)) => return self.scan(e, scope, scan, nest, extents),
+            (None, Meaning::Ranked(ranking)) => return self.rank(e, scope, ranking, nest, extents),
+            (None, Meaning::Scattered(s)) => {
+                vec![self.element(e, scope, self.graph.body.operands(s.op)[0], &at)?]
+            }
             (None, _) => vec![self.computed(e, scope, nest.value, &at)?],
         };
         values
@@ -287,8 +292,10 @@ impl Nests<'_> {
                 let elem = self.graph.body.ty(value).elem().ok_or("a value without elements")?;
                 self.chosen(e, scope, element, &operands, at, elem)
             }
-            Meaning::Picked { op, at: coordinates } => self.picked(e, scope, *op, coordinates, at),
-            Meaning::Reduce(_) | Meaning::Scan(_) => Err("a reduction that is not stored".into()),
+            Meaning::Picked { of, at: coordinates } => self.picked(e, scope, of, coordinates, at),
+            Meaning::Reduce(_) | Meaning::Scan(_) | Meaning::Ranked(_) | Meaning::Scattered(_) => {
+                Err("a value that must be stored is not".into())
+            }
         }
     }
 
@@ -332,7 +339,47 @@ impl Nests<'_> {
                     self.guarded(e, scope, fails, |e, scope| self.chosen(e, scope, no, operands, at, elem))?;
                 e.apply(&compare::WHERE, &[holds, yes, no])
             }
-            Element::Apply(..) | Element::Reduce { .. } => Err("an element that is more than moved".into()),
+            Element::Apply(function, parts) => {
+                // Integers are places, so that nothing is too large for them.
+                let of = |part: &Element| {
+                    let mut found = None;
+                    part.each(&mut |part| {
+                        if let Element::Read { operand, .. } = part {
+                            found = found.or(self.graph.body.ty(operands[*operand]).elem());
+                        }
+                    });
+                    found.filter(|elem| elem.is_float()).unwrap_or(DType::Index)
+                };
+                let mut each = |e: &mut Emitter<'_>, part: &Element, elem: DType| {
+                    let value = self.chosen(e, scope, part, operands, at, elem)?;
+                    e.convert(value, elem)
+                };
+                match (function, &parts[..]) {
+                    (Function::Compare(cmp), [a, b]) => {
+                        let common = if of(a).is_float() { of(a) } else { of(b) };
+                        let (a, b) = (each(e, a, common)?, each(e, b, common)?);
+                        e.compare(compare::direction_name(*cmp), a, b)
+                    }
+                    (Function::Choose, [c, a, b]) => {
+                        let c = each(e, c, DType::BOOL)?;
+                        let (a, b) = (each(e, a, elem)?, each(e, b, elem)?);
+                        e.apply(&compare::WHERE, &[c, a, b])
+                    }
+                    (Function::Not, [a]) => {
+                        let a = each(e, a, DType::BOOL)?;
+                        e.apply(&compare::NOT, &[a])
+                    }
+                    (Function::Real(f, _), parts) => {
+                        let def = f.as_primitive().and_then(|prim| operation(e.context, prim));
+                        let def = def.ok_or("an expression of integers has a step that is no op")?;
+                        let parts = parts.iter().map(|part| each(e, part, DType::Index));
+                        let parts = parts.collect::<Emitted<Vec<Value>>>()?;
+                        e.apply(def, &parts)
+                    }
+                    _ => Err("an element that is more than moved".into()),
+                }
+            }
+            Element::Reduce { .. } => Err("an element that is more than moved".into()),
         }
     }
 

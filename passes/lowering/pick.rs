@@ -1,8 +1,8 @@
 //! Elements picked by integers in other values.
 
 use ngc_dialects::ng::{arith, compare};
+use ngc_ir::Value;
 use ngc_ir::structure::{Coordinate, Index};
-use ngc_ir::{Op, Value};
 use ngc_numerics::DType;
 
 use super::BAD_INDEX;
@@ -15,11 +15,10 @@ impl Nests<'_> {
         &self,
         e: &mut Emitter<'_>,
         scope: &mut Scope,
-        op: Op,
+        operands: &[Value],
         coordinates: &[Coordinate],
         at: &[Index],
     ) -> Emitted<Value> {
-        let operands = self.graph.body.operands(op);
         let (mut places, mut width) = (Vec::with_capacity(coordinates.len()), 1);
         for (axis, coordinate) in coordinates.iter().enumerate() {
             places.push(match coordinate {
@@ -40,7 +39,13 @@ impl Nests<'_> {
     }
 
     /// The place that an integer means along a dimension of this extent.
-    fn entry(&self, e: &mut Emitter<'_>, scope: &Scope, entry: Value, extent: Count) -> Emitted<Count> {
+    pub(super) fn entry(
+        &self,
+        e: &mut Emitter<'_>,
+        scope: &Scope,
+        entry: Value,
+        extent: Count,
+    ) -> Emitted<Count> {
         let entry = e.convert(entry, DType::Index)?;
         let (zero, extent) = (e.value(Count::Known(0))?, e.value(extent)?);
         let from_end = e.compare("LT", entry, zero)?;

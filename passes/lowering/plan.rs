@@ -43,7 +43,7 @@ pub(super) struct Nest {
     /// Places along the dimension before the last whose elements are computed at once, so that what they read is read once: a
     /// block of a matrix product.
     pub rows: usize,
-    /// The buffer for the terms of a pairwise sum.
+    /// The buffer for the terms of a pairwise sum, or for what is merged.
     pub terms: Option<usize>,
     /// The result that it fills, if its value lies elsewhere already.
     pub copies: Option<usize>,
@@ -167,7 +167,8 @@ impl Plan {
         let Nest { value, lanes, copies, .. } = self.nests[nest];
         let extents = &graph.extents[value.index()];
         let most = match &graph.meanings[value.index()] {
-            Meaning::Scan(scan) if copies.is_none() => scan.axis,
+            Meaning::Scattered(_) => return 0,
+            meaning if copies.is_none() && meaning.along().is_some() => meaning.along().unwrap_or_default(),
             _ if lanes == 1 => extents.len(),
             _ => extents.len() - 1,
         };
@@ -222,6 +223,12 @@ impl Plan {
             terms = Some(self.buffers.len());
             let live = (nest, nest);
             self.buffers.push(Buffer { elem: r.accumulate, extents, shared: 0, live, offset: None });
+        }
+        if let (Meaning::Ranked(r), None) = (&graph.meanings[value.index()], copies) {
+            terms = Some(self.buffers.len());
+            let extents = vec![graph.extents[value.index()][r.axis].clone()];
+            let live = (nest, nest);
+            self.buffers.push(Buffer { elem: DType::Int(64), extents, shared: 0, live, offset: None });
         }
         let mut seen = FxHashSet::default();
         let mut work = vec![value];
@@ -338,7 +345,7 @@ fn places(graph: &Graph) -> Vec<Place> {
                 found.push(Place::Constant);
                 continue;
             }
-            Meaning::Reduce(_) | Meaning::Scan(_) => {
+            Meaning::Reduce(_) | Meaning::Scan(_) | Meaning::Ranked(_) | Meaning::Scattered(_) => {
                 found.push(Place::Arena(0));
                 continue;
             }
@@ -362,11 +369,15 @@ fn places(graph: &Graph) -> Vec<Place> {
     spread(graph, &mut found, &uses, &repeated, &fixed);
     // What data pick from has a place for each element.
     for meaning in live.iter().map(|v| &graph.meanings[v.index()]) {
-        if let Meaning::Picked { op, .. } = meaning {
-            let data = graph.body.operands(*op)[0].index();
-            if found[data] == Place::Inline {
-                found[data] = Place::Arena(0);
-            }
+        let data = match meaning {
+            Meaning::Picked { of, .. } => Some(of[0]),
+            Meaning::Ranked(ranking) => Some(graph.body.operands(ranking.op)[0]),
+            _ => None,
+        };
+        if let Some(data) = data.map(Value::index)
+            && found[data] == Place::Inline
+        {
+            found[data] = Place::Arena(0);
         }
     }
     found
@@ -409,8 +420,7 @@ fn each_read_at(graph: &Graph, value: Value, f: &mut impl FnMut((Value, &[Index]
     match &graph.meanings[value.index()] {
         Meaning::Argument | Meaning::Constant(_) => {}
         Meaning::Pointwise { reads, .. } => reads.iter().for_each(|(v, at)| f((*v, at))),
-        Meaning::Picked { op, at } => {
-            let operands = graph.body.operands(*op);
+        Meaning::Picked { of: operands, at } => {
             // Where in the data is not known.
             f((operands[0], &[]));
             for coordinate in at {
@@ -419,7 +429,14 @@ fn each_read_at(graph: &Graph, value: Value, f: &mut impl FnMut((Value, &[Index]
                 }
             }
         }
-        meaning @ (Meaning::Moved { .. } | Meaning::Reduce(_) | Meaning::Scan(_)) => {
+        Meaning::Scattered(scatter) => {
+            let operands = graph.body.operands(scatter.op);
+            let at: Vec<Index> = (0..graph.extents[value.index()].len()).map(place).collect();
+            f((operands[0], &at));
+            // These have dimensions of their own.
+            operands[1..].iter().for_each(|&v| f((v, &[])));
+        }
+        meaning @ (Meaning::Moved { .. } | Meaning::Reduce(_) | Meaning::Scan(_) | Meaning::Ranked(_)) => {
             let (op, elements) = meaning.elements();
             let operands = op.map_or(&[][..], |op| graph.body.operands(op));
             for element in elements {
@@ -488,8 +505,8 @@ impl Flow<'_> {
             Meaning::Pointwise { reads, .. } => {
                 reads.iter().all(|read| moved(self, read).is_some_and(|read| self.read(&read)))
             }
-            Meaning::Picked { op, at: coordinates } => {
-                let operands = graph.body.operands(*op);
+            Meaning::Scattered(scatter) => self.read(&(graph.body.operands(scatter.op)[0], at.to_vec())),
+            Meaning::Picked { of: operands, at: coordinates } => {
                 let mut places = Vec::with_capacity(coordinates.len());
                 for coordinate in coordinates {
                     match coordinate {
@@ -517,6 +534,7 @@ impl Flow<'_> {
                 let (over, accumulate) = match meaning {
                     Meaning::Reduce(r) => (&r.over[..], Some(r.accumulate)),
                     Meaning::Scan(s) => (&extents[s.axis..=s.axis], Some(s.accumulate)),
+                    Meaning::Ranked(r) => (&extents[r.axis..=r.axis], Some(DType::Index)),
                     _ => (&[][..], None),
                 };
                 if let Some(accumulate) = accumulate {
@@ -524,8 +542,9 @@ impl Flow<'_> {
                     self.space.extend(over.iter().cloned());
                     self.bits = self.bits.max(8 * accumulate.storage_bytes());
                 }
-                if let (Meaning::Scan(s), None) = (meaning, &self.reads)
-                    && self.axis == Axis(s.axis as u32)
+                if self.reads.is_none()
+                    && (matches!(meaning, Meaning::Ranked(_))
+                        || meaning.along().is_some_and(|axis| self.axis == Axis(axis as u32)))
                 {
                     return false;
                 }
@@ -552,7 +571,8 @@ impl Flow<'_> {
                     && self.element(yes, operands, at)
                     && self.element(no, operands, at)
             }
-            Element::Apply(..) | Element::Reduce { .. } => false,
+            Element::Apply(_, parts) => parts.iter().all(|part| self.element(part, operands, at)),
+            Element::Reduce { .. } => false,
         }
     }
 }

@@ -3,11 +3,11 @@
 use ngc_dialects::ng::{arith, compare};
 use ngc_ir::structure::{Axis, Element, Index, Size, place};
 use ngc_ir::{AttrDict, Op, Value};
-use ngc_numerics::{DType, Format, SumMethod};
+use ngc_numerics::{DType, Format, Reduce, SumMethod};
 use rustc_hash::FxHashMap;
 
 use super::emit::{Count, Emitted, Emitter};
-use super::graph::{Reduction, Scan, Then};
+use super::graph::{OfEqual, Reduction, Scan, Then};
 use super::nest::{Nests, Scope};
 use super::plan::Nest;
 use super::sums::Combination;
@@ -17,6 +17,45 @@ const COUNTED: DType = DType::Float(Format::F64);
 
 /// What is done with each term, and what is carried on from it.
 type EachTerm<'b, N> = dyn FnMut(&N, &mut Emitter<'_>, &mut Scope, &[Value]) -> Emitted<Vec<Value>> + 'b;
+
+impl Emitter<'_> {
+    /// The place where a search begins.
+    fn first_place(&mut self, lanes: usize) -> Emitted<Value> {
+        let zero = self.value(Count::Known(0))?;
+        self.widened(zero, lanes)
+    }
+
+    /// The more extreme of two terms with its place; NaN is more so than every number.
+    fn extreme(
+        &mut self,
+        kind: Reduce,
+        of_equal: OfEqual,
+        known: &[Value],
+        next: [Value; 2],
+    ) -> Emitted<[Value; 2]> {
+        let (term, best) = (next[0], known[0]);
+        let beyond = match (kind, of_equal) {
+            (Reduce::Min, OfEqual::First) => "LT",
+            (Reduce::Min, OfEqual::Last) => "LE",
+            (_, OfEqual::First) => "GT",
+            (_, OfEqual::Last) => "GE",
+        };
+        let mut wins = self.compare(beyond, term, best)?;
+        if self.body.ty(term).format().is_some() {
+            let mut none = self.compare("NE", term, term)?;
+            if of_equal == OfEqual::First {
+                let number = self.compare("EQ", best, best)?;
+                none = self.apply(&compare::AND, &[none, number])?;
+            }
+            wins = self.apply(&compare::OR, &[wins, none])?;
+        }
+        let mut both = [next[0], next[1]];
+        for (new, &old) in both.iter_mut().zip(known) {
+            *new = self.apply(&compare::WHERE, &[wins, *new, old])?;
+        }
+        Ok(both)
+    }
+}
 
 impl Nests<'_> {
     /// The reduction at the places in hand, for each of the rows that are computed at once.
@@ -54,7 +93,10 @@ impl Nests<'_> {
             vec![combination.tree(e, terms, count)?]
         } else {
             let rows = if nest.rows > 1 { scope.rows.clone() } else { Vec::new() };
-            let one = combination.start(e)?;
+            let one = match r.place {
+                Some(_) => vec![combination.start(e)?[0], e.first_place(width)?],
+                None => combination.start(e)?,
+            };
             let start = one.repeat(rows.len().max(1));
             let running = self.terms(
                 e,
@@ -71,13 +113,23 @@ impl Nests<'_> {
                         let term = nests.term(e, scope, r)?;
                         scope.known.pop();
                         let term = e.widened(term, width)?;
-                        next.extend(combination.step(e, running, term)?);
+                        next.extend(match r.place {
+                            Some(of_equal) => {
+                                let at = e.value(scope.at[&Axis(rank as u32)])?;
+                                let at = e.widened(at, width)?;
+                                e.extreme(r.kind, of_equal, running, [term, at])?.to_vec()
+                            }
+                            None => combination.step(e, running, term)?,
+                        });
                     }
                     Ok(next)
                 },
                 &start,
             )?;
-            let finish = |running: &[Value]| combination.finish(e, running, count);
+            let finish = |running: &[Value]| match r.place {
+                Some(_) => Ok(running[1]),
+                None => combination.finish(e, running, count),
+            };
             running.chunks(one.len()).map(finish).collect::<Emitted<Vec<_>>>()?
         };
         let elem = self.elem(nest.value)?;
@@ -135,7 +187,7 @@ impl Nests<'_> {
     }
 
     /// A part of a value's elements, at the places in hand.
-    fn part(
+    pub(super) fn part(
         &self,
         e: &mut Emitter<'_>,
         scope: &mut Scope,

@@ -20,7 +20,7 @@ pub mod ng;
 mod normalised;
 pub mod num;
 mod pointwise;
-mod relative;
+pub mod relative;
 pub mod runtime;
 mod simplify;
 pub mod structure;

@@ -23,19 +23,24 @@ use crate::transfer::count;
 
 /// A value over the reals, what it is for computed operands, and how far these are apart.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Term {
+pub struct Term {
+    /// Over the reals.
     pub exact: Interval,
+    /// For computed operands.
     pub moved: Interval,
+    /// The error.
     pub absolute: f64,
+    /// The same in two parts.
     pub mixed: Mixed,
 }
 
 impl Term {
-    pub fn new(range: Range, absolute: f64, mixed: Mixed) -> Term {
+    pub(crate) fn new(range: Range, absolute: f64, mixed: Mixed) -> Term {
         Term { exact: range.exact, moved: range.computed, absolute, mixed }
     }
 
-    fn constant(value: Interval) -> Term {
+    /// A value that is computed exactly.
+    pub fn constant(value: Interval) -> Term {
         Term { exact: value, moved: value, absolute: 0.0, mixed: Mixed::NONE }
     }
 
@@ -43,7 +48,19 @@ impl Term {
         self.exact.hull(self.moved)
     }
 
-    fn is_exact(&self) -> bool {
+    /// The value after a further error, which is relative to what it has come to.
+    pub fn rounded(&self, error: &Mixed) -> Term {
+        let mixed = self.mixed.then(error);
+        Term {
+            moved: reach(&self.exact, &mixed),
+            absolute: mixed.at_most(magnitude(&self.exact)),
+            mixed,
+            ..*self
+        }
+    }
+
+    /// Whether there is no error.
+    pub fn is_exact(&self) -> bool {
         self.absolute == 0.0
     }
 
@@ -207,8 +224,8 @@ fn by_formula(e: &Elementwise, figures: &Figures, x: &[Term], alias: &[usize], f
     terms.pop().map(|term| term.mixed)
 }
 
-/// One step of a formula.
-fn applied(prim: Prim, x: &[Term], floor: f64) -> Term {
+/// One step of a formula, over the reals; `floor` is the magnitude from which on errors are to be small.
+pub fn applied(prim: Prim, x: &[Term], floor: f64) -> Term {
     let side = |of: fn(&Term) -> &Interval| {
         let args: SmallVec<[&Interval; 3]> = x.iter().map(of).collect();
         enclosure::apply(&Binary64, prim, &args)

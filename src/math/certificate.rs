@@ -32,6 +32,9 @@ pub fn write(checked: &Checked, text: &Text, report: &Report) -> Result<String, 
     let _ = writeln!(json, "  \"code\": \"{}\",", digest(checked, text)?);
     let _ = writeln!(json, "  \"max_ulp\": {:?},", report.max_ulp);
     let _ = writeln!(json, "  \"at\": {:?},", report.at);
+    if let Some(y) = report.beside {
+        let _ = writeln!(json, "  \"beside\": {y:?},");
+    }
     let _ = writeln!(json, "  \"misrounded\": {},", report.misrounded);
     let _ = writeln!(json, "  \"wrong_specials\": {},", report.wrong_specials.0);
     let _ = writeln!(json, "  \"not_monotone\": {}\n}}", report.not_monotone.0);

@@ -32,8 +32,9 @@ macro_rules! entries {
 /// `double`, of f64, less than 1 ulp off.
 pub const ENTRIES: &[Entry] = entries!(
     "f32":
-    "acos" "acosh" "asin" "asinh" "atan" "atanh" "cbrt" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "gelu_tanh" "log"
-    "log10" "log1p" "log2" "log_sigmoid" "mish" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
+    "acos" "acosh" "asin" "asinh" "atan" "atan2" "atanh" "cbrt" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "gelu_tanh"
+    "hypot" "log" "log10" "log1p" "log2" "logaddexp" "log_sigmoid" "mish" "pow" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
+    "xlogy"
     "faithful/acos" "faithful/asin" "faithful/atan" "faithful/cos" "faithful/cosh" "faithful/erf" "faithful/erfc" "faithful/exp" "faithful/exp2"
     "faithful/expm1" "faithful/gelu" "faithful/log"
     "faithful/log10" "faithful/log1p" "faithful/log2" "faithful/sigmoid" "faithful/silu" "faithful/sin"
@@ -44,13 +45,12 @@ pub const ENTRIES: &[Entry] = entries!(
     "double/silu" "double/sin" "double/sinh" "double/softplus" "double/tan" "double/tanh";
 );
 
-/// A module with a function of scalars for each function that has an implementation of at most so many ulp: of several the one
-/// with the largest error, which would not be there if it were not the fastest. `instructions` are ops that stay, where others
-/// make room for the steps that define them. Each says how large its error is.
+/// For each function that has an implementation of at most so many ulp, the one with the largest error, which would not be there
+/// if it were not the fastest; and that error.
 ///
 /// # Errors
 /// A fault of ngc.
-pub fn library(context: &Context, ulps: f64, instructions: &[&'static OpDef]) -> Result<Module, Diagnostic> {
+pub fn chosen(ulps: f64) -> Result<Vec<(Text, f64)>, Diagnostic> {
     let mut chosen: Vec<(Text, f64)> = Vec::new();
     for entry in ENTRIES {
         let error = max_ulp(entry.certificate)?;
@@ -62,8 +62,16 @@ pub fn library(context: &Context, ulps: f64, instructions: &[&'static OpDef]) ->
             }
         }
     }
-    let errors: Vec<f64> = chosen.iter().map(|(_, error)| *error).collect();
-    let texts: Vec<Text> = chosen.into_iter().map(|(text, _)| text).collect();
+    Ok(chosen)
+}
+
+/// A module with a function of scalars for each that is [`chosen`]. `instructions` are ops that stay, where others make room for
+/// the steps that define them. Each says how large its error is.
+///
+/// # Errors
+/// A fault of ngc.
+pub fn library(context: &Context, ulps: f64, instructions: &[&'static OpDef]) -> Result<Module, Diagnostic> {
+    let (texts, errors): (Vec<Text>, Vec<f64>) = chosen(ulps)?.into_iter().unzip();
     let mut module = expand(context, &module_of(context, &texts, None)?, instructions)?;
     for (op, error) in module.functions().into_iter().zip(errors) {
         module.body.op_mut(op).attrs.set(MAX_ULP, error);

@@ -70,20 +70,37 @@ impl Reference {
         self.function.enclose(&Binary64, &[], &[Enclosure::new(a, b)])
     }
 
+    /// Encloses the value at numbers.
+    pub fn enclose_at(&self, x: &[f64]) -> Interval {
+        let points: Vec<Interval> = x.iter().map(|&x| Enclosure::point(x)).collect();
+        self.function.enclose(&Binary64, &[], &points)
+    }
+
     /// The correctly rounded value.
     pub fn round(&self, x: f64) -> f64 {
-        self.function.round_correctly(&[], &[x], self.format)
+        self.round_at(&[x])
+    }
+
+    /// The correctly rounded value at numbers.
+    pub fn round_at(&self, x: &[f64]) -> f64 {
+        self.function.round_correctly(&[], x, self.format)
     }
 
     /// The error of a value, in units in the last place of the exact one, at [`BITS`] bits; none where the exact value is no
     /// number other than 0.
     pub fn exact_error(&self, x: f64, y: f64) -> Option<f64> {
+        self.exact_error_at(&[x], y)
+    }
+
+    /// As [`exact_error`](Self::exact_error), at numbers.
+    pub fn exact_error_at(&self, x: &[f64], y: f64) -> Option<f64> {
         self.error(&self.exact(x), y)
     }
 
     /// The exact value, at [`BITS`] bits.
-    pub fn exact(&self, x: f64) -> Float {
-        self.function.eval_real(&[], &[Float::with_val(53, x)], BITS)
+    pub fn exact(&self, x: &[f64]) -> Float {
+        let x: Vec<Float> = x.iter().map(|&x| Float::with_val(53, x)).collect();
+        self.function.eval_real(&[], &x, BITS)
     }
 
     /// As [`Reference::exact_error`], where the exact value is known.

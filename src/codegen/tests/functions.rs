@@ -7,6 +7,7 @@ use ngc_math::certificate::max_ulp;
 use ngc_math::function::{module_of, symbol};
 use ngc_math::library::{ENTRIES, Entry, library};
 use ngc_math::text::parse;
+use ngc_math::verify::pairs;
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
 use ngc_passes::lowering::functions::Functions;
 use ngc_passes::lowering::lower_module;
@@ -40,7 +41,7 @@ fn an_implementation_is_inlined() {
                 %0 = ng.softmax %x : tensor<?x19xf32>\n  func.return %0 : tensor<?x19xf32>\n}\n";
     let module = module(text);
     let refused = lower_module(&CONTEXT, &module, &Functions::default(), 256).err().expect("it needs exp");
-    assert_eq!(messages(&refused), "no implementation of exp in f32");
+    assert_eq!(messages(&refused), "no implementation of exp in f32 within --max-ulp=0.5");
     let compiled = load(&module, &stand_in(Format::F32));
     let mut r = Random::new(5);
     let values: Vec<f64> = (0..4 * 19).map(|_| Format::F32.round(r.uniform(-0.5, 0.5))).collect();
@@ -81,8 +82,10 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
     let mut r = Random::new(19);
     let mut text = String::new();
     let mut all = Vec::new();
-    let values = encodings(&mut r, 8192);
-    let n = values.len();
+    let drawn = pairs(8192);
+    let n = drawn.len();
+    let mut values = encodings(&mut r, n);
+    values.truncate(n);
     for entry in ENTRIES.iter().filter(|entry| is_chosen(entry, ulps)) {
         let own = parse(entry.text, 0).expect("an implementation");
         let name = &own[0].name;
@@ -90,27 +93,33 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
             Some(op) => (op, " {approximate = \"tanh\"}"),
             None => (name.as_str(), ""),
         };
+        let (arguments, operands) = match own[0].arguments.len() {
+            1 => (format!("%a: tensor<{n}xf32>"), "%a"),
+            _ => (format!("%a: tensor<{n}xf32>, %b: tensor<{n}xf32>"), "%a, %b"),
+        };
         text += &format!(
-            "func.func @of_{name}(%x: tensor<{n}xf32>) -> tensor<{n}xf32> {{\n  %y = ng.{op} %x{attrs} : tensor<{n}xf32>\n  func.return %y : tensor<{n}xf32>\n}}\n"
+            "func.func @of_{name}({arguments}) -> tensor<{n}xf32> {{\n  %y = ng.{op} {operands}{attrs} : tensor<{n}xf32>\n  func.return %y : tensor<{n}xf32>\n}}\n"
         );
         all.push(own);
     }
     assert!(all.len() >= 30, "{} functions", all.len());
     let compiled = load_for(target, &module(&text), &functions);
-    let input = Tensor::floats(Format::F32, vec![n], values).expect("a tensor");
+    let array = |values: Vec<f64>| Tensor::floats(Format::F32, vec![n], values).expect("a tensor");
+    let alone = [array(values)];
+    let columns = |n: usize| drawn.iter().map(|pair| f64::from(pair[n])).collect();
+    let both = [array(columns(0)), array(columns(1))];
     for own in &all {
+        let inputs = if own[0].arguments.len() == 1 { &alone[..] } else { &both[..] };
         let arrays = module_of(&CONTEXT, own, Some(Dim::Static(n))).expect("an implementation of arrays");
         let interpreter = Interpreter::new(&CONTEXT, &arrays, Evaluator::new(Mode::Rounded));
-        let theirs = interpreter.call(&symbol(&own[0]), std::slice::from_ref(&input)).expect("results");
-        let ours = compiled
-            .call(&format!("of_{}", own[0].name), std::slice::from_ref(&input), &[vec![n]])
-            .expect("results");
-        for ((x, a), b) in input.to_f64s().into_iter().zip(ours[0].to_f64s()).zip(theirs[0].to_f64s()) {
+        let theirs = interpreter.call(&symbol(&own[0]), inputs).expect("results");
+        let ours = compiled.call(&format!("of_{}", own[0].name), inputs, &[vec![n]]).expect("results");
+        for (i, (a, b)) in ours[0].to_f64s().into_iter().zip(theirs[0].to_f64s()).enumerate() {
             let same = a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-            let name = &own[0].name;
+            let (name, x): (_, Vec<f64>) = (&own[0].name, inputs.iter().map(|t| t.to_f64s()[i]).collect());
             assert!(
                 same,
-                "{name} of {x:e} is {a:e}, and {b:e} in the interpreter ({}, {ulps} ulp)",
+                "{name} of {x:?} is {a:e}, and {b:e} in the interpreter ({}, {ulps} ulp)",
                 target.cpu
             );
         }

@@ -1,6 +1,7 @@
 //! The tests of ngc-codegen.
 
 mod conversions;
+mod formulas;
 mod functions;
 mod programs;
 #[path = "../../../passes/tests/random_graphs/mod.rs"]

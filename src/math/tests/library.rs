@@ -7,10 +7,11 @@ use ngc_math::certificate::{self, field};
 use ngc_math::function::{format_of, symbol};
 use ngc_math::library::ENTRIES;
 use ngc_math::reference::Reference;
+use ngc_math::verify::pairs;
 use ngc_numerics::Format;
 use rayon::prelude::*;
 
-use crate::machine::{blocks, checked, interpreted, same_in_c};
+use crate::machine::{blocks, checked, interpreted, interpreted_at, same_in_c, same_in_c_at};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -66,20 +67,35 @@ fn check_one(path: &Path, folders: [&str; 2]) -> Result<(), String> {
     let number = |name: &str| said(&certificate, name).parse::<f64>().map_err(|e| format!("{name}: {e}"));
     let (max, at) = (number("max_ulp")?, number("at")?);
     let reference = Reference::of(&context, &texts[0]).map_err(|d| d.message)?;
-    let y = interpreted(&context, &texts, &[at])[0];
-    let error = reference.exact_error(at, y).unwrap_or(f64::NAN);
+    let mut place = vec![at];
+    if texts[0].arguments.len() == 2 {
+        place.push(number("beside")?);
+    }
+    let columns: Vec<Vec<f64>> = place.iter().map(|&x| vec![x]).collect();
+    let y = interpreted_at(&context, &texts, &columns)[0];
+    let error = reference.exact_error_at(&place, y).unwrap_or(f64::NAN);
     let exact = said(&certificate, "established").starts_with("exhaustive");
     if !(max < 1.0 && (error - max).abs() < 1e-9) {
         return Err(format!("{name}({at:?}) is {error} ulp off, and the certificate says {max}"));
     }
     let format = format_of(&texts[0]);
     let count = if format == Format::F64 { 128 } else { 512 };
-    for (x, y) in same_in_c(&context, &texts, &checked, &blocks(format, count, 32)) {
-        match reference.exact_error(x, y) {
+    let results: Vec<(Vec<f64>, f64)> = match place.len() {
+        1 => same_in_c(&context, &texts, &checked, &blocks(format, count, 32))
+            .into_iter()
+            .map(|(x, y)| (vec![x], y))
+            .collect(),
+        _ => same_in_c_at(&context, &texts, &checked, &pairs(1 << 14))
+            .into_iter()
+            .map(|(x, y)| (x.to_vec(), y))
+            .collect(),
+    };
+    for (x, y) in results {
+        match reference.exact_error_at(&x, y) {
             Some(error) if error <= if exact { max } else { 1.0 } => {}
             Some(error) => return Err(format!("{name}({x:?}) = {y:?} is {error} ulp off, above {max}")),
             None => {
-                let want = reference.round(x);
+                let want = reference.round_at(&x);
                 let same = want.is_nan() && y.is_nan()
                     || want == y && want.is_sign_negative() == y.is_sign_negative();
                 if !same {
@@ -105,17 +121,20 @@ fn page() -> String {
             let Some(certificate) = certificate_of(&name, folders) else { continue };
             let number = |name: &str| said(&certificate, name).parse::<f64>().expect("a number");
             let misrounded = said(&certificate, "misrounded");
-            let at = number("at");
-            let at = if format_of(&texts[0]) == Format::F32 {
-                format!("{:?}", at as f32)
-            } else {
-                format!("{at:?}")
+            let shown = |x: f64| match format_of(&texts[0]) {
+                Format::F32 => format!("{:?}", x as f32),
+                _ => format!("{x:?}"),
             };
+            let at = shown(number("at"));
+            let beside = field(&certificate, "beside")
+                .map_or(String::new(), |y| format!(", {}", shown(y.parse().expect("a number"))));
             let exact = said(&certificate, "established").starts_with("exhaustive");
             let inputs = if exact { "all" } else { "a sample" };
             let max = number("max_ulp");
-            page +=
-                &format!("| `{name}` | {max:.7} | `{at}` | {misrounded} | {inputs} | {} |\n", texts[0].doc);
+            page += &format!(
+                "| `{name}` | {max:.7} | `{at}{beside}` | {misrounded} | {inputs} | {} |\n",
+                texts[0].doc
+            );
         }
     }
     page += SPEED;
@@ -130,6 +149,8 @@ Written from `src/math/library` and `testdata/certificates/math`; `NGC_BLESS=1 c
 Each is an implementation in numerical assembly (`grammar/impl.pest`). Errors are in units in the last place of the exact value,
 measured with MPFR where `f64` does not decide; NaN, infinities, zeros and their signs are right for all inputs that were looked
 at, and neighbours are in the right order. Where these are all 2^32, the error is exact; that of a sample, as of f64 every one is, is an estimate.
+Functions of two arguments are measured on pairs: special values with each other, all encodings, moderate and like sizes, bases near
+1, and pairs beside which the function changes its sign, where what is left of a sum is least.
 `ngc-math verify FILE` measures again, `ngc-math emit FILE` writes C99. `ngc-compile` takes of the implementations of a function
 the one with the largest error that is at most `--max-ulp`, by default 1: the nearer one is there because it costs more.
 ";

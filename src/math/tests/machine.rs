@@ -18,12 +18,19 @@ pub fn checked(context: &Context, text: &str) -> (Vec<Text>, Checked) {
 
 /// Results of the interpreter on an array.
 pub fn interpreted(context: &Context, texts: &[Text], x: &[f64]) -> Vec<f64> {
+    interpreted_at(context, texts, &[x.to_vec()])
+}
+
+/// Results of the interpreter on arrays, one for each argument.
+pub fn interpreted_at(context: &Context, texts: &[Text], x: &[Vec<f64>]) -> Vec<f64> {
+    let length = x[0].len();
     let module =
-        module_of(context, texts, Some(Dim::Static(x.len()))).unwrap_or_else(|d| panic!("{}", d.message));
+        module_of(context, texts, Some(Dim::Static(length))).unwrap_or_else(|d| panic!("{}", d.message));
     let dtype = DType::Float(format_of(&texts[0]));
-    let input = Tensor::new(dtype, vec![x.len()], Data::Float(x.to_vec())).expect("a tensor");
+    let array = |x: &Vec<f64>| Tensor::new(dtype, vec![length], Data::Float(x.clone())).expect("a tensor");
+    let inputs: Vec<Tensor> = x.iter().map(array).collect();
     let outputs =
-        Interpreter::new(context, &module, Evaluator::new(Mode::Rounded)).call(&symbol(&texts[0]), &[input]);
+        Interpreter::new(context, &module, Evaluator::new(Mode::Rounded)).call(&symbol(&texts[0]), &inputs);
     outputs.unwrap_or_else(|d| panic!("{}", d.message))[0].to_f64s()
 }
 
@@ -57,7 +64,7 @@ pub fn same_in_c(
 ) -> Vec<(f64, f64)> {
     let (name, format) = (symbol(&texts[0]), format_of(&texts[0]));
     let program =
-        Compiler::default().build(checked, &name, format).unwrap_or_else(|d| panic!("{}", d.message));
+        Compiler::default().build(checked, &name, format, 1).unwrap_or_else(|d| panic!("{}", d.message));
     let mut results = program.results(blocks).expect("a running program");
     let size = format.width() as usize / 8;
     let mut all = Vec::new();
@@ -84,6 +91,30 @@ pub fn same_in_c(
         }
     }
     all
+}
+
+/// As [`same_in_c`], of two arguments of f32.
+pub fn same_in_c_at(
+    context: &Context,
+    texts: &[Text],
+    checked: &Checked,
+    pairs: &[[f32; 2]],
+) -> Vec<([f64; 2], f64)> {
+    let name = symbol(&texts[0]);
+    let program =
+        Compiler::default().build(checked, &name, Format::F32, 2).unwrap_or_else(|d| panic!("{}", d.message));
+    let compiled = program.results_at(pairs).expect("results");
+    let columns = [0, 1].map(|n| pairs.iter().map(|pair| f64::from(pair[n])).collect::<Vec<f64>>());
+    let interpreted = interpreted_at(context, texts, &columns);
+    for ((pair, &c), &i) in pairs.iter().zip(&compiled).zip(&interpreted) {
+        assert!(alike(f64::from(c), i), "{name}({pair:?}) is {c:?} in C99 and {i:?} in the interpreter");
+    }
+    pairs.iter().map(|pair| pair.map(f64::from)).zip(compiled.into_iter().map(f64::from)).collect()
+}
+
+/// Payloads of NaN do not count.
+fn alike(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
 /// An implementation of one step gives in C99 what it does in the interpreter, and there what `expected` says.

@@ -1,7 +1,7 @@
 //! Implementations as programs: C99 through a compiler, results through a pipe, so that no code of outside runs in ngc.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -40,10 +40,29 @@ impl Default for Compiler {
     }
 }
 
-/// A program that gives the results of an implementation of one number for a range of encodings.
+/// A program that gives the results of an implementation of one number for a range of encodings, or of one of two for pairs of f32.
 pub struct Program {
     folder: TempDir,
 }
+
+/// Takes the name of a file of pairs and writes their results.
+const PAIRS: &str = "
+#include <stdio.h>
+
+enum { BLOCK = 16384 };
+
+int main(int argc, char **argv) {
+  static float pairs[2 * BLOCK], x[BLOCK], y[BLOCK], r[BLOCK];
+  FILE *file = argc == 2 ? fopen(argv[1], \"rb\") : 0;
+  if (!file) return 1;
+  for (size_t n; (n = fread(pairs, 2 * sizeof pairs[0], BLOCK, file)) > 0;) {
+    for (size_t i = 0; i < n; i++) x[i] = pairs[2 * i], y[i] = pairs[2 * i + 1];
+    FUNCTION(x, y, r, n);
+    if (fwrite(r, sizeof r[0], n, stdout) != n) return 1;
+  }
+  return fflush(stdout) != 0;
+}
+";
 
 /// Takes pairs `first count` and writes the results at so many encodings from the first on.
 const MAIN: &str = "
@@ -78,17 +97,24 @@ fn types(format: Format) -> &'static str {
 }
 
 impl Compiler {
-    /// Compiles the implementation with this symbol, of numbers of f32 or f64.
+    /// Compiles the implementation with this symbol, of numbers of f32 or f64, and of so many arguments.
     ///
     /// # Errors
     /// When there is no compiler, or it refuses the code.
-    pub fn build(&self, checked: &Checked, symbol: &str, format: Format) -> Result<Program, Diagnostic> {
+    pub fn build(
+        &self,
+        checked: &Checked,
+        symbol: &str,
+        format: Format,
+        arguments: usize,
+    ) -> Result<Program, Diagnostic> {
         let fail = |message: String| Diagnostic::error(Loc::Unknown, message);
         let io = |e: std::io::Error| fail(format!("cannot write a program: {e}"));
         let folder = tempfile::Builder::new().prefix("ngc-math-").tempdir().map_err(io)?;
         let source = folder.path().join("sweep.c");
         let names = format!("#define FUNCTION {}_array\n{}", c99::c_name(symbol), types(format));
-        std::fs::write(&source, c99::source(checked)? + &names + MAIN).map_err(io)?;
+        let main = if arguments == 2 { PAIRS } else { MAIN };
+        std::fs::write(&source, c99::source(checked)? + &names + main).map_err(io)?;
         let mut command = Command::new(&self.command);
         command.args(&self.flags).arg("-o").arg(folder.path().join("sweep")).arg(&source).arg("-lm");
         let shown = self.command.to_string_lossy();
@@ -117,8 +143,23 @@ impl Program {
         let mut command = Command::new(self.path());
         command.args(ranges.iter().flat_map(|(first, count)| [first.to_string(), count.to_string()]));
         command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let child = command.spawn().map_err(|e| format!("cannot run a compiled program: {e}"))?;
-        Ok(Results { child })
+        Results::of(command)
+    }
+
+    /// The results at pairs.
+    ///
+    /// # Errors
+    /// As [`Self::results`].
+    pub fn results_at(&self, pairs: &[[f32; 2]]) -> Result<Vec<f32>, String> {
+        let write = |e: std::io::Error| format!("cannot write inputs: {e}");
+        let mut file = tempfile::NamedTempFile::new_in(self.folder.path()).map_err(write)?;
+        let bytes: Vec<u8> = pairs.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+        file.write_all(&bytes).map_err(write)?;
+        let mut command = Command::new(self.path());
+        command.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut bytes = vec![0; 4 * pairs.len()];
+        Results::of(command)?.read(&mut bytes)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_le_bytes(word)).collect())
     }
 }
 
@@ -128,6 +169,11 @@ pub struct Results {
 }
 
 impl Results {
+    fn of(mut command: Command) -> Result<Results, String> {
+        let child = command.spawn().map_err(|e| format!("cannot run a compiled program: {e}"))?;
+        Ok(Results { child })
+    }
+
     /// The next results, as many as there is place for.
     ///
     /// # Errors

@@ -60,6 +60,7 @@ const NOTHING: Report = Report {
     exhaustive: false,
     max_ulp: 0.0,
     at: 0.0,
+    beside: None,
     misrounded: 0,
     wrong_specials: (0, None),
     not_monotone: (0, None),
@@ -110,7 +111,7 @@ fn piece(program: &Program, reference: &Reference, firsts: &[u64]) -> Result<Rep
 
 /// The exact value and the error of a result; none where that is no number other than 0, or the result is wrong in kind.
 fn look(found: &mut Report, reference: &Reference, x: f64, y: f64) -> Option<(rug::Float, f64)> {
-    let exact = reference.exact(x);
+    let exact = reference.exact(&[x]);
     let error = if x.is_finite() { reference.error(&exact, y) } else { None };
     let wrong = match error {
         Some(_) => y.is_nan() || y.is_sign_negative() != exact.is_sign_negative(),

@@ -5,6 +5,7 @@
 
 mod compiled;
 mod double;
+mod pairs;
 mod sweep;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use crate::reference::Reference;
 use crate::text::Text;
 
 pub use compiled::Compiler;
+pub use pairs::pairs;
 
 /// Which inputs are looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +49,8 @@ pub struct Report {
     pub max_ulp: f64,
     /// Where it is.
     pub at: f64,
+    /// The second argument there, of a function that has one.
+    pub beside: Option<f64>,
     /// Results that are not the correctly rounded ones.
     pub misrounded: u64,
     /// Inputs at which a NaN, an infinity or a zero is missing, is too much, or has the wrong sign; and one of them.
@@ -65,20 +69,25 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let label = if self.exhaustive { "exact, of all inputs" } else { "estimate, of a sample" };
-        writeln!(f, "max error {:.6} ulp ({label}: {}) at {:?}", self.max_ulp, self.inputs, self.at)?;
+        let beside = self.beside.map_or(String::new(), |y| format!(", {y:?}"));
+        writeln!(f, "max error {:.6} ulp ({label}: {}) at {:?}{beside}", self.max_ulp, self.inputs, self.at)?;
         writeln!(f, "  {} results are not the correctly rounded ones", self.misrounded)?;
         let place = |at: Option<f64>| at.map_or(String::new(), |x| format!(", one at {x:?}"));
         let (wrong, at) = self.wrong_specials;
         writeln!(f, "  wrong NaN, infinities and zeros: {wrong}{}", place(at))?;
         let (unordered, at) = self.not_monotone;
-        write!(f, "  neighbours in the wrong order: {unordered}{}", place(at))
+        match self.beside {
+            None => write!(f, "  neighbours in the wrong order: {unordered}{}", place(at)),
+            Some(_) => write!(f, "  the order of neighbours was not looked at"),
+        }
     }
 }
 
 /// Told how much of the inputs is done, of how much.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
-/// Compiles an implementation of one argument and looks at its results.
+/// Compiles an implementation of one argument, or of two, and looks at its results. Of two arguments it looks at a sample of
+/// pairs.
 ///
 /// # Errors
 /// When its function is not known, it is not of f32 or f64, it has more arguments, or no C compiler is there.
@@ -92,16 +101,17 @@ pub fn verify(
 ) -> Result<Report, Diagnostic> {
     let fail = |message: String| Diagnostic::error(text.loc.clone(), message);
     let reference = Reference::of(context, text)?;
-    if text.arguments.len() != 1 || !matches!(reference.format, Format::F32 | Format::F64) {
-        return Err(fail("only functions of one f32 or f64 are verified input by input so far".into()));
+    let arguments = text.arguments.len();
+    let format = reference.format;
+    if !matches!((arguments, format), (1, Format::F32 | Format::F64) | (2, Format::F32)) {
+        return Err(fail("only functions of one f32 or f64, or of two f32, are verified so far".into()));
     }
-    let program = compiler.build(checked, &crate::function::symbol(text), reference.format)?;
-    match (reference.format, inputs) {
-        (Format::F64, Inputs::Sampled(count)) => double::sample(&program, reference, count, progress),
-        (Format::F64, _) => {
-            Err("an f64 has too many values for all to be looked at; say how many with --sample".into())
-        }
-        _ => sweep::sweep(&program, reference, inputs, progress),
-    }
-    .map_err(fail)
+    let program = compiler.build(checked, &crate::function::symbol(text), format, arguments)?;
+    let report = match (arguments, format, inputs) {
+        (1, Format::F32, inputs) => sweep::sweep(&program, reference, inputs, progress),
+        (1, _, Inputs::Sampled(count)) => double::sample(&program, reference, count, progress),
+        (2, _, Inputs::Sampled(count)) => pairs::sample(&program, reference, count, progress),
+        _ => Err("not all inputs can be looked at, there are too many: say how many with --sample".into()),
+    };
+    report.map_err(fail)
 }

@@ -338,6 +338,7 @@ impl Found {
             exhaustive,
             max_ulp: worst.0,
             at: worst.1,
+            beside: None,
             misrounded: self.misrounded,
             wrong_specials: self.wrong_specials,
             not_monotone: self.not_monotone,
@@ -356,7 +357,7 @@ fn reference_of_special(reference: &Reference, x: f64) -> ngc_numerics::Interval
 
 /// The least and the greatest that an error may be, in units in the last place.
 #[inline]
-fn error(format: Format, y: f64, lo: f64, hi: f64) -> (f64, f64) {
+pub(super) fn error(format: Format, y: f64, lo: f64, hi: f64) -> (f64, f64) {
     let limit = overflow(format);
     let size = lo.abs().min(hi.abs());
     if size >= limit {
