@@ -156,7 +156,7 @@ fn decompose(b: &mut Builder<'_>, s: &Signature<'_>, x: &[Value]) -> Result<Vec<
         };
     }
     if s.flag("causal") {
-        let mask = not_after(&mut g, scores)?;
+        let mask = not_after(&mut g, q, k, scores)?;
         scores = keep(&mut g, mask, scores)?;
     }
     let mut attrs = AttrDict::from([("axis", Attr::int(-1))]);
@@ -176,15 +176,38 @@ fn keep(g: &mut Steps<'_, '_>, mask: Value, scores: Value) -> Result<Value, Stri
     g.select(mask, scores, lowest)
 }
 
-/// Whether the key's place is not after the query's, `[s, t]`.
-fn not_after(g: &mut Steps<'_, '_>, scores: Value) -> Result<Value, String> {
+/// Whether the key's place is not after the query's: `[s, t]`, or where these are open as the scores are.
+fn not_after(g: &mut Steps<'_, '_>, q: Value, k: Value, scores: Value) -> Result<Value, String> {
     let rank = g.rank(scores);
-    let extents = [g.extent(scores, rank - 2)?, g.extent(scores, rank - 1)?];
-    let places = Type::tensor(extents.map(Dim::Static), DType::Int(64));
-    let mut count =
-        |axis: i64| g.op("ng.iota", &[], [("type", Attr::Type(places)), ("axis", Attr::int(axis))]);
-    let (query, key) = (count(0)?, count(1)?);
+    let (query, key) = match [g.extent(scores, rank - 2), g.extent(scores, rank - 1)] {
+        [Ok(queries), Ok(keys)] => {
+            let places = Type::tensor([queries, keys].map(Dim::Static), DType::Int(64));
+            let mut count =
+                |axis: i64| g.op("ng.iota", &[], [("type", Attr::Type(places)), ("axis", Attr::int(axis))]);
+            (count(0)?, count(1)?)
+        }
+        _ => {
+            let keys = place_of_rows(g, k)?;
+            (place_of_rows(g, q)?, g.transpose(keys)?)
+        }
+    };
     g.compare("LE", key, query)
+}
+
+/// The places of rows whose number is open, one in each: a running sum of ones.
+fn place_of_rows(g: &mut Steps<'_, '_>, x: Value) -> Result<Value, String> {
+    let rank = g.rank(x);
+    if g.extent(x, rank - 1)? == 0 {
+        return Err("can be decomposed only if its rows are not empty".into());
+    }
+    let cut = [("axes", [rank as i64 - 1]), ("starts", [0]), ("stops", [1])]
+        .map(|(name, of)| (name, Attr::ints(of)));
+    let first = g.op("ng.slice", &[x], cut)?;
+    // Whatever it is, it counts.
+    let none = g.apply("ng.is_nan", &[first])?;
+    let one = g.integer(1, DType::Int(64))?;
+    let ones = g.select(none, one, one)?;
+    g.op("ng.cumsum", &[ones], [("axis", Attr::int(rank as i64 - 2))])
 }
 
 /// Keys or values with each head repeated for the heads of `q` that share it.

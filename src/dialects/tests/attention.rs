@@ -71,5 +71,5 @@ fn decompositions() {
     let heads = ["tensor<2x?x3x6xf32>", "tensor<2x?x4x6xf32>", "tensor<2x?x4x6xf32>"];
     assert!(steps("ng.attention", &heads, []).unwrap_err().contains("dimension 1"), "they may be shared");
     let causal = ["tensor<?x16xf32>", "tensor<4x16xf32>", "tensor<4x5xf32>"];
-    assert!(steps("ng.attention", &causal, [("causal", true.into())]).unwrap_err().contains("dimension 0"));
+    steps("ng.attention", &causal, [("causal", true.into())]).unwrap();
 }
