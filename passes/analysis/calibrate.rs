@@ -15,7 +15,7 @@ use ngc_ir::{Body, Context, Diagnostic, Loc, Module, Value};
 use ngc_numerics::{Evaluator, Format, Mode};
 use rayon::prelude::*;
 
-pub use adjoint::{Depth, Followed};
+pub use adjoint::{Alternatives, Depth, Followed, least, most, of_name, roundings, variance};
 pub use samples::{Parameter, Samples};
 pub use seen::Seen;
 #[doc(hidden)] // Open to the tests.

@@ -1,10 +1,11 @@
 //! Calibration: what samples show is right, lies within the bounds, and does not depend on threads.
 
 use crate::support::parse;
+use ngc_dialects::runtime::Runtime;
 use ngc_ir::pass::{PassManager, Pipeline};
 use ngc_ir::{Module, Sources};
 use ngc_numerics::{Format, Random, Tensor};
-use ngc_passes::analysis::calibrate::{Calibration, Parameter, Sampled, Samples, within_broadcast};
+use ngc_passes::analysis::calibrate::{Calibration, Depth, Parameter, Sampled, Samples, within_broadcast};
 use ngc_passes::analysis::report::{Exchange, Report};
 
 fn parameters(module: &Module, function: &str) -> Vec<Parameter> {
@@ -176,4 +177,25 @@ fn elements_broadcast() {
         [&[2, 1][..], &[3], &[], &[2, 3]].map(|shape| within_broadcast(5, &[2, 3], shape)),
         [1, 2, 0, 5]
     );
+}
+
+#[test]
+fn bounds_for_a_runtime_are_absolute_where_its_table_is() {
+    // ONNX Runtime's gelu has few right digits in its tail, and errs by no more than 5.8e-7 beside four units in the last place.
+    let module = parse(
+        "func.func @f(%x: tensor<6xf32>) -> tensor<6xf32> {
+            %y = ng.gelu %x : tensor<6xf32>
+            func.return %y : tensor<6xf32>
+        }",
+    );
+    let context = ngc_dialects::context();
+    let samples = samples(&module, "f", draw(Format::F32, 4, 6));
+    let bound = |runtime: Option<&str>| {
+        let runtime = runtime.map(|name| Runtime::named(name).expect("a table"));
+        let found = samples.follow(&context, &module, (Depth::Whole, runtime), &|_, _| {});
+        found.expect("it is followed")[0].error
+    };
+    let (reference, onnxruntime) = (bound(None), bound(Some("onnxruntime")));
+    assert!(onnxruntime > 5.8e-7 && onnxruntime < 2.5e-6, "{onnxruntime}");
+    assert!(reference > 0.0 && reference < onnxruntime, "{reference}");
 }

@@ -74,3 +74,30 @@ fn no_bit_changes() {
     }
     assert!(folded > 500 && compared > 3000, "only {folded} folded, {compared} results compared");
 }
+
+#[test]
+fn what_rounding_decides_without_an_argument_is_a_constant() {
+    // Buckets of 64 x 64 positions, far more numbers than the program has constants.
+    let text = "func.func @f(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+        %p = ng.range {start = 1.0 : f64, limit = 4097.0 : f64, delta = 1.0 : f64, type = i64} : tensor<4096xi64>
+        %q = ng.reshape %p {shape = [64, 64]} : tensor<4096xi64> -> tensor<64x64xi64>
+        %f = ng.convert %q {to = f32} : tensor<64x64xi64> -> tensor<64x64xf32>
+        %l = ng.log %f : tensor<64x64xf32>
+        %b = ng.convert %l {to = i64} : tensor<64x64xf32> -> tensor<64x64xi64>
+        %g = ng.convert %b {to = f32} : tensor<64x64xi64> -> tensor<64x64xf32>
+        %y = ng.mul %x, %g : tensor<64x64xf32>
+        func.return %y : tensor<64x64xf32>
+    }";
+    let context = ngc_dialects::context();
+    let given = crate::support::parse(text);
+    let mut module = given.clone();
+    let pass = ngc_passes::REGISTRY.passes.iter().find(|p| p.name() == "fold-constants").expect("a pass");
+    let pipeline = Pipeline { steps: vec![ngc_ir::pass::Step::new(*pass, "").expect("no options")] };
+    assert!(PassManager::new(&context).run(&pipeline, &mut module).failure.is_none());
+    let body = module.symbol("f").and_then(|f| module.body.body(f)).expect("a body");
+    let names: Vec<&str> = body.walk().into_iter().map(|op| body.name(op)).collect();
+    assert_eq!(names, ["ng.constant", "ng.mul", "func.return"]);
+    let x = Tensor::floats(Format::F32, vec![64, 64], vec![1.0; 4096]).expect("numbers");
+    let inputs = [x];
+    assert_eq!(results(&context, &module, &inputs), results(&context, &given, &inputs));
+}

@@ -17,6 +17,8 @@ pub struct FoldConstants;
 
 /// Results may have so many elements even where they are made of fewer.
 const SMALL: f64 = 1024.0;
+/// The same of integers that rounding has a part in.
+const DECIDED: f64 = (1u64 << 24) as f64;
 
 impl Pass for FoldConstants {
     fn name(&self) -> &'static str {
@@ -34,7 +36,8 @@ impl Pass for FoldConstants {
          the constants is no longer seen as such: that is why it comes last, and why numbers that no tensor is combined with \
          (`1 / 3`) stay as they are written, as does what comes to one number in all elements. What would make the program larger, an outer product, an expansion to more \
          elements than the constants have that it is made of, or another form of a weight that is read as it is, too, stays, \
-         unless it is small (1024 elements)."
+         unless it is small (1024 elements). Integers and truth values that are made of rounded numbers, as the buckets of \
+         positions are, are folded up to 2^24 elements: which side of a step they fall on is then settled."
     }
 
     fn anchor(&self) -> Anchor {
@@ -62,34 +65,7 @@ impl Pass for FoldConstants {
         cx: &mut PassContext<'_>,
     ) -> Result<Changed, Diagnostics> {
         let most = cx.options.int("max-work") as f64;
-        let mut values = Values { resources: function.resources.clone(), known: FxHashMap::default() };
-        let mut kept = FxHashSet::default();
-        let found: Vec<(Op, Value, Attr)> = loop {
-            let mut found = Vec::new();
-            let before = kept.len();
-            for (op, value) in worth(&function.body, most, &kept) {
-                match values.constant(cx.context, &function.body, value) {
-                    Some(attr) => found.push((op, value, attr)),
-                    None => drop(kept.insert(op)),
-                }
-            }
-            if kept.len() == before {
-                break found;
-            }
-        };
-        let mut rewriter = Rewriter::new(cx.context, &mut function.body);
-        let mut folded = 0;
-        for (op, value, attr) in found {
-            let loc = rewriter.body().op(op).loc.clone();
-            let constant = rewriter.build_before(op, |b| {
-                b.loc = loc;
-                b.emit("ng.constant", &[], AttrDict::from([("value", attr)]))
-            });
-            if let Ok(constant) = constant {
-                rewriter.replace_value(value, constant);
-                folded += 1;
-            }
-        }
+        let folded = fold(cx.context, function, |body, kept| worth(body, most, kept));
         if folded == 0 {
             return Ok(Changed::No);
         }
@@ -97,6 +73,87 @@ impl Pass for FoldConstants {
         cx.count("erased", erase_dead(&mut function.body));
         Ok(Changed::Yes)
     }
+}
+
+/// Computes beforehand only the integers and truth values that depend on no argument and are made of rounded numbers: what follows from
+/// them is what the program says, whatever numbers are rounded to otherwise. How many were.
+pub(crate) fn decide(context: &Context, function: &mut Function) -> usize {
+    let wanted = |body: &Body, kept: &FxHashSet<Op>| {
+        let (order, decided) = (definition_order(body), decided(body));
+        let mut last = FxHashSet::default();
+        for &op in &order {
+            if !body.results(op).any(|v| decided[v.index()]) {
+                super::each_use(body, op, |v| {
+                    last.insert(v);
+                });
+            }
+        }
+        let wanted = order.into_iter().filter(|op| !kept.contains(op) && body.num_results(*op) == 1);
+        let wanted = wanted.map(|op| (op, body.result(op, 0)));
+        wanted.filter(|(_, v)| decided[v.index()] && last.contains(v)).collect()
+    };
+    let folded = fold(context, function, wanted);
+    if folded > 0 {
+        erase_dead(&mut function.body);
+    }
+    folded
+}
+
+/// Replaces by constants the values that `wanted` gives, with ops that cannot be evaluated known to it; how many.
+fn fold(
+    context: &Context,
+    function: &mut Function,
+    wanted: impl Fn(&Body, &FxHashSet<Op>) -> Vec<(Op, Value)>,
+) -> usize {
+    let mut values = Values { resources: function.resources.clone(), known: FxHashMap::default() };
+    let mut kept = FxHashSet::default();
+    let found: Vec<(Op, Value, Attr)> = loop {
+        let mut found = Vec::new();
+        let before = kept.len();
+        for (op, value) in wanted(&function.body, &kept) {
+            match values.constant(context, &function.body, value) {
+                Some(attr) => found.push((op, value, attr)),
+                None => drop(kept.insert(op)),
+            }
+        }
+        if kept.len() == before {
+            break found;
+        }
+    };
+    let mut rewriter = Rewriter::new(context, &mut function.body);
+    let mut folded = 0;
+    for (op, value, attr) in found {
+        let loc = rewriter.body().op(op).loc.clone();
+        let constant = rewriter.build_before(op, |b| {
+            b.loc = loc;
+            b.emit("ng.constant", &[], AttrDict::from([("value", attr)]))
+        });
+        if let Ok(constant) = constant {
+            rewriter.replace_value(value, constant);
+            folded += 1;
+        }
+    }
+    folded
+}
+
+/// Which values are integers or truth values that depend on no argument and that rounding has a part in, by index.
+fn decided(body: &Body) -> Vec<bool> {
+    let fixed = fixed(body);
+    let mut rounded = vec![false; body.num_values()];
+    for op in definition_order(body) {
+        let inexact = body.operands(op).iter().any(|v| rounded[v.index()]);
+        for v in body.results(op).filter(|v| fixed[v.index()]) {
+            rounded[v.index()] = inexact || body.ty(v).format().is_some() && !is_constant(body, op);
+        }
+    }
+    let few = |v: Value| {
+        body.ty(v).static_shape().is_some_and(|s| s.iter().map(|&n| n as f64).product::<f64>() <= DECIDED)
+    };
+    let of = |n: usize| (rounded[n], Value::from_index(n));
+    (0..rounded.len())
+        .map(of)
+        .map(|(rounded, v)| rounded && body.ty(v).format().is_none() && few(v))
+        .collect()
 }
 
 /// Which values depend on no argument, by index: what ops without effects make of nothing, or of such values alone.
@@ -170,18 +227,19 @@ fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
     let (order, fixed) = (definition_order(body), fixed(body));
     let elements = |v: Value| body.ty(v).static_shape().map(|s| s.iter().map(|&n| n as f64).product::<f64>());
     let mut extents = vec![Extent::default(); body.num_values()];
-    let shared = shared(body, &order, &fixed);
+    let (shared, decided) = (shared(body, &order, &fixed), decided(body));
     for &op in &order {
         for v in body.results(op).filter(|v| fixed[v.index()]) {
             let parts = body.operands(op).iter().map(|&v| (elements(v).unwrap_or(0.0), extents[v.index()]));
             let own = elements(v).unwrap_or(0.0);
             let constant = is_constant(body, op);
+            let stored = constant || decided[v.index()];
             let below = |of: fn(&Extent) -> f64| parts.clone().map(|(_, e)| of(&e)).fold(0.0, f64::max);
             let types: Vec<Type> = body.operands(op).iter().map(|&v| body.ty(v)).collect();
             let takes = body.op(op).def.map_or(0.0, |def| work(def, &types, body.ty(v)));
             extents[v.index()] = Extent {
-                from: below(|e| e.from).max(if constant && !shared[v.index()] { own } else { 0.0 }),
-                stored: constant || parts.clone().any(|(_, e)| e.stored),
+                from: below(|e| e.from).max(if stored && !shared[v.index()] { own } else { 0.0 }),
+                stored: stored || parts.clone().any(|(_, e)| e.stored),
                 several: !constant && (own > 1.0 || parts.clone().any(|(n, e)| n > 1.0 || e.several)),
                 work: below(|e| e.work).max(takes),
             };
@@ -190,7 +248,7 @@ fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
     let folds = |value: Value| {
         let Extent { from, stored, several, work } = extents[value.index()];
         let fits = elements(value).is_some_and(|n| n <= from.max(SMALL));
-        several && stored && work <= most && fits
+        work <= most && (decided[value.index()] || several && stored && fits)
     };
     let (mut wanted, mut found) = (vec![false; body.num_values()], Vec::new());
     for &op in order.iter().rev() {
@@ -232,7 +290,7 @@ struct Values {
 
 impl Values {
     /// The constant that a value is; nothing if an op has no value there, such as an integer division by zero, or if all of
-    /// its elements are one number: rules look for such numbers, and a second run would find one where the first had none.
+    /// its elements are one number of a format: rules look for such numbers, and a second run would find one where the first had none.
     fn constant(&mut self, context: &Context, body: &Body, value: Value) -> Option<Attr> {
         // Operands first, without recursion: chains may be long.
         let mut stack = vec![value];
@@ -249,7 +307,8 @@ impl Values {
             }
         }
         let (tensor, ty) = (self.known.get(&value)?.as_ref()?, body.ty(value));
-        (ty.static_shape()? == tensor.shape && !is_uniform(tensor)).then(|| tensor_to_attr_of(tensor, ty))
+        let plain = ty.format().is_none() || !is_uniform(tensor);
+        (ty.static_shape()? == tensor.shape && plain).then(|| tensor_to_attr_of(tensor, ty))
     }
 
     fn evaluate(&self, context: &Context, body: &Body, op: Op) -> Option<Tensor> {

@@ -142,19 +142,48 @@ impl Runtime {
         line.is_some()
     }
 
-    /// By how many times the roundings of an op may be more than they are as it is written; nothing where the table does not say.
-    pub fn times(&self, name: &str, format: Format, method: SumMethod) -> Option<f64> {
-        let line = self.lines.get(&(name, format))?;
-        let of = |own: &Accuracy| {
-            let tiny = own.floor <= mul(2.0 * own.ulps.max(1.0), format.min_subnormal());
-            let all = own.subnormal == Subnormal::Kept && own.within == f64::INFINITY;
-            (tiny && all && own.ulps.is_finite()).then_some(2.0 * own.ulps)
-        };
-        if line.functions.iter().any(|own| own.is_nearest(format)) {
-            return Some(1.0);
-        }
-        let functions = line.functions.iter().find_map(of);
-        functions.or(line.times(method)).filter(|times| times.is_finite())
+    /// What the roundings of an op are, where the magnitudes that it reads are at most `reach`: each of these holds. None where the table does
+    /// not say.
+    pub fn roundings(
+        &self,
+        name: &str,
+        format: Format,
+        method: SumMethod,
+        reach: f64,
+    ) -> SmallVec<[Roundings; 2]> {
+        let Some(line) = self.lines.get(&(name, format)) else { return SmallVec::new() };
+        let own = |times: f64| Roundings { own: times, ..Roundings::NONE };
+        let functions = line.functions.iter().filter_map(|of| {
+            let holds = of.subnormal == Subnormal::Kept && reach <= of.within && of.ulps.is_finite();
+            let measured = Roundings { units: 2.0 * of.ulps, beside: of.floor, ..Roundings::NONE };
+            if of.is_nearest(format) { Some(own(1.0)) } else { holds.then_some(measured) }
+        });
+        functions.chain(line.times(method).map(own)).collect()
+    }
+}
+
+/// How far results of an op are from the exact ones, with what its definition says of them: the sum of these is a bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Roundings {
+    /// So many times what its roundings add as it is defined.
+    pub own: f64,
+    /// So many times what one rounding of the result adds.
+    pub units: f64,
+    /// In units of the result.
+    pub beside: f64,
+}
+
+impl Roundings {
+    const NONE: Roundings = Roundings { own: 0.0, units: 0.0, beside: 0.0 };
+    /// Those of the op as it is defined.
+    pub const DEFINED: Roundings = Roundings { own: 1.0, ..Roundings::NONE };
+
+    /// What they become, where the op's roundings, one rounding of each element, and an error of 1 in each become these; or, with
+    /// these as squares, the square of it.
+    pub fn become_of(&self, of: [f64; 3], power: i32) -> f64 {
+        let root = |x: f64| if power == 2 { x.sqrt() } else { x };
+        let [own, unit, one] = of.map(root);
+        add(add(mul(self.own, own), mul(self.units, unit)), mul(self.beside, one)).powi(power)
     }
 }
 

@@ -4,8 +4,9 @@
 //! A [`Tape`] is one run of a function, taken apart into primitive ops. Of each op it knows a bound of what the op's own roundings
 //! add to each element, at the magnitudes of the run (a running error bound: N. Higham, Accuracy and Stability of Numerical
 //! Algorithms, 3.3). [`Tape::shares`] multiplies these bounds by the magnitudes of the derivatives of elements of the results, and sums
-//! the products by op of the function. What cancels between two paths to a result cancels here too, which no product of Lipschitz
-//! constants sees.
+//! the products by op of the function; and the same of one rounding, and of an error of 1, in each element of the op's own results, for
+//! ops that are not computed as they are defined. What cancels between two paths to a result cancels here too, which no product of
+//! Lipschitz constants sees.
 //!
 //! Derivatives are those between the values of the run and the exact ones, which a second run gives: by the mean value theorem, op by
 //! op, the sums bound the errors of the run itself. Where a derivative hardly varies between the two its middle stands for it; elsewhere it is
@@ -26,9 +27,10 @@ use ngc_numerics::{Data, Evaluator, Format, Mode, Tensor};
 use rayon::prelude::*;
 use rug::Float;
 use rug::float::Round;
+use rustc_hash::FxHashSet;
 
 use crate::Interpreter;
-use expand::Expanded;
+use expand::{Ends, Expanded};
 use local::{Code, Element, Rounding};
 use slopes::{Slope, product};
 
@@ -43,6 +45,10 @@ pub struct Tape {
     steps: Vec<Step>,
     results: Vec<(usize, usize)>,
     origins: Vec<Op>,
+    /// By op of the function: whether its results are not followed as such.
+    hidden: Vec<bool>,
+    /// By op of the function: the greatest magnitude that it reads.
+    reach: Vec<f64>,
     work: usize,
 }
 
@@ -53,6 +59,8 @@ struct Step {
     origin: usize,
     /// Bounds of what the op's roundings add to each element; empty where they add nothing.
     errors: Vec<f64>,
+    /// What one rounding adds to each element of a result of the op of the function; nothing of what lies within that.
+    units: Option<Vec<f64>>,
     /// How its elements depend on operands that are not exact; nothing where all are.
     source: Option<Source>,
     operands: Vec<Known>,
@@ -121,7 +129,7 @@ impl Tape {
         inputs: &[Tensor],
         reference: Mode,
     ) -> Result<Tape, String> {
-        let Expanded { module, origins, of } = expand::expand(context, module, name, inputs)?;
+        let Expanded { module, origins, of, ends } = expand::expand(context, module, name, inputs)?;
         let body = module.symbol(name).and_then(|f| module.body.body(f)).ok_or("it has no body")?;
         let interpreter = Interpreter::new(context, &module, Evaluator::new(Mode::Rounded));
         let mut run = interpreter.start(name, inputs).map_err(|d| d.message)?;
@@ -132,7 +140,7 @@ impl Tape {
         for (&v, input) in body.arguments(entry).iter().zip(inputs) {
             known[v.index()] = Some(Known::new(v.index(), &Arc::new(input.clone()), None));
         }
-        let (mut steps, mut work) = (Vec::new(), 0usize);
+        let (mut steps, mut work): (Vec<Step>, usize) = (Vec::new(), 0);
         while let Some(step) = run.step().map_err(|d| d.message)? {
             let operands: Option<Vec<Known>> =
                 body.operands(step.op).iter().map(|v| known[v.index()].clone()).collect();
@@ -157,13 +165,29 @@ impl Tape {
                 });
                 work = work.saturating_add(source.as_ref().map_or(0, |s| s.terms(tensor.len())));
                 let operands = if source.is_some() { operands.clone() } else { Vec::new() };
-                steps.push(Step { value: v.index(), origin: of[&step.op], errors, source, operands, low });
+                let origin = of[&step.op];
+                let format = body.ty(v).format().filter(|_| ends[origin].made.contains(&v));
+                let units = format.zip(tensor.as_floats());
+                let units =
+                    units.map(|(format, values)| values.iter().map(|&x| local::unit(format, x)).collect());
+                steps.push(Step { value: v.index(), origin, errors, units, source, operands, low });
             }
         }
         let end = body.last_op(entry).ok_or("it does not end")?;
         let size = |v: usize| known[v].as_ref().map_or(0, |known| known.tensor.len());
         let results = body.operands(end).iter().map(|v| (v.index(), size(v.index()))).collect();
-        Ok(Tape { values: body.num_values(), steps, results, origins, work })
+        let seen: FxHashSet<(usize, usize)> = steps.iter().map(|step| (step.origin, step.value)).collect();
+        let hidden = |(origin, ends): (usize, &Ends)| {
+            let mut floats = ends.made.iter().filter(|v| body.ty(**v).format().is_some());
+            floats.any(|v| !seen.contains(&(origin, v.index())))
+        };
+        let most = |known: &Known| known.data().0.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+        let reach = |ends: &Ends| {
+            ends.read.iter().filter_map(|v| known[v.index()].as_ref()).map(most).fold(0.0, f64::max)
+        };
+        let (hidden, reach) =
+            (ends.iter().enumerate().map(hidden).collect(), ends.iter().map(reach).collect());
+        Ok(Tape { values: body.num_values(), steps, results, origins, hidden, reach, work })
     }
 
     /// At least as many terms as a run of the function `name` has ([`Tape::work`]), which extents alone say: of all elements that
@@ -188,10 +212,10 @@ impl Tape {
                 // What rounding took from the first result is no more exact than that.
                 let free = body.op(op).def.is_some_and(|def| def.error_free.is_some());
                 let made = made(body, op, if free { 0 } else { n }, &shapes);
-                let each = made.as_ref().map_or(1, |(code, _)| code.terms());
+                let each = made.map_or(1, |(code, _)| code.terms());
                 let elements = body.ty(v).static_shape().map_or(0, |shape| shape.iter().product());
                 terms = terms.saturating_add(if reached { each.saturating_mul(elements) } else { 0 });
-                inexact[v.index()] = reached || made.is_some_and(|(code, rounding)| code.rounds(&rounding));
+                inexact[v.index()] = true;
             }
         }
         Ok(terms)
@@ -205,6 +229,11 @@ impl Tape {
     /// The ops of the function, in order.
     pub fn ops(&self) -> &[Op] {
         &self.origins
+    }
+
+    /// By op of the function: the greatest magnitude that it reads.
+    pub fn reach(&self) -> &[f64] {
+        &self.reach
     }
 
     /// The number of results of the function.
@@ -224,8 +253,9 @@ impl Tape {
             let sums = self.follow(result, lanes);
             done();
             let of = move |lane: usize| {
+                let part = |sums: &Sums| Part { most: sums.most[lane] * SLACK, squares: sums.squares[lane] };
                 let share =
-                    |sums: &Sums| Share { most: sums.most[lane] * SLACK, squares: sums.squares[lane] };
+                    |[own, unit, one]: &[Sums; 3]| Share { own: part(own), unit: part(unit), one: part(one) };
                 sums.iter().map(share).collect()
             };
             (0..lanes.len()).map(of)
@@ -234,8 +264,13 @@ impl Tape {
     }
 
     /// By op.
-    fn follow(&self, result: usize, lanes: &[usize]) -> Vec<Sums> {
-        let mut sums = vec![Sums::default(); self.origins.len()];
+    fn follow(&self, result: usize, lanes: &[usize]) -> Vec<[Sums; 3]> {
+        let unknown = Sums { most: [f64::INFINITY; LANES], squares: [f64::INFINITY; LANES] };
+        let start = |hidden: &bool| {
+            let of = if *hidden { unknown.clone() } else { Sums::default() };
+            [Sums::default(), of.clone(), of]
+        };
+        let mut sums: Vec<[Sums; 3]> = self.hidden.iter().map(start).collect();
         let mut adjoints: Vec<Vec<Lanes>> = vec![Vec::new(); self.values];
         let (end, size) = self.results[result];
         adjoints[end] = vec![Lanes::default(); size];
@@ -249,7 +284,11 @@ impl Tape {
                 continue;
             }
             own.resize_with(own.len().max(low.len()), Lanes::default);
-            let sum = &mut sums[step.origin];
+            let [sum, unit, one] = &mut sums[step.origin];
+            for (adjoint, &error) in own.iter().zip(step.units.iter().flatten()) {
+                adjoint.add_parts(error, unit);
+                adjoint.add_parts(1.0, one);
+            }
             for (n, &error) in step.errors.iter().enumerate().filter(|(_, error)| **error != 0.0) {
                 match low.get(n) {
                     // What rounding adds to one is missing in the other.
@@ -282,17 +321,28 @@ impl Tape {
     }
 }
 
-/// What the roundings of an op become in an element of a result.
+/// What errors become in an element of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share {
+pub struct Part {
     /// At most so much: the sum of magnitudes.
     pub most: f64,
-    /// The sum of squares. Were the roundings independent, and each anywhere within its bound with the same probability, a third
+    /// The sum of squares. Were the errors independent, and each anywhere within its bound with the same probability, a third
     /// of it would be the variance.
     pub squares: f64,
 }
 
-/// The shares of an op, by lane.
+/// What errors of an op become in an element of a result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Those of its roundings, as it is defined.
+    pub own: Part,
+    /// Those of one rounding of each element of its results.
+    pub unit: Part,
+    /// An error of 1 in each element of its results.
+    pub one: Part,
+}
+
+/// What errors become, by lane.
 #[derive(Clone, Default)]
 struct Sums {
     most: [f64; LANES],
@@ -442,7 +492,8 @@ fn made(body: &Body, op: Op, n: usize, shapes: &[&[usize]]) -> Option<(Code, Rou
 /// The errors of a result of an op, and where its elements come from.
 type Follow = (Vec<f64>, Option<Source>);
 
-/// Of the n-th result of an op; nothing where it is exact.
+/// Of the n-th result of an op; nothing where it has no errors. What is exact as the op is defined need not be so where it is computed
+/// otherwise.
 fn followed(
     context: &Context,
     body: &Body,
@@ -460,7 +511,7 @@ fn followed(
     let shapes: Vec<&[usize]> = operands.iter().map(|x| &x.tensor.shape[..]).collect();
     let Some((code, rounding)) = made(body, op, n, &shapes) else {
         let from = moved::sources(context, def, &data.attrs, n, results, operands)?;
-        return Ok(inexact.then_some((Vec::new(), Some(Source::Moved(from)))));
+        return Ok(Some((Vec::new(), inexact.then_some(Source::Moved(from)))));
     };
     let numbers: Vec<local::Data<'_>> = operands.iter().map(Known::data).collect();
     let mut errors = Vec::new();
@@ -472,10 +523,8 @@ fn followed(
             .map(|(n, &value)| Element::new(&numbers, &tensor.shape, n).rounded(&code, &rounding, value))
             .collect_into_vec(&mut errors);
     }
-    let rounds = errors.iter().any(|error| *error != 0.0);
-    if !rounds {
+    if errors.iter().all(|error| *error == 0.0) {
         errors = Vec::new();
     }
-    let source = inexact.then(|| Source::Made(code, tensor.shape.clone()));
-    Ok((rounds || inexact).then_some((errors, source)))
+    Ok(Some((errors, inexact.then(|| Source::Made(code, tensor.shape.clone())))))
 }

@@ -11,7 +11,7 @@ pub mod elements;
 pub mod interpreter;
 pub mod real;
 
-pub use adjoints::{Share, Tape};
+pub use adjoints::{Part, Share, Tape};
 pub use compare::{Comparison, compare};
 pub use elements::Elements;
 pub use interpreter::{Constants, Execution, Interpreter, Step, evaluate_op};

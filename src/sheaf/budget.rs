@@ -6,14 +6,16 @@
 //! within it. It is searched from both sides, at the point where the two best lines that are known meet (Eisner, Severance,
 //! "Mathematical techniques for efficient record segmentation in large shared databases" (1976)).
 //!
-//! Levels rise with the multiplier (Topkis 1978: errors fall with the level, and costs of pairs are submodular). So only nodes that
-//! differ between the two choices have anything left to choose, and each try costs less than the one before.
+//! Levels rise with the multiplier where only nodes add errors (Topkis 1978: errors fall with the level, and costs of pairs are
+//! submodular). Then only nodes that differ between the two choices have anything left to choose, and each try costs less than the one
+//! before. What conversions add falls as the level of the reader rises, and rises with that of what it reads: with such errors each
+//! try looks at all nodes.
 //!
 //! Choices on both sides are then changed greedily (`repair.rs`). What is left between the cheapest one within the budget and
 //! the bound is the gap.
 
 use crate::Level;
-use crate::cut::Program;
+use crate::cut::{Crossing, Program};
 use crate::flow::FOREVER;
 use crate::repair::Repair;
 
@@ -24,6 +26,8 @@ pub struct Budgeted {
     pub program: Program,
     /// By node, for each of its levels in the order of the program: the error that it adds. Errors fall with the level.
     pub errors: Vec<Vec<f64>>,
+    /// Errors that conversions to a lower level add.
+    pub crossings: Vec<Crossing<f64>>,
     /// What errors may add up to.
     pub budget: f64,
 }
@@ -84,12 +88,21 @@ impl Budgeted {
                 .find(|((level, _), _)| *level == levels[v])
                 .map_or(f64::INFINITY, |(_, error)| *error)
         };
-        self.errors.iter().enumerate().map(own).sum()
+        let nodes = self.errors.iter().enumerate().map(own).sum::<f64>();
+        nodes + self.crossed(|v| levels[v])
     }
 
     /// What errors add up to, where levels are given by their places.
     pub(crate) fn error_at(&self, places: &[u8]) -> f64 {
-        self.errors.iter().zip(places).map(|(errors, place)| errors[usize::from(*place)]).sum()
+        let nodes = self.errors.iter().zip(places).map(|(errors, place)| errors[usize::from(*place)]);
+        nodes.sum::<f64>() + self.crossed(|v| self.program.costs[v][usize::from(places[v])].0)
+    }
+
+    /// What conversions add.
+    fn crossed(&self, level: impl Fn(usize) -> Level) -> f64 {
+        let crossed =
+            |crossing: &&Crossing<f64>| crossing.is_crossed(level(crossing.above), level(crossing.below));
+        self.crossings.iter().filter(crossed).map(|crossing| crossing.cost).sum()
     }
 
     /// The cheapest choice that is found within the budget.
@@ -99,13 +112,18 @@ impl Budgeted {
     pub fn choose(&self) -> Result<Chosen, Refused> {
         let finest = self.program.greatest().ok_or(Refused::Empty)?;
         let own = |v: usize, place: usize| self.program.costs[v][place].1;
-        let cheapest = |from: &[u8]| self.program.between([from, &finest], own, 1).ok_or(Refused::Empty);
+        let cheapest =
+            |from: &[u8]| self.program.between([from, &finest], own, (1, &[])).ok_or(Refused::Empty);
         let (mut places, mut cost) = cheapest(&vec![0; finest.len()])?;
         let within = |error: f64| error <= self.budget;
+        let mut accurate = finest.clone();
         if !within(self.error_at(&places)) {
-            let error = self.error_at(&finest);
+            if !within(self.error_at(&accurate)) {
+                accurate = self.most_accurate(&finest).ok_or(Refused::Empty)?;
+            }
+            let error = self.error_at(&accurate);
             if !within(error) {
-                return Err(Refused::TooCoarse(error, self.program.levels(&finest)));
+                return Err(Refused::TooCoarse(error, self.program.levels(&accurate)));
             }
             // Levels whose own errors are beyond the budget are in no choice within it.
             let first =
@@ -116,8 +134,8 @@ impl Budgeted {
         if within(low.error) {
             return Ok(self.chosen(&low.places, cost as f64));
         }
-        let high = self.point(f64::INFINITY, finest.clone());
-        let (bound, tried) = self.search(low, high);
+        let high = self.point(f64::INFINITY, accurate.clone());
+        let (bound, tried) = self.search(low, high, &finest);
         let least = bound.max(cost as f64);
         let repair = Repair::of(self);
         let lowered = |places| self.chosen(&repair.lowered(places), least);
@@ -133,7 +151,27 @@ impl Budgeted {
                 break;
             }
         }
-        Ok(best.unwrap_or_else(|| lowered(finest)))
+        Ok(best.unwrap_or_else(|| lowered(accurate)))
+    }
+
+    /// The choice whose errors add up to the least: the greatest one where only nodes add errors. Errors are told apart to 2^-40 of
+    /// what they are at most.
+    fn most_accurate(&self, greatest: &[u8]) -> Option<Vec<u8>> {
+        if self.crossings.is_empty() {
+            return Some(greatest.to_vec());
+        }
+        let at_most =
+            |errors: &Vec<f64>| errors.iter().copied().filter(|e| e.is_finite()).fold(0.0, f64::max);
+        let nodes: f64 = self.errors.iter().map(at_most).sum();
+        let all = nodes
+            + self.crossings.iter().map(|crossing| crossing.cost).filter(|e| e.is_finite()).sum::<f64>();
+        let weighed =
+            |error: f64| (error / all * (1u64 << 40) as f64).min((1u64 << 42) as f64).round() as u64;
+        let crossings: Vec<Crossing<u64>> =
+            self.crossings.iter().map(|crossing| crossing.costing(weighed(crossing.cost))).collect();
+        let own = |v: usize, place: usize| weighed(self.errors[v][place]);
+        let lowest = vec![0; greatest.len()];
+        self.program.between([&lowest, greatest], own, (0, &crossings)).map(|(places, _)| places)
     }
 
     fn point(&self, multiplier: f64, places: Vec<u8>) -> Point {
@@ -149,9 +187,10 @@ impl Budgeted {
 
     /// The highest lower bound that is found of what choices cost within the budget, between a choice beyond it and one within it;
     /// and the choices that were tried, these two first.
-    fn search(&self, low: Point, high: Point) -> (f64, Vec<Point>) {
+    fn search(&self, low: Point, high: Point, greatest: &[u8]) -> (f64, Vec<Point>) {
         let mut least = 0.0f64;
         let parts = (FOREVER / 2 / self.program.most().max(1)).clamp(1, PARTS);
+        let lowest = vec![0; greatest.len()];
         let mut tried = vec![low, high];
         let (mut low, mut high) = (0, 1);
         for _ in 0..TRIES {
@@ -161,7 +200,8 @@ impl Budgeted {
                 break;
             }
             let ends = ends.map(|end| end.places.as_slice());
-            let Some((places, bound)) = self.weighted(multiplier, parts, ends) else { break };
+            let span = if self.crossings.is_empty() { ends } else { [&lowest[..], greatest] };
+            let Some((places, bound)) = self.weighted(multiplier, parts, span) else { break };
             least = least.max(bound);
             if ends.contains(&places.as_slice()) {
                 break;
@@ -176,7 +216,8 @@ impl Budgeted {
     /// The cheapest choice between two others with errors counted, and what any choice within the budget costs at least.
     fn weighted(&self, multiplier: f64, parts: u64, ends: [&[u8]; 2]) -> Option<(Vec<u8>, f64)> {
         // What outweighs all else.
-        let most = (FOREVER / 2 / (1 + self.errors.iter().map(Vec::len).sum::<usize>() as u64)) as f64;
+        let terms = self.errors.iter().map(Vec::len).sum::<usize>() + self.crossings.len();
+        let most = (FOREVER / 2 / (1 + terms as u64)) as f64;
         // Rounded down, so that the bound stays one; step by step, so that steps rise with the multiplier, and levels with them.
         let weighed = |error: f64| (multiplier * error * parts as f64).min(most).max(0.0) as u64;
         let cost = |v: usize, place: usize| {
@@ -191,9 +232,11 @@ impl Budgeted {
             }
             cost.saturating_add(weighed(error))
         };
-        let (places, cost) = self.program.between(ends, cost, parts)?;
+        let crossings: Vec<Crossing<u64>> =
+            self.crossings.iter().map(|crossing| crossing.costing(weighed(crossing.cost))).collect();
+        let (places, cost) = self.program.between(ends, cost, (parts, &crossings))?;
         // By what sums and products of floating point may be off.
-        let off = (self.errors.len() as f64 + 4.0) * f64::EPSILON;
+        let off = (terms as f64 + 4.0) * f64::EPSILON;
         let bound = cost as f64 / parts as f64 * (1.0 - off) - multiplier * self.budget * (1.0 + off);
         Some((places, bound))
     }

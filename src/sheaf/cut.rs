@@ -19,6 +19,31 @@ pub struct Hinge {
     pub slope: Option<u64>,
 }
 
+/// A cost where a node lies above a level, and another one does not: what converts between them crosses the level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crossing<T> {
+    /// The node that lies above the level.
+    pub above: usize,
+    /// The node that does not.
+    pub below: usize,
+    /// The level.
+    pub level: Level,
+    /// What it costs.
+    pub cost: T,
+}
+
+impl<T> Crossing<T> {
+    /// Whether nodes of these levels cross it.
+    pub fn is_crossed(&self, above: Level, below: Level) -> bool {
+        above > self.level && below <= self.level
+    }
+
+    /// The same with another cost.
+    pub fn costing<U>(&self, cost: U) -> Crossing<U> {
+        Crossing { above: self.above, below: self.below, level: self.level, cost }
+    }
+}
+
 /// What is to be chosen, and what it costs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
@@ -73,7 +98,7 @@ impl Program {
         }
         let low = vec![0; self.costs.len()];
         let high: Vec<u8> = self.costs.iter().map(|costs| (costs.len() - 1) as u8).collect();
-        let (places, cost) = self.between([&low, &high], |v, place| self.costs[v][place].1, 1)?;
+        let (places, cost) = self.between([&low, &high], |v, place| self.costs[v][place].1, (1, &[]))?;
         let levels = self.levels(&places);
         debug_assert_eq!(self.cost(&levels), Some(cost), "the cut is the cost of the choice");
         Some(Optimum { levels, cost })
@@ -91,12 +116,12 @@ impl Program {
     }
 
     /// The cheapest choice, and its cost, of places among the levels of each node that lie between two choices; with other costs of
-    /// nodes, and so many times those of pairs. Nodes that have no choice left cost no time in the search for the flow.
+    /// nodes, so many times those of pairs, and further ones. Nodes that have no choice left cost no time in the search for the flow.
     pub(crate) fn between(
         &self,
         [low, high]: [&[u8]; 2],
         cost: impl Fn(usize, usize) -> u64,
-        times: u64,
+        (times, crossings): (u64, &[Crossing<u64>]),
     ) -> Option<(Vec<u8>, u64)> {
         let span = |v: usize| usize::from(low[v])..usize::from(high[v]);
         let mut first = Vec::with_capacity(self.costs.len());
@@ -115,7 +140,7 @@ impl Program {
             n if n > span(v).len() => SINK,
             n => first[v] + n - 1,
         };
-        let mut network = FlowNetwork::new(next - 2, next + 2 * self.hinges.len());
+        let mut network = FlowNetwork::new(next - 2, next + 2 * self.hinges.len() + crossings.len());
         // What nodes cost that have but one level.
         let mut certain = 0u64;
         for (v, first) in first.iter().enumerate() {
@@ -141,6 +166,12 @@ impl Program {
                     (SOURCE, SINK) => certain = certain.saturating_add(slope),
                     (from, to) => network.arc(from, to, slope, 0),
                 }
+            }
+        }
+        for Crossing { above, below, level, cost } in crossings {
+            match (vertex(*above, *level), vertex(*below, *level)) {
+                (SOURCE, SINK) => certain = certain.saturating_add(*cost),
+                (from, to) => network.arc(from, to, *cost, 0),
             }
         }
         let (flow, reached) = network.cut();

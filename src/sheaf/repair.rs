@@ -7,6 +7,7 @@ use crate::cut::Hinges;
 pub(crate) struct Repair<'a> {
     budgeted: &'a Budgeted,
     hinges: Hinges,
+    crossings: Hinges,
 }
 
 /// A node that may move to a place, the more useful the greater its worth.
@@ -14,20 +15,19 @@ struct Move {
     worth: f64,
     node: usize,
     place: u8,
-    /// By how much the error rises.
-    more: f64,
 }
 
 impl<'a> Repair<'a> {
     pub fn of(budgeted: &'a Budgeted) -> Repair<'a> {
         let program = &budgeted.program;
         let ends = program.hinges.iter().map(|hinge| [hinge.above, hinge.below]);
-        Repair { budgeted, hinges: Hinges::of(program.costs.len(), ends) }
+        let hinges = Hinges::of(program.costs.len(), ends);
+        let ends = budgeted.crossings.iter().map(|crossing| [crossing.above, crossing.below]);
+        Repair { budgeted, hinges, crossings: Hinges::of(program.costs.len(), ends) }
     }
 
     /// Lowers nodes of a choice within the budget where that costs less and stays within it, the greatest saving for the least
-    /// error first. After the first round only those are looked at again that were lowered, or a neighbour of which was: errors
-    /// only rise, and what was too much is so later.
+    /// error first. After the first round only those are looked at again that were lowered, or a neighbour of which was.
     pub fn lowered(&self, mut places: Vec<u8>) -> Vec<u8> {
         let budget = self.budgeted.budget;
         let mut error = self.budgeted.error_at(&places);
@@ -38,11 +38,12 @@ impl<'a> Repair<'a> {
                 let more = self.more(&places, node, place);
                 let saved = self.saved(&places, node, place).filter(|saved| *saved > 0)?;
                 let worth = saved as f64 / more.max(f64::MIN_POSITIVE);
-                (error + more <= budget).then_some(Move { worth, node, place, more })
+                (error + more <= budget).then_some(Move { worth, node, place })
             };
             let moves = sorted(nodes.iter().filter_map(lower));
             let mut lowered = Vec::new();
-            for Move { node, place, more, .. } in moves {
+            for Move { node, place, .. } in moves {
+                let more = self.more(&places, node, place);
                 let within = error + more <= budget;
                 if within && self.saved(&places, node, place).is_some_and(|saved| saved > 0) {
                     places[node] = place;
@@ -80,15 +81,16 @@ impl<'a> Repair<'a> {
                 }
                 let more = self.more(&places, node, place);
                 let dearer = 1 - self.saved(&places, node, place)?.min(0);
-                (more < 0.0).then_some(Move { worth: -more / dearer as f64, node, place, more })
+                (more < 0.0).then_some(Move { worth: -more / dearer as f64, node, place })
             };
             let moves = sorted((0..places.len()).filter_map(raise));
             let mut changed = false;
-            for Move { node, place, more, .. } in moves {
+            for Move { node, place, .. } in moves {
                 if error <= budget {
                     break;
                 }
-                if self.saved(&places, node, place).is_some() {
+                let more = self.more(&places, node, place);
+                if more < 0.0 && self.saved(&places, node, place).is_some() {
                     places[node] = place;
                     error += more;
                     changed = true;
@@ -101,16 +103,29 @@ impl<'a> Repair<'a> {
     }
 
     fn near(&self, node: usize) -> impl Iterator<Item = usize> {
-        self.hinges.at(node).map(move |n| {
+        let hinges = self.hinges.at(node).map(move |n| {
             let hinge = &self.budgeted.program.hinges[n];
             hinge.above + hinge.below - node
-        })
+        });
+        let crossings = self.crossings.at(node).map(move |n| {
+            let crossing = &self.budgeted.crossings[n];
+            crossing.above + crossing.below - node
+        });
+        hinges.chain(crossings)
     }
 
     /// By how much the error rises when a node takes another place.
     fn more(&self, places: &[u8], node: usize, place: u8) -> f64 {
         let errors = &self.budgeted.errors[node];
-        errors[usize::from(place)] - errors[usize::from(places[node])]
+        let costs = &self.budgeted.program.costs;
+        let crossed = |own: u8| -> f64 {
+            let level = |v: usize| costs[v][usize::from(if v == node { own } else { places[v] })].0;
+            let crossings = self.crossings.at(node).map(|n| &self.budgeted.crossings[n]);
+            let crossed = crossings.filter(|of| of.is_crossed(level(of.above), level(of.below)));
+            crossed.map(|of| of.cost).sum()
+        };
+        let more = errors[usize::from(place)] - errors[usize::from(places[node])];
+        more + crossed(place) - crossed(places[node])
     }
 
     /// How much less it costs when a node takes another place; nothing where it may not.

@@ -6,11 +6,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ngc_dialects::runtime::Runtime;
-use ngc_interp::{Share, Tape};
-use ngc_ir::{Context, Module, Op};
-use ngc_numerics::SumMethod;
-use ngc_numerics::figures::mul;
+use ngc_dialects::runtime::{Roundings, Runtime};
+use ngc_interp::{Part, Share, Tape};
+use ngc_ir::{Body, Context, Module, Op};
+use ngc_numerics::{Format, SumMethod};
+use smallvec::{SmallVec, smallvec};
 
 use super::Samples;
 
@@ -50,6 +50,46 @@ pub struct Followed {
     /// within its bound with the same probability (T. Hull and J. Swenson, Tests of probabilistic models for propagation of
     /// roundoff errors, 1966): an estimate.
     pub variances: Vec<(Op, f64)>,
+    /// By op: what its errors become in the element of the greatest error, and in that of the greatest variance.
+    pub shares: Vec<(Op, [Share; 2])>,
+    /// By op: the greatest magnitude that it reads.
+    pub reach: Vec<(Op, f64)>,
+}
+
+/// What the roundings of an op are, each of which holds.
+pub type Alternatives = SmallVec<[Roundings; 2]>;
+
+/// What an op's roundings are in a runtime, where it makes a result of a format of what reaches so far; none where the runtime's table
+/// does not say. Without a runtime they are those of its definition.
+pub fn roundings(body: &Body, op: Op, format: Format, reach: f64, runtime: Option<&Runtime>) -> Alternatives {
+    let constant = body.op(op).def.is_some_and(|def| def.traits.constant);
+    let method = body.with_signature(op, |s| s.sum_method()).unwrap_or(SumMethod::Naive);
+    of_name(body.name(op), (format, method, reach), runtime.filter(|_| !constant))
+}
+
+/// The same, of an op by its name.
+pub fn of_name(
+    name: &str,
+    (format, method, reach): (Format, SumMethod, f64),
+    runtime: Option<&Runtime>,
+) -> Alternatives {
+    let defined = || smallvec![Roundings::DEFINED];
+    runtime.map_or_else(defined, |runtime| runtime.roundings(name, format, method, reach))
+}
+
+/// The least that they become where errors of an op become these (as in [`Roundings::become_of`]).
+pub fn least(roundings: &[Roundings], of: [f64; 3], power: i32) -> f64 {
+    bound(roundings.iter().map(|own| bound(own.become_of(of, power))).fold(f64::INFINITY, f64::min))
+}
+
+/// What errors of an op become, at most.
+pub fn most(share: &Share) -> [f64; 3] {
+    [share.own, share.unit, share.one].map(|part| part.most)
+}
+
+/// Variances of what errors of an op become.
+pub fn variance(share: &Share) -> [f64; 3] {
+    [share.own, share.unit, share.one].map(|part| part.squares / 3.0)
 }
 
 impl Followed {
@@ -119,9 +159,11 @@ impl Samples {
             progress(now.min(total), total);
         };
         let mut largest: Vec<Vec<Vec<Share>>> = Vec::new();
+        let mut reach = tape.reach().to_vec();
         for n in 0..samples {
             if n > 0 {
                 tape = record(n * self.count() / samples)?;
+                reach.iter_mut().zip(tape.reach()).for_each(|(known, found)| *known = known.max(*found));
             }
             for (result, elements) in elements.iter().enumerate() {
                 let found = tape.shares(result, elements, &step);
@@ -131,71 +173,90 @@ impl Samples {
                         |(known, found)| {
                             // What is no number is unbounded.
                             let larger = |known: f64, found: f64| if found <= known { known } else { found };
-                            known.most = larger(known.most, found.most);
-                            known.squares = larger(known.squares, found.squares);
+                            let larger = |known: Part, found: Part| Part {
+                                most: larger(known.most, found.most),
+                                squares: larger(known.squares, found.squares),
+                            };
+                            *known = Share {
+                                own: larger(known.own, found.own),
+                                unit: larger(known.unit, found.unit),
+                                one: larger(known.one, found.one),
+                            };
                         },
                     ),
                 }
             }
         }
         let ops = tape.ops();
-        let times =
-            runtime.map_or_else(|| Ok(vec![1.0; ops.len()]), |runtime| self.times(module, ops, runtime))?;
+        let known = self.roundings(module, (ops, &reach), runtime)?;
         Ok(largest
             .into_iter()
             .zip(elements)
             .enumerate()
             .map(|(result, (parts, elements))| {
-                let most = |share: &Share, times: f64| mul(share.most, times);
-                let variance = |share: &Share, times: f64| mul(share.squares, times * times / 3.0);
-                let (parts, variances) =
-                    (worst(ops, &parts, &times, most), worst(ops, &parts, &times, variance));
-                let error = bound(parts.iter().map(|(_, part)| part).sum::<f64>());
+                let error_of = |share: &Share, own: &Alternatives| least(own, most(share), 1);
+                let variance_of = |share: &Share, own: &Alternatives| least(own, variance(share), 2);
+                let by_op = |of: &dyn Fn(&Share, &Alternatives) -> f64| {
+                    let shares = worst(&parts, &known, of);
+                    let parts: Vec<f64> =
+                        shares.iter().zip(&known).map(|(share, own)| of(share, own)).collect();
+                    (shares, parts)
+                };
+                let ((greatest, parts), (widest, variances)) = (by_op(&error_of), by_op(&variance_of));
+                let named = |parts: Vec<f64>| ops.iter().copied().zip(parts).collect::<Vec<(Op, f64)>>();
+                let shares =
+                    ops.iter().copied().zip(greatest.iter().copied().zip(widest).map(<[Share; 2]>::from));
+                let error = bound(parts.iter().sum::<f64>());
                 Followed {
                     error,
                     elements: elements.len(),
                     of: tape.elements(result),
                     samples,
-                    parts,
-                    variances,
+                    parts: named(parts),
+                    variances: named(variances),
+                    shares: shares.collect(),
+                    reach: named(reach.clone()),
                 }
             })
             .collect())
     }
 
-    /// By op: by how many times its roundings may be more in a runtime than as it is written.
-    fn times(&self, module: &Module, ops: &[Op], runtime: &Runtime) -> Result<Vec<f64>, String> {
+    /// By op: what its roundings are in a runtime.
+    fn roundings(
+        &self,
+        module: &Module,
+        (ops, reach): (&[Op], &[f64]),
+        runtime: Option<&Runtime>,
+    ) -> Result<Vec<Alternatives>, String> {
         let body =
             module.symbol(self.function()).and_then(|f| module.body.body(f)).ok_or("it has no body")?;
-        let of = |&op: &Op| {
+        let of = |(&op, &reach): (&Op, &f64)| {
             let mut formats = body.results(op).filter_map(|v| body.ty(v).format());
-            let constant = body.op(op).def.is_some_and(|def| def.traits.constant);
-            let Some(format) = formats.next().filter(|_| !constant) else { return Ok(1.0) };
-            let method = body.with_signature(op, |s| s.sum_method()).unwrap_or(SumMethod::Naive);
-            runtime.times(body.name(op), format, method).ok_or_else(|| {
-                let name = body.name(op);
-                format!(
-                    "the table of {} {} gives no factor for the roundings of {name} in {format}",
-                    runtime.name, runtime.version
-                )
-            })
+            let Some(format) = formats.next() else { return Ok(smallvec![Roundings::DEFINED]) };
+            let found = roundings(body, op, format, reach, runtime);
+            match runtime.filter(|_| found.is_empty()) {
+                None => Ok(found),
+                Some(Runtime { name, version, .. }) => {
+                    let op = body.name(op);
+                    Err(format!(
+                        "the table of {name} {version} does not bound the roundings of {op} in {format}"
+                    ))
+                }
+            }
         };
-        ops.iter().map(of).collect()
+        ops.iter().zip(reach).map(of).collect()
     }
 }
 
-/// By op: its part in the element in which all parts together are the most.
+/// By op: what its errors become in the element in which all parts together are the most.
 fn worst(
-    ops: &[Op],
     elements: &[Vec<Share>],
-    times: &[f64],
-    part: impl Fn(&Share, f64) -> f64,
-) -> Vec<(Op, f64)> {
-    let part = |(share, times): (&Share, &f64)| bound(part(share, *times));
-    let sum = |shares: &Vec<Share>| shares.iter().zip(times).map(part).sum::<f64>();
-    let worst = elements.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
-    worst
-        .map_or_else(Vec::new, |shares| ops.iter().copied().zip(shares.iter().zip(times).map(part)).collect())
+    roundings: &[Alternatives],
+    part: impl Fn(&Share, &Alternatives) -> f64,
+) -> Vec<Share> {
+    let sum =
+        |shares: &Vec<Share>| shares.iter().zip(roundings).map(|(share, own)| part(share, own)).sum::<f64>();
+    elements.iter().max_by(|a, b| sum(a).total_cmp(&sum(b))).cloned().unwrap_or_default()
 }
 
 /// What is no number is unbounded.

@@ -18,7 +18,7 @@ use super::assign::evidence::Evidence;
 use super::assign::node::{Known, Nodes};
 use super::assign::program::bytes;
 use super::assign::search::{name, written};
-use super::assign::wanted::{MEASURE, TARGET, Wanted};
+use super::assign::wanted::{DEVIATIONS, MEASURE, TARGET, Wanted};
 use crate::analysis::calibrate::Depth;
 use crate::analysis::range::reach;
 use crate::analysis::report::up;
@@ -157,6 +157,14 @@ fn debug(evidence: &Evidence<'_>, policy: &Policy, wanted: &Wanted) -> Result<St
     let given = evidence.given(&bound).map(|given| format!(", {given}")).unwrap_or_default();
     let asked = wanted.told();
     let _ = writeln!(text, "  error bound of the results: {}{asked}{given}", told.join(", "));
+    if let Some(deviations) = &bound.deviations {
+        let told: Vec<String> = deviations.iter().map(|e| up(*e)).collect();
+        let _ = writeln!(
+            text,
+            "  {DEVIATIONS} standard deviations of the errors, an estimate: {}",
+            told.join(", ")
+        );
+    }
     let _ = writeln!(text, "  bytes of values: {total:.0}");
     if faults.is_empty() {
         let _ = writeln!(text, "  no op leaves its format, and none adds more to the error than is allowed");

@@ -13,6 +13,7 @@ use crate::analysis::error::Errors;
 use crate::analysis::range::Ranges;
 use crate::analysis::report::{Exchange, Table};
 use crate::precision::widen::stays;
+use crate::transform::fold_constants::decide;
 
 /// A function, and what is known of its inputs.
 pub struct Evidence<'a> {
@@ -31,7 +32,8 @@ pub struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Works on each function of a module that has a body; what is returned takes the place of its body.
+    /// Works on each function of a module that has a body; what is returned takes the place of its body. Integers that rounding settles
+    /// without an argument are constants there: no format has a part in what they are.
     ///
     /// # Errors
     /// What is said against a function, at its place.
@@ -44,15 +46,19 @@ impl Evidence<'_> {
         let samples = exchange.filter(|e| e.assume_calibrated).and_then(|e| e.samples.as_ref());
         let progress = exchange.and_then(|e| e.following.as_deref()).unwrap_or(&|_, _| {});
         let runtime = exchange.and_then(|e| e.runtime);
-        let given = module.clone();
+        let mut given = module.clone();
         let mut changed = Changed::No;
         let functions: Vec<Function> =
             module.functions().into_iter().filter_map(|op| Function::take(module, op)).collect();
         for mut function in functions {
+            let mut decided = function.clone();
+            if decide(cx.context, &mut decided) > 0 {
+                given.body.set_body(decided.op, decided.body.clone());
+            }
             let samples = samples.filter(|samples| samples.function() == function.name());
             let context = cx.context;
             let evidence =
-                Evidence { context, module: &given, function: &function, samples, runtime, progress };
+                Evidence { context, module: &given, function: &decided, samples, runtime, progress };
             let done = match function.body.blocks(function.body.root()).len() {
                 1 => work(&evidence, cx),
                 _ => Err("control flow must be inlined or unrolled before formats are assigned".into()),
@@ -80,26 +86,32 @@ impl Evidence<'_> {
             errors: Errors::given(body, arg_attrs, resources, EFFORT, seen.as_ref(), self.runtime),
             fixed: stays(body, &Ranges::of_function(body, arg_attrs, resources)),
             parts: asked.and_then(|criterion| Parts::find(self, criterion)),
+            runtime: self.runtime,
         })
     }
 
     /// The bounds of the function with another body; where they rest on samples, from as many elements as are asked for.
     pub fn bound(&self, body: &Body, depth: Depth) -> Bound {
+        let mut unfollowed = None;
         if let Some(samples) = self.samples {
             let mut module = self.module.clone();
             module.body.set_body(self.function.op, body.clone());
-            if let Ok(found) = samples.follow(self.context, &module, (depth, self.runtime), self.progress) {
-                let mut from: Vec<String> = found.iter().map(Followed::from).collect();
-                from.dedup();
-                let deviations = found.iter().map(|followed| DEVIATIONS * followed.deviation()).collect();
-                let errors = found.into_iter().map(|followed| followed.error).collect();
-                return Bound { errors, deviations: Some(deviations), followed: Some(from.join(", ")) };
+            match samples.follow(self.context, &module, (depth, self.runtime), self.progress) {
+                Ok(found) => {
+                    let mut from: Vec<String> = found.iter().map(Followed::from).collect();
+                    from.dedup();
+                    let deviations = found.iter().map(|followed| DEVIATIONS * followed.deviation()).collect();
+                    let errors = found.into_iter().map(|followed| followed.error).collect();
+                    let followed = Some(from.join(", "));
+                    return Bound { errors, deviations: Some(deviations), followed, unfollowed: None };
+                }
+                Err(why) => unfollowed = Some(why),
             }
         }
         let Function { attrs, resources, .. } = self.function;
         let errors = Errors::given(body, attrs.get("arg_attrs"), resources, EFFORT, None, self.runtime);
         let errors = errors.results().iter().map(|&v| errors.absolute(v)).collect();
-        Bound { errors, deviations: None, followed: None }
+        Bound { errors, deviations: None, followed: None, unfollowed }
     }
 
     /// What a bound rests on where it does not hold for all inputs.
@@ -124,6 +136,8 @@ pub struct Facts {
     pub fixed: FxHashSet<Op>,
     /// What roundings became in the results at samples; nothing where bounds do not rest on these, or it is not known.
     pub parts: Option<Vec<Parts>>,
+    /// The runtime that bounds are for.
+    pub runtime: Option<&'static Runtime>,
 }
 
 /// Bounds of the errors of a function.
@@ -134,6 +148,8 @@ pub struct Bound {
     pub deviations: Option<Vec<f64>>,
     /// From which elements results were followed, where bounds are what roundings became at samples.
     pub followed: Option<String>,
+    /// Why they are not, though there are samples.
+    pub unfollowed: Option<String>,
 }
 
 impl Bound {

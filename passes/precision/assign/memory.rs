@@ -180,7 +180,7 @@ impl<'a> Profile<'a> {
             others: 0.0,
         };
         for node in &nodes.nodes {
-            let errors = node.errors.iter().map(|(_, error)| *error).collect();
+            let errors = node.errors.iter().map(|own| node.alone(*own)).collect();
             profile.values.push(Value { parts: Vec::new(), errors });
         }
         let known = |v: Ssa| body.ty(v).static_shape().is_some();

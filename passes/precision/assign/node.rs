@@ -4,7 +4,8 @@ use ngc_dialects::transfer::transfer_aliased;
 use ngc_ir::op_def::ACCUMULATE;
 use ngc_ir::{Attr, AttrDict, Body, Context, Op, Signature, Type, Value};
 use ngc_numerics::figures::{Interval, add};
-use ngc_numerics::{DType, Figures, Format, Range};
+use ngc_numerics::{DType, Figures, Format, Range, SumMethod};
+use ngc_sheaf::cut::Crossing;
 use ngc_sheaf::{Level, Levels};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -14,6 +15,7 @@ use super::evidence::Facts;
 use super::probe::Parts;
 use super::report::Against;
 use super::{curvature, double};
+use crate::analysis::calibrate::{Alternatives, least, of_name, roundings};
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::analysis::work::work;
@@ -38,12 +40,22 @@ pub struct Node {
     pub refused: Vec<(Level, Against, String)>,
     /// For each level that it may take: the error of the function's results that it adds, in units of what is allowed.
     pub errors: Vec<(Level, f64)>,
+    /// By node that it reads, and by level of the chain: the error that it adds to take what is made there in this level, where it is
+    /// made in a higher one.
+    pub reads: Vec<(usize, Vec<f64>)>,
     /// Bits that it demands; nothing where nothing is asked.
     pub bits: Option<f64>,
     /// Elements of the result.
     pub elements: f64,
     /// Operations on elements.
     pub work: f64,
+}
+
+impl Node {
+    /// The error that it adds in a level, if all that it reads is made in the highest.
+    pub fn alone(&self, (level, own): (Level, f64)) -> f64 {
+        own + self.reads.iter().filter_map(|(_, errors)| errors.get(usize::from(level))).sum::<f64>()
+    }
 }
 
 /// The nodes of a body, in the order of its ops.
@@ -87,6 +99,21 @@ impl Nodes {
         }
         found
     }
+
+    /// Errors that nodes add where they take what others make in a lower level: that of the lower level, less that of the higher one.
+    pub fn crossings(&self) -> Vec<Crossing<f64>> {
+        let reads =
+            self.nodes.iter().enumerate().flat_map(|(n, node)| node.reads.iter().map(move |of| (n, of)));
+        let steps = reads.flat_map(|(below, (above, errors))| {
+            let between = move |(level, pair): (usize, &[f64])| {
+                let cost = pair[0] - pair[1];
+                let crossing = Crossing { above: *above, below, level: level as Level, cost };
+                (cost > 0.0).then_some(crossing)
+            };
+            errors.windows(2).enumerate().filter_map(between)
+        });
+        steps.collect()
+    }
 }
 
 impl Known<'_> {
@@ -121,6 +148,7 @@ impl Known<'_> {
             .iter()
             .map(|&level| (level, self.allowed.map_or(0.0, |of| self.added(op, level, of, before))))
             .collect();
+        let reads = self.allowed.map_or_else(Vec::new, |of| self.reads(op, &levels, of, before));
         // A wider format never adds more.
         for n in (1..errors.len()).rev() {
             errors[n - 1].1 = errors[n - 1].1.max(errors[n].1);
@@ -137,6 +165,7 @@ impl Known<'_> {
             admissible: levels.into_iter().collect(),
             refused,
             errors,
+            reads,
             elements: elements(ty),
             work: work(def, &body.operand_types(op), ty),
         })
@@ -197,8 +226,8 @@ impl Known<'_> {
         whys.next()
     }
 
-    /// The error of the results that an op adds in a format, in units of what is allowed: its own rounding, and that of the operands
-    /// that it rounds.
+    /// The error of the results that an op adds in a format, in units of what is allowed: its own rounding, and that of the arguments
+    /// and constants that it rounds. What it adds by rounding what nodes make depends on their formats ([`Known::reads`]).
     fn added(&self, op: Op, level: Level, allowed: &[f64], before: &Nodes) -> f64 {
         let (body, format) = (self.body, self.chain.format(level));
         if let Some(parts) = &self.facts.parts {
@@ -208,7 +237,7 @@ impl Known<'_> {
         let value = body.result(op, 0);
         let rounded = |(n, v): (usize, &Value)| {
             let own = body.ty(*v).format()?;
-            if self.is_held(*v, own.into(), level, before) {
+            if self.node_of(*v, before).is_some() || format.holds(own.into()) {
                 return None;
             }
             let error = format.half_ulp(reach(&self.facts.errors.range(*v).exact));
@@ -221,24 +250,66 @@ impl Known<'_> {
         if let Some(given) = given.filter(|_| self.facts.errors.results().contains(&value)) {
             own = add(own, given.half_ulp(reach(&self.facts.errors.range(value).exact)));
         }
-        let parts = self
-            .facts
-            .errors
-            .amplification(value)
-            .zip(allowed)
-            .map(|(onward, allowed)| onward.pass(own) / allowed);
-        let worst =
-            parts.fold(0.0, |worst: f64, part| if part.is_nan() { f64::INFINITY } else { worst.max(part) });
+        self.onward(value, own, allowed)
+    }
+
+    /// The error of the results that an error of a value becomes, in units of what is allowed.
+    fn onward(&self, value: Value, error: f64, allowed: &[f64]) -> f64 {
+        let amplification = self.facts.errors.amplification(value);
+        let worst = worst(amplification.zip(allowed).map(|(onward, allowed)| onward.pass(error) / allowed));
         if worst == 0.0 { 0.0 } else { worst }
+    }
+
+    /// The nodes that an op reads, and for each level of the chain the error that it adds to take what they make in it, in units of
+    /// what is allowed. It falls with the level; what no level of the op is, is as the next one.
+    fn reads(&self, op: Op, levels: &[Level], allowed: &[f64], before: &Nodes) -> Vec<(usize, Vec<f64>)> {
+        let mut found: Vec<(usize, Vec<f64>)> = Vec::new();
+        let operands = self.body.operands(op);
+        for (at, &v) in operands.iter().enumerate().filter(|(at, v)| !operands[..*at].contains(v)) {
+            let Some(node) = self.node_of(v, before) else { continue };
+            let mut errors = vec![0.0f64; usize::from(self.chain.len())];
+            for level in (0..errors.len()).rev() {
+                let next = errors.get(level + 1).copied().unwrap_or(0.0);
+                let own = levels.contains(&(level as Level));
+                let own = if own { self.read(op, (at, v), level as Level, allowed) } else { 0.0 };
+                errors[level] = next.max(own);
+            }
+            found.push((node, errors));
+        }
+        found
+    }
+
+    /// The error of the results that an op adds by rounding an operand to a format, in units of what is allowed.
+    fn read(&self, op: Op, (at, v): (usize, Value), level: Level, allowed: &[f64]) -> f64 {
+        let (body, format) = (self.body, self.chain.format(level));
+        if let Some(parts) = &self.facts.parts {
+            let of =
+                |(parts, allowed): (&Parts, &f64)| parts.of(self.converted(parts, op, v, format), *allowed);
+            return worst(parts.iter().zip(allowed).map(of));
+        }
+        let error = format.half_ulp(reach(&self.facts.errors.range(v).exact));
+        let Some(figures) = self.figures(op, format) else { return f64::INFINITY };
+        let same = body.operands(op).iter().enumerate().skip(at).filter(|(_, w)| **w == v);
+        let own = same.filter_map(|(n, _)| Some(figures.sensitivity.get(n)?.pass(error))).fold(0.0, add);
+        self.onward(body.result(op, 0), own, allowed)
+    }
+
+    /// What rounding an operand of an op to a format became at samples.
+    fn converted(&self, parts: &Parts, op: Op, v: Value, format: Storage) -> f64 {
+        let kept = self.body.ty(v).format().map_or(format, Storage::from);
+        let power = parts.criterion.power();
+        // Double words are made of other ops, of which no table knows.
+        let runtime = self.facts.runtime.filter(|_| !format.is_double());
+        let known = of_name("ng.convert", (format.word(), SumMethod::Naive, parts.reach(op)), runtime);
+        let [unit, one] = parts.read(v, op);
+        let rounded = unit * coarser(kept, format, power);
+        least(&underflowing(known, format), [rounded, rounded, one], power)
     }
 
     /// The same, of what roundings became at samples: what a rounding becomes is as many times more as the format has fewer bits.
     fn part(&self, op: Op, level: Level, (parts, allowed): (&[Parts], &[f64]), before: &Nodes) -> f64 {
         let (body, format) = (self.body, self.chain.format(level));
         let value = body.result(op, 0);
-        let coarser = |own: Storage, to: Storage, power: i32| {
-            f64::from((own.precision() as i32 - to.precision() as i32) * power).exp2()
-        };
         let given = body.ty(value).format().map_or(format, Storage::from);
         let accumulated = |attrs: &AttrDict, format: Storage| {
             let own = attrs.get(ACCUMULATE.name).and_then(Attr::as_type).and_then(Type::format);
@@ -249,34 +320,34 @@ impl Known<'_> {
         let returned = self.facts.errors.results();
         let of = |(n, parts): (usize, &Parts)| {
             let power = parts.criterion.power();
-            let all = parts.own.get(&op).copied().unwrap_or(0.0);
-            let last = parts.rounding(value);
+            let [all, last, one] = parts.errors(op);
             let inside = if was == given { all } else { (all - last).max(0.0) };
-            let operands = body.operands(op).iter().filter_map(|v| {
-                let kept = body.ty(*v).format().map(Storage::from);
-                let kept = kept.filter(|kept| !self.is_held(*v, *kept, level, before))?;
-                Some(parts.read(*v, op) * coarser(kept, format, power))
+            let unit = last * coarser(given, format, power);
+            let own = inside * coarser(was, now, power) + if now == format { 0.0 } else { unit };
+            let most = parts.reach(op);
+            // Double words are made of other ops, of which no table knows.
+            let runtime = self.facts.runtime.filter(|_| !format.is_double());
+            let known = roundings(body, op, format.word(), most, runtime);
+            // What is exact in one format is so in another.
+            let known = if all > 0.0 { underflowing(known, format) } else { known };
+            let own = least(&known, [own, unit, one], power);
+            let operands = body.operands(op).iter().filter(|v| {
+                let rounds = body.ty(**v).format().is_some_and(|own| !format.holds(own.into()));
+                rounds && self.node_of(**v, before).is_none()
             });
-            let mut sum = inside * coarser(was, now, power) + operands.sum::<f64>();
-            if now != format {
-                sum += last * coarser(given, format, power);
-            }
+            let operands = operands.map(|v| self.converted(parts, op, *v, format));
+            let mut sum = own + operands.sum::<f64>();
             if returned.get(n) == Some(&value) && !given.holds(format) {
                 sum += parts.rounded(given.half_ulp(reach(&self.facts.errors.range(value).exact)));
             }
             parts.of(sum, allowed.get(n).copied().unwrap_or(f64::INFINITY))
         };
-        let parts = parts.iter().enumerate().map(of);
-        parts.fold(0.0, |worst: f64, x| if x.is_nan() { f64::INFINITY } else { worst.max(x) })
+        worst(parts.iter().enumerate().map(of))
     }
 
-    /// Whether a format holds all that a value may be stored in.
-    fn is_held(&self, v: Value, own: Storage, level: Level, before: &Nodes) -> bool {
-        let node = self.body.defining_op(v).and_then(|op| before.of.get(&op));
-        match node {
-            Some(&n) => before.nodes[n].admissible.greatest() <= Some(level),
-            None => self.chain.format(level).holds(own),
-        }
+    /// The node that makes a value.
+    fn node_of(&self, v: Value, before: &Nodes) -> Option<usize> {
+        before.of.get(&self.body.defining_op(v)?).copied()
     }
 
     /// The figures of an op in a format.
@@ -297,13 +368,30 @@ impl Known<'_> {
     }
 }
 
+/// The greatest; what is no number is unbounded.
+fn worst(parts: impl Iterator<Item = f64>) -> f64 {
+    parts.fold(0.0, |worst: f64, part| if part.is_nan() { f64::INFINITY } else { worst.max(part) })
+}
+
+/// Roundings, where half the least number of the format is added to each: numbers that are normal in the given format may be subnormal in
+/// this one.
+fn underflowing(mut known: Alternatives, format: Storage) -> Alternatives {
+    known.iter_mut().for_each(|own| own.beside = add(own.beside, format.word().min_subnormal() / 2.0));
+    known
+}
+
+/// By what a rounding becomes larger, or the square of it, in another format.
+fn coarser(own: Storage, to: Storage, power: i32) -> f64 {
+    f64::from((own.precision() as i32 - to.precision() as i32) * power).exp2()
+}
+
 /// Bits that the rounding of a value alone needs for what is allowed; nothing where nothing is asked.
 fn demanded_bits(facts: &Facts, (value, given): (Value, Storage), allowed: Option<&[f64]>) -> Option<f64> {
     let allowed = allowed?;
     let most = match &facts.parts {
         Some(parts) => {
             let own = parts.iter().zip(allowed).map(|(of, &allowed)| {
-                of.of(of.rounding(value), allowed).powf(1.0 / f64::from(of.criterion.power()))
+                of.of(of.rounding(value)[0], allowed).powf(1.0 / f64::from(of.criterion.power()))
             });
             own.fold(0.0, f64::max) * f64::from(given.precision()).exp2()
         }

@@ -1,16 +1,16 @@
 //! What rounding each value becomes in the results at samples.
 //!
-//! A copy of the function has, after each number that may be rounded, a product with one, and one more before each op that reads it
-//! where several do: they change no number of a run, and what their roundings become in the results is what any rounding of the
-//! number becomes, for all that read it or for one of them, at the precision of its type.
+//! A copy of the function has products with one: after each argument and constant, and before each op that reads a number that several
+//! read. They change no number of a run, and what their roundings become in the results is what any rounding of the number becomes, for
+//! all that read it or for one of them, at the precision of its type.
 
 use ngc_ir::{Body, Builder, Context, Op, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::evidence::Evidence;
 use super::node::elements;
 use super::wanted::{Criterion, DEVIATIONS};
-use crate::analysis::calibrate::{Depth, Followed};
+use crate::analysis::calibrate::{Depth, Followed, most, variance};
 use crate::precision::widen::constant;
 use crate::stabilize::moves;
 
@@ -19,12 +19,14 @@ pub struct Parts {
     /// Whether these are variances.
     pub criterion: Criterion,
 
-    /// Those of an op, as it is given.
-    pub own: FxHashMap<Op, f64>,
-    /// One more rounding of a value to its own type.
-    roundings: FxHashMap<Value, f64>,
+    /// What errors of an op become, as it is given: those of its roundings, of one rounding of its result, and an error of 1 there.
+    own: FxHashMap<Op, [f64; 3]>,
+    /// The greatest magnitude that an op reads.
+    reach: FxHashMap<Op, f64>,
+    /// One more rounding of a value to its own type, and an error of 1.
+    roundings: FxHashMap<Value, [f64; 2]>,
     /// The same, of a value that several ops read, as one of them reads it.
-    reads: FxHashMap<(Value, Op), f64>,
+    reads: FxHashMap<(Value, Op), [f64; 2]>,
 }
 
 /// What a product with one stands for.
@@ -39,6 +41,7 @@ impl Parts {
     pub(super) fn find(evidence: &Evidence<'_>, criterion: Criterion) -> Option<Vec<Parts>> {
         let (samples, given) = (evidence.samples?, &evidence.function.body);
         let users = users(given);
+        let known: FxHashSet<Op> = given.entry().into_iter().flat_map(|block| given.ops(block)).collect();
         let (body, probes) = probed(evidence.context, given, &users).ok()?;
         let mut module = evidence.module.clone();
         module.body.set_body(evidence.function.op, body);
@@ -49,29 +52,38 @@ impl Parts {
             let mut parts = Parts {
                 criterion,
                 own: FxHashMap::default(),
+                reach: followed.reach.into_iter().collect(),
                 roundings: FxHashMap::default(),
                 reads: FxHashMap::default(),
             };
-            let found = match criterion {
-                Criterion::Deviation => followed.variances,
-                _ => followed.parts,
-            };
-            for (op, part) in found {
-                match probes.get(&op) {
-                    Some(&Probe::Value(v)) => drop(parts.roundings.insert(v, part)),
-                    Some(&Probe::Read(v, reader)) => drop(parts.reads.insert((v, reader), part)),
-                    None => drop(parts.own.insert(op, part)),
+            for (op, [greatest, widest]) in &followed.shares {
+                let errors = match criterion {
+                    Criterion::Deviation => variance(widest),
+                    _ => most(greatest),
+                };
+                let [own, unit, one] = errors;
+                match probes.get(op) {
+                    Some(&Probe::Value(v)) => drop(parts.roundings.insert(v, [own, one])),
+                    Some(&Probe::Read(v, reader)) => drop(parts.reads.insert((v, reader), [own, one])),
+                    None if known.contains(op) => {
+                        parts.own.insert(*op, errors);
+                        if let Some(v) = single(given, *op) {
+                            parts.roundings.insert(v, [unit, one]);
+                        }
+                    }
+                    None => {}
                 }
             }
             for (&table, users) in users.iter().filter(|(v, _)| constant(given, **v)) {
                 if parts.roundings.contains_key(&table) {
                     continue;
                 }
-                let mut all = 0.0;
+                let mut all = [0.0; 2];
+                let sum = |[a, b]: [f64; 2], [c, d]: [f64; 2]| [a + c, b + d];
                 for &op in users {
-                    let moved = given.results(op).map(|v| parts.rounding(v)).sum();
+                    let moved = given.results(op).map(|v| parts.rounding(v)).fold([0.0; 2], sum);
                     parts.reads.insert((table, op), moved);
-                    all += moved;
+                    all = sum(all, moved);
                 }
                 parts.roundings.insert(table, all);
             }
@@ -96,15 +108,31 @@ impl Parts {
         }
     }
 
-    /// What one rounding of a value to its own type becomes.
-    pub fn rounding(&self, v: Value) -> f64 {
-        self.roundings.get(&v).copied().unwrap_or(0.0)
+    /// What errors of an op become, as it is given: those of its roundings, of one rounding of its result, and an error of 1 there.
+    pub fn errors(&self, op: Op) -> [f64; 3] {
+        self.own.get(&op).copied().unwrap_or_default()
     }
 
-    /// What one rounding of a value becomes that only an op reads so.
-    pub fn read(&self, v: Value, reader: Op) -> f64 {
+    /// The greatest magnitude that an op reads.
+    pub fn reach(&self, op: Op) -> f64 {
+        self.reach.get(&op).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// What one rounding of a value to its own type becomes, and an error of 1.
+    pub fn rounding(&self, v: Value) -> [f64; 2] {
+        self.roundings.get(&v).copied().unwrap_or_default()
+    }
+
+    /// The same, where only an op reads it so.
+    pub fn read(&self, v: Value, reader: Op) -> [f64; 2] {
         self.reads.get(&(v, reader)).copied().unwrap_or_else(|| self.rounding(v))
     }
+}
+
+/// The result of an op that has only this one, and is no constant: what rounding it becomes is known without a product.
+fn single(body: &Body, op: Op) -> Option<Value> {
+    let constant = body.op(op).def.is_some_and(|def| def.traits.constant);
+    (!constant && body.num_results(op) == 1).then(|| body.result(op, 0))
 }
 
 /// By value: the ops that read it.
@@ -157,7 +185,14 @@ fn probed(
         let mut operands: Vec<Value> = given.operands(op).to_vec();
         let mut read: FxHashMap<Value, Value> = FxHashMap::default();
         for v in &mut operands {
-            let Some(&copy) = copies.get(v) else { continue };
+            let copy = match copies.get(v) {
+                Some(&copy) => copy,
+                None if given.defining_op(*v).and_then(|op| single(given, op)) == Some(*v) => *v,
+                None => continue,
+            };
+            if given.ty(*v).format().is_none() {
+                continue;
+            }
             let several = users.get(v).is_some_and(|users| users.len() > 1);
             if several && !read.contains_key(v) {
                 read.insert(*v, probe(&mut body, copy, Probe::Read(*v, op))?);
@@ -165,7 +200,9 @@ fn probed(
             *v = read.get(v).copied().unwrap_or(copy);
         }
         body.set_operands(op, &operands);
-        made.extend(given.results(op));
+        if single(given, op).is_none() {
+            made.extend(given.results(op));
+        }
     }
     Ok((body, probes))
 }

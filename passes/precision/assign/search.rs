@@ -31,14 +31,14 @@ pub(super) struct Found {
     pub assigned: Assigned,
 }
 
-/// Times that a budget is tried: what errors add up to is more than the bound that is computed of what was written.
+/// Times that a budget is tried: what errors add up to is not the bound that is computed of what was written.
 const TRIES: usize = 8;
+/// The same where each bound is followed from samples.
+const FOLLOWED: usize = 5;
 /// By what a budget rises or falls while no other end of it is known.
 const STEP: f64 = 4.0;
-/// Budgets that differ by less than so many times are not told apart.
+/// Budgets, and bounds and what is allowed, that differ by less than so many times are not told apart.
 const NEAR: f64 = 1.02;
-/// Times that budgets are tried anew, where followed whole none of those that were found serves.
-const ROUNDS: usize = 2;
 /// Where functions have more ops, fewer budgets are tried.
 const LARGE: usize = 2000;
 
@@ -129,124 +129,94 @@ struct Within {
 /// Why there is no assignment.
 enum Refusal {
     /// With every op in its widest format the results have these bounds.
-    Bound(Vec<f64>),
+    Bound(Bound),
     /// As it says.
     Other(String),
 }
 
 impl Search<'_> {
-    /// An assignment written, with the bounds of its errors; and whether they are within what is allowed.
-    fn written(&self, chosen: Chosen, budget: f64) -> Result<(Within, bool), Refusal> {
+    /// An assignment written, with the bounds of its errors.
+    fn written(&self, chosen: Chosen, budget: f64, depth: Depth) -> Result<Within, Refusal> {
         let levels = self.nodes.nodes.iter().zip(&chosen.levels);
         let formats = levels.map(|(node, &level)| (node, self.chain.format(level)));
         let body = written(self.evidence, formats).map_err(Refusal::Other)?;
-        // Where nothing is asked, what is written first is what is told of.
-        let depth = if self.allowed.is_some() { Depth::Few } else { Depth::Whole };
         let bound = self.evidence.bound(&body, depth);
-        let within = self.is_within(&bound);
-        Ok((Within { chosen, budget, body, bound }, within))
+        Ok(Within { chosen, budget, body, bound })
     }
 
-    fn is_within(&self, bound: &Bound) -> bool {
-        self.are_within(bound.of(self.criterion), 1.0)
+    /// By how many times what adds up to a bound is more than is allowed, at most.
+    fn over(&self, bound: &Bound) -> f64 {
+        let of = bound.of(self.criterion).iter().zip(self.allowed.unwrap_or_default());
+        let ratios = of
+            .map(|(e, a)| if e <= a { e / a.max(f64::MIN_POSITIVE) } else { (e / a).max(1.0f64.next_up()) });
+        let worst = ratios.fold(0.0, |worst: f64, x| if x.is_nan() { f64::INFINITY } else { worst.max(x) });
+        worst.powi(self.criterion.power())
     }
 
-    /// Whether errors are within what is allowed, so many times over.
-    fn are_within(&self, errors: &[f64], times: f64) -> bool {
-        self.allowed.is_none_or(|allowed| errors.iter().zip(allowed).all(|(e, a)| e * times <= *a))
-    }
-
-    /// Whether a bound from a few elements is looked at before that from all.
-    fn looks_twice(&self) -> bool {
-        self.evidence.samples.is_some() && self.allowed.is_some()
-    }
-
-    /// By how many times, at most, a bound from all elements that can be followed is more than one from a few.
-    fn more(&self, one: &mut Within) -> f64 {
-        if !self.looks_twice() {
-            return 1.0;
-        }
-        let few = std::mem::replace(&mut one.bound, self.evidence.bound(&one.body, Depth::Whole));
-        let ratios =
-            one.bound.of(self.criterion).iter().zip(few.of(self.criterion)).map(|(whole, few)| whole / few);
-        ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::max)
-    }
-
-    /// The cheapest of some assignments whose bound is within what is allowed where results are followed whole, by halving; and by
-    /// how many times such a bound is more than one from a few elements, at most.
-    fn whole(&self, mut passing: Vec<Within>) -> (Option<Within>, f64) {
-        passing.sort_by_key(|one| one.chosen.cost);
-        passing.dedup_by_key(|one| one.chosen.cost);
-        if !self.looks_twice() {
-            return (passing.into_iter().next(), 1.0);
-        }
-        let (mut best, mut more) = (None, 1.0f64);
-        while !passing.is_empty() {
-            let mut dearer = passing.split_off(passing.len() / 2).into_iter();
-            let Some(mut middle) = dearer.next() else { break };
-            more = more.max(self.more(&mut middle));
-            if self.is_within(&middle.bound) {
-                best = Some(middle);
-            } else {
-                passing = dearer.collect();
-            }
-        }
-        (best, more)
-    }
-
-    /// The cheapest assignment that is found whose bounds are within what is allowed. What errors add up to, op by op, is not
-    /// the bound of what is written, but falls and rises with it: the budget is searched for which the bound is just within.
+    /// The cheapest assignment that is found whose bounds are within what is allowed.
     fn within(&self, program: Program, network: &Network) -> Result<Within, Refusal> {
         let errors = self.errors_of(&program);
-        let mut budgeted = Budgeted { program, errors, budget: f64::INFINITY };
-        let none = || Refusal::Other("no assignment is admissible".into());
-        let cheapest = budgeted.choose().map_err(|_| none())?;
-        let least = cheapest.least;
-        let (found, within) = self.written(cheapest, f64::INFINITY)?;
-        if within && !self.looks_twice() {
-            return Ok(found);
+        let mut budgeted =
+            Budgeted { program, errors, crossings: self.nodes.crossings(), budget: f64::INFINITY };
+        let none = |_| Refusal::Other("no assignment is admissible".into());
+        let cheapest = budgeted.choose().map_err(none)?;
+        if self.allowed.is_none() {
+            return self.written(cheapest, f64::INFINITY, Depth::Whole);
         }
-        let finest = self.finest(&budgeted, network, least);
-        let (mut finest, _) = self.written(finest, f64::INFINITY)?;
-        let mut more = self.more(&mut finest);
-        if !self.is_within(&finest.bound) {
-            return Err(Refusal::Bound(finest.bound.of(self.criterion).to_vec()));
+        let finest = self.finest(&budgeted, network, cheapest.least);
+        let mut cheapest = self.written(cheapest, f64::INFINITY, Depth::Few)?;
+        if self.serves(&mut cheapest) {
+            return Ok(cheapest);
         }
-        for _ in 0..ROUNDS {
-            let (best, seen) = self.whole(self.tried(&mut budgeted, more)?);
-            if let Some(best) = best.filter(|best| best.chosen.cost < finest.chosen.cost) {
+        let mut finest = self.written(finest, f64::INFINITY, Depth::Few)?;
+        if self.over(&finest.bound) <= 1.0 {
+            let best = self.tried(&mut budgeted)?.filter(|best| best.chosen.cost < finest.chosen.cost);
+            if let Some(best) = best {
                 return Ok(best);
             }
-            if seen <= more {
-                break;
-            }
-            more = seen;
         }
-        Ok(finest)
+        if self.serves(&mut finest) { Ok(finest) } else { Err(Refusal::Bound(finest.bound)) }
     }
 
-    /// Assignments of budgets on both sides of the one for which the bound, times so many, is just within what is allowed: those
-    /// for which it is.
-    fn tried(&self, budgeted: &mut Budgeted, more: f64) -> Result<Vec<Within>, Refusal> {
-        let tries = if self.evidence.function.body.num_ops() > LARGE { TRIES / 2 } else { TRIES };
+    /// Whether an assignment is within what is allowed, of which the bound is from a few elements: from all it is no less.
+    fn serves(&self, one: &mut Within) -> bool {
+        if self.over(&one.bound) <= 1.0 && self.evidence.samples.is_some() {
+            one.bound = self.evidence.bound(&one.body, Depth::Whole);
+        }
+        self.over(&one.bound) <= 1.0
+    }
+
+    /// The cheapest of some assignments whose bounds are within what is allowed. What errors add up to, op by op, is not the bound of
+    /// what is written, but nearly in proportion to it: the budget is searched for which the bound is just within.
+    fn tried(&self, budgeted: &mut Budgeted) -> Result<Option<Within>, Refusal> {
+        let tries = if self.evidence.samples.is_some() { FOLLOWED } else { TRIES };
+        let tries = if self.evidence.function.body.num_ops() > LARGE { tries / 2 } else { tries };
         let (mut low, mut high) = (0.0f64, f64::INFINITY);
-        let mut passing = Vec::new();
+        let mut best: Option<Within> = None;
         budgeted.budget = 1.0;
         for _ in 0..tries {
             let budget = budgeted.budget;
+            let mut guess = f64::NAN;
             match budgeted.choose() {
                 // What was found within a smaller budget serves.
-                Ok(chosen) if passing.iter().any(|one: &Within| one.chosen.levels == chosen.levels) => {
+                Ok(chosen) if best.as_ref().is_some_and(|best| best.chosen.levels == chosen.levels) => {
                     low = budget
                 }
                 Ok(chosen) => {
-                    let (found, _) = self.written(chosen, budget)?;
-                    if self.are_within(found.bound.of(self.criterion), more) {
+                    let found = self.written(chosen, budget, Depth::Whole)?;
+                    let (over, error) = (self.over(&found.bound), found.chosen.error);
+                    guess = error / over / NEAR.sqrt();
+                    if over <= 1.0 {
                         low = budget;
-                        passing.push(found);
+                        if best.as_ref().is_none_or(|best| found.chosen.cost < best.chosen.cost) {
+                            best = Some(found);
+                        }
+                        if over * NEAR >= 1.0 {
+                            break;
+                        }
                     } else {
                         // Every budget down to what its errors add up to would give it again.
-                        high = found.chosen.error.min(budget);
+                        high = error.min(budget);
                     }
                 }
                 Err(Refused::TooCoarse(..)) => low = budget,
@@ -254,12 +224,13 @@ impl Search<'_> {
             }
             budgeted.budget = match (low > 0.0, high.is_finite()) {
                 (true, true) if low * NEAR >= high => break,
+                _ if guess > low && guess < high => guess,
                 (true, true) => (low * high).sqrt(),
                 (true, false) => STEP * low,
                 _ => high / STEP,
             };
         }
-        Ok(passing)
+        Ok(best)
     }
 
     /// The assignment of these levels; conversions as cheap as they can be.
@@ -276,10 +247,10 @@ impl Search<'_> {
                 "what fits the memory needs conversions across more levels than one instruction has".into(),
             )
         };
-        let chosen = Budgeted { program, errors, budget: f64::INFINITY }.choose().map_err(none)?;
-        let (mut found, _) = self.written(chosen, f64::INFINITY)?;
-        self.more(&mut found);
-        if self.target && !self.is_within(&found.bound) {
+        let chosen = Budgeted { program, errors, crossings: self.nodes.crossings(), budget: f64::INFINITY };
+        let chosen = chosen.choose().map_err(none)?;
+        let found = self.written(chosen, f64::INFINITY, Depth::Whole)?;
+        if self.target && self.over(&found.bound) > 1.0 {
             let bound: Vec<String> = found.bound.of(self.criterion).iter().map(|e| up(*e)).collect();
             return Err(Refusal::Other(format!(
                 "the most accurate assignment found that fits the memory has an error bound of {}, which is more than was asked",
@@ -328,7 +299,8 @@ pub fn written<'a>(
 }
 
 /// Why no assignment serves: what the results have where all is in the widest format, and which ops add most to it.
-fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[f64]) -> String {
+fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, found: &Bound) -> String {
+    let bound = found.of(search.criterion);
     let Search { chain, nodes, allowed, .. } = search;
     let function = search.evidence.function;
     let top = program::fixed(nodes, network, chain.len() - 1);
@@ -357,6 +329,10 @@ fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[
         return format!("{asked}: {why}; give the result a wider type");
     }
     let worst = if ops.is_empty() { String::new() } else { format!(", most of it from {}", ops.join(", ")) };
+    let unfollowed = found.unfollowed.as_ref();
+    let unfollowed =
+        unfollowed.map(|why| format!("; what roundings become at the samples is not known: {why}"));
+    let unfollowed = unfollowed.unwrap_or_default();
     let wider = if chain.level(Storage::Word(Format::F64)).is_some() {
         String::new()
     } else {
@@ -364,7 +340,7 @@ fn impossible(search: &Search<'_>, network: &Network, wanted: &Wanted, bound: &[
     };
     format!(
         "{asked}: with every op in its widest format the {figure} of result {n} is {}{worst}; state narrower ranges \
-         (--range), stabilize first{wider}",
+         (--range), stabilize first{wider}{unfollowed}",
         up(bound.get(n).copied().unwrap_or(f64::INFINITY)),
     )
 }

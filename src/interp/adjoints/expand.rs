@@ -15,6 +15,16 @@ pub struct Expanded {
     pub origins: Vec<Op>,
     /// The number of the op that each op comes from.
     pub of: FxHashMap<Op, usize>,
+    /// By op of the given function: what it reads and makes.
+    pub ends: Vec<Ends>,
+}
+
+/// Values that stand for the operands and the results of an op of the given function.
+pub struct Ends {
+    /// The operands.
+    pub read: Vec<Value>,
+    /// The results.
+    pub made: Vec<Value>,
 }
 
 /// The function `name`, with each op replaced by the ops that define it, and each call by those of its function.
@@ -31,12 +41,12 @@ pub fn expand(context: &Context, module: &Module, name: &str, inputs: &[Tensor])
         .zip(inputs)
         .map(|(&v, input)| body.add_argument(block, concrete(from.ty(v), input), Loc::Unknown))
         .collect();
-    let mut origins = Vec::new();
+    let (mut origins, mut ends) = (Vec::new(), Vec::new());
     let mut of = FxHashMap::default();
     let mut expander =
         Expander { context, module, builder: Builder::at_end(context, &mut body, block, Loc::Unknown) };
     let mut before = None;
-    let results = expander.body(from, &arguments, 0, &mut |builder, op| {
+    let results = expander.body(from, &arguments, 0, &mut |builder, op, own| {
         let mut new = before.map_or_else(|| builder.body.first_op(block), |op| builder.body.next(op));
         while let Some(made) = new {
             of.insert(made, origins.len());
@@ -44,6 +54,7 @@ pub fn expand(context: &Context, module: &Module, name: &str, inputs: &[Tensor])
         }
         before = builder.body.last_op(block);
         origins.push(op);
+        ends.push(own);
     })?;
     let end = context.op("func.return").ok_or("there are no functions")?;
     let end = body.create(OpState { operands: results.into(), ..OpState::new(end, Loc::Unknown) });
@@ -57,7 +68,7 @@ pub fn expand(context: &Context, module: &Module, name: &str, inputs: &[Tensor])
     let top = alone.body.entry().ok_or("a module has a block")?;
     alone.body.append(top, own);
     alone.resources = module.resources.clone();
-    Ok(Expanded { module: alone, origins, of })
+    Ok(Expanded { module: alone, origins, of, ends })
 }
 
 fn function<'m>(module: &'m Module, name: &str) -> Result<(Op, &'m Body), String> {
@@ -79,7 +90,7 @@ impl Expander<'_> {
         from: &Body,
         operands: &[Value],
         depth: usize,
-        done: &mut dyn FnMut(&Builder<'_>, Op),
+        done: &mut dyn FnMut(&Builder<'_>, Op, Ends),
     ) -> Result<Vec<Value>, String> {
         let entry = from.entry().ok_or("a function is a declaration")?;
         let arguments = from.arguments(entry).iter().copied();
@@ -96,12 +107,12 @@ impl Expander<'_> {
                 Some(_) if depth == DEEPEST => return Err("calls are nested too deep".into()),
                 Some(name) => {
                     let (_, body) = function(self.module, name)?;
-                    self.body(body, &operands, depth + 1, &mut |_, _| {})?
+                    self.body(body, &operands, depth + 1, &mut |_, _, _| {})?
                 }
                 None => self.op(def.name, data.attrs.clone(), &operands)?,
             };
-            values.extend(from.results(op).zip(made));
-            done(&self.builder, op);
+            values.extend(from.results(op).zip(made.iter().copied()));
+            done(&self.builder, op, Ends { read: operands, made });
         }
         Err("a function does not end in a return".into())
     }

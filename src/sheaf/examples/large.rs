@@ -56,6 +56,8 @@ fn main() {
         })
         .collect();
     let budget = errors.iter().map(|own| own[0]).sum::<f64>() / 100.0;
-    let chosen = Budgeted { program, errors, budget }.choose().expect("the highest level is accurate");
+    let chosen = Budgeted { program, errors, crossings: Vec::new(), budget }
+        .choose()
+        .expect("the highest level is accurate");
     println!("budget: cost {}, gap {:.2}%: {:.2?}", chosen.cost, 100.0 * chosen.gap(), start.elapsed());
 }

@@ -1,6 +1,6 @@
 use ngc_sheaf::Level;
 use ngc_sheaf::budget::{Budgeted, Refused};
-use ngc_sheaf::cut::{Hinge, Program};
+use ngc_sheaf::cut::{Crossing, Hinge, Program};
 use ngc_sheaf::memory::{Part, Value, fit, profile};
 
 use crate::draw::{Draw, all_sections};
@@ -54,7 +54,16 @@ fn choices_within_a_budget_are_within_it_and_no_dearer_than_the_gap_says() {
             })
             .collect();
         let budget = draw.below(200) as f64 / 2.0;
-        let budgeted = Budgeted { program, errors, budget };
+        let nodes = program.costs.len();
+        let crossing = |draw: &mut Draw| Crossing {
+            above: draw.below(nodes),
+            below: draw.below(nodes),
+            level: draw.below(2) as Level,
+            cost: draw.below(40) as f64,
+        };
+        let crossings = (0..draw.below(2 * nodes)).map(|_| crossing(&mut draw));
+        let crossings = crossings.filter(|crossing| crossing.above != crossing.below).collect();
+        let budgeted = Budgeted { program, errors, crossings, budget };
         let within = all.iter().filter(|levels| budgeted.error(levels) <= budget);
         let cheapest = within.map(|levels| budgeted.program.cost(levels).unwrap()).min();
         match budgeted.choose() {
