@@ -4,7 +4,7 @@ use ngc_codegen::Target;
 use ngc_interp::Interpreter;
 use ngc_ir::Dim;
 use ngc_math::certificate::max_ulp;
-use ngc_math::function::{module_of, symbol};
+use ngc_math::function::{format_of, module_of, symbol};
 use ngc_math::library::{ENTRIES, Entry, library};
 use ngc_math::text::parse;
 use ngc_math::verify::pairs;
@@ -62,6 +62,24 @@ fn encodings(r: &mut Random, count: usize) -> Vec<f64> {
     both.chain(drawn).map(|bits| f64::from(f32::from_bits(bits))).collect()
 }
 
+/// Numbers of f64, half of them of moderate size, and both ends of the format.
+fn encodings_of_f64(r: &mut Random, count: usize) -> Vec<f64> {
+    let ends = [
+        0,
+        1 << 63,
+        f64::INFINITY.to_bits(),
+        f64::NEG_INFINITY.to_bits(),
+        f64::NAN.to_bits(),
+        1,
+        f64::MAX.to_bits(),
+    ];
+    let drawn = (ends.len()..count).map(|n| {
+        let bits = r.bits();
+        if n % 2 == 0 { bits } else { bits & !(0x7ff << 52) | (1023 - 40 + (bits >> 52) % 52) << 52 }
+    });
+    ends.into_iter().chain(drawn).map(f64::from_bits).collect()
+}
+
 #[test]
 fn the_library_gives_the_bits_of_the_interpreter() {
     let host = Target::host().expect("a host");
@@ -88,17 +106,18 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
     values.truncate(n);
     for entry in ENTRIES.iter().filter(|entry| is_chosen(entry, ulps)) {
         let own = parse(entry.text, 0).expect("an implementation");
-        let name = &own[0].name;
+        let (name, format) = (&own[0].name, format_of(&own[0]));
         let (op, attrs) = match name.strip_suffix("_tanh") {
             Some(op) => (op, " {approximate = \"tanh\"}"),
             None => (name.as_str(), ""),
         };
         let (arguments, operands) = match own[0].arguments.len() {
-            1 => (format!("%a: tensor<{n}xf32>"), "%a"),
-            _ => (format!("%a: tensor<{n}xf32>, %b: tensor<{n}xf32>"), "%a, %b"),
+            1 => (format!("%a: tensor<{n}x{format}>"), "%a"),
+            _ => (format!("%a: tensor<{n}x{format}>, %b: tensor<{n}x{format}>"), "%a, %b"),
         };
+        let symbol = symbol(&own[0]);
         text += &format!(
-            "func.func @of_{name}({arguments}) -> tensor<{n}xf32> {{\n  %y = ng.{op} {operands}{attrs} : tensor<{n}xf32>\n  func.return %y : tensor<{n}xf32>\n}}\n"
+            "func.func @of_{symbol}({arguments}) -> tensor<{n}x{format}> {{\n  %y = ng.{op} {operands}{attrs} : tensor<{n}x{format}>\n  func.return %y : tensor<{n}x{format}>\n}}\n"
         );
         all.push(own);
     }
@@ -106,14 +125,19 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
     let compiled = load_for(target, &module(&text), &functions);
     let array = |values: Vec<f64>| Tensor::floats(Format::F32, vec![n], values).expect("a tensor");
     let alone = [array(values)];
+    let wide = [Tensor::floats(Format::F64, vec![n], encodings_of_f64(&mut r, n)).expect("a tensor")];
     let columns = |n: usize| drawn.iter().map(|pair| f64::from(pair[n])).collect();
     let both = [array(columns(0)), array(columns(1))];
     for own in &all {
-        let inputs = if own[0].arguments.len() == 1 { &alone[..] } else { &both[..] };
+        let inputs = match (own[0].arguments.len(), format_of(&own[0])) {
+            (1, Format::F32) => &alone[..],
+            (1, _) => &wide[..],
+            _ => &both[..],
+        };
         let arrays = module_of(&CONTEXT, own, Some(Dim::Static(n))).expect("an implementation of arrays");
         let interpreter = Interpreter::new(&CONTEXT, &arrays, Evaluator::new(Mode::Rounded));
         let theirs = interpreter.call(&symbol(&own[0]), inputs).expect("results");
-        let ours = compiled.call(&format!("of_{}", own[0].name), inputs, &[vec![n]]).expect("results");
+        let ours = compiled.call(&format!("of_{}", symbol(&own[0])), inputs, &[vec![n]]).expect("results");
         for (i, (a, b)) in ours[0].to_f64s().into_iter().zip(theirs[0].to_f64s()).enumerate() {
             let same = a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
             let (name, x): (_, Vec<f64>) = (&own[0].name, inputs.iter().map(|t| t.to_f64s()[i]).collect());
@@ -129,7 +153,7 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
 /// Whether an implementation is the one that is taken where errors are at most `ulps`.
 fn is_chosen(entry: &Entry, ulps: f64) -> bool {
     let error = |entry: &Entry| max_ulp(entry.certificate).expect("a certificate");
-    let name = |entry: &Entry| parse(entry.text, 0).expect("an implementation")[0].name.clone();
+    let name = |entry: &Entry| symbol(&parse(entry.text, 0).expect("an implementation")[0]);
     let of_same = ENTRIES.iter().filter(|other| name(other) == name(entry) && error(other) <= ulps);
     of_same.map(error).fold(0.0, f64::max) == error(entry)
 }
