@@ -21,7 +21,7 @@ const LARGEST: usize = 72;
 const OPS: usize = 40;
 
 /// Ops without a meaning over the reals, and one whose operand must be a place of its table: the tests of dialects have them.
-const OF_ENCODINGS: [&str; 8] = [
+const OF_ENCODINGS: [&str; 9] = [
     "num.bitcast",
     "num.split_float",
     "num.mk_float",
@@ -30,6 +30,7 @@ const OF_ENCODINGS: [&str; 8] = [
     "num.exponent",
     "num.significand",
     "num.scaleb",
+    "num.payne_hanek",
 ];
 
 /// All pure ops that have a meaning over the reals, but for constants, which are drawn as operands.
