@@ -40,9 +40,9 @@ pub const ENTRIES: &[Entry] = entries!(
     "faithful/log10" "faithful/log1p" "faithful/log2" "faithful/sigmoid" "faithful/silu" "faithful/sin"
     "faithful/tan" "faithful/tanh";
     "f64":
-    "double/acos" "double/acosh" "double/asin" "double/asinh" "double/atan" "double/atanh" "double/cbrt" "double/cos" "double/cosh" "double/erf" "double/exp" "double/exp2"
-    "double/expm1" "double/log" "double/log10" "double/log1p" "double/log2" "double/log_sigmoid" "double/rsqrt" "double/sigmoid"
-    "double/silu" "double/sin" "double/sinh" "double/softplus" "double/tan" "double/tanh";
+    "double/acos" "double/acosh" "double/asin" "double/asinh" "double/atan" "double/atanh" "double/cbrt" "double/cos" "double/cosh" "double/erf" "double/erfc" "double/exp" "double/exp2"
+    "double/expm1" "double/gelu" "double/log" "double/log10" "double/log1p" "double/log2" "double/log_sigmoid" "double/rsqrt" "double/sigmoid"
+    "double/silu" "double/sin" "double/sinh" "double/softplus" "double/softsign" "double/tan" "double/tanh";
 );
 
 /// For each function that has an implementation of at most so many ulp, the one with the largest error, which would not be there
