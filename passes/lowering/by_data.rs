@@ -9,7 +9,7 @@ use ngc_ir::structure::{Coordinate, Element, Index, Size, place};
 use ngc_ir::{Body, Op, OpDef, Value};
 use ngc_numerics::{DType, Reduce, SumMethod};
 
-use super::graph::{Graph, Meaning, OfEqual, Ranking, Reduction, Scatter};
+use super::graph::{Graph, Meaning, OfEqual, Ranking, Reduction, Scatter, refusal};
 
 impl Graph {
     /// Reads such an op; nothing for another one.
@@ -41,7 +41,7 @@ impl Graph {
         kind: Reduce,
         own: &[Size],
     ) -> Result<(), String> {
-        let refused = || format!("'{}' is not lowered to kernels yet", def.name);
+        let refused = || refusal(def.name);
         let said = body.with_signature(op, |s| {
             let axis = normalize_axis(s.int("axis")?, own.len()).ok()?;
             Some((axis, s.flag("keepdims"), s.flag("select_last_index")))
@@ -79,7 +79,7 @@ impl Graph {
 
     /// Where the elements along a dimension are found in their order. The elements themselves are picked by that (expand.rs).
     fn sorted(&mut self, body: &Body, op: Op, def: &'static OpDef, own: &[Size]) -> Result<(), String> {
-        let refused = || format!("'{}' is not lowered to kernels yet", def.name);
+        let refused = || refusal(def.name);
         let said = body.with_signature(op, |s| {
             Some((normalize_axis(s.int("axis")?, own.len()).ok()?, s.flag("descending")))
         });
@@ -105,7 +105,7 @@ impl Graph {
         def: &'static OpDef,
         extents: &[Vec<Size>],
     ) -> Result<(), String> {
-        let refused = || format!("'{}' is not lowered to kernels yet", def.name);
+        let refused = || refusal(def.name);
         let [own, indices, updates] = extents else { return Err(refused()) };
         let operands: Vec<Value> = body.operands(op).to_vec();
         let every: Vec<Index> = (0..updates.len()).map(place).collect();

@@ -217,7 +217,7 @@ impl Graph {
     fn read(&mut self, body: &Body, op: Op) -> Result<(), String> {
         let data = body.op(op);
         let def = data.def.ok_or_else(|| format!("'{}' is not registered", data.name))?;
-        let refused = || format!("'{}' is not lowered to kernels yet", def.name);
+        let refused = || refusal(def.name);
         let results: Vec<Value> = body.results(op).collect();
         if let (true, &[result], Some(value)) = (def.traits.constant, &results[..], data.attrs.get("value")) {
             self.extents[result.index()] = known(body.ty(result)).ok_or_else(refused)?;
@@ -253,7 +253,7 @@ impl Graph {
     }
 
     fn picked(&mut self, body: &Body, op: Op, def: &'static OpDef, pick: Option<Pick>) -> Result<(), String> {
-        let refused = || format!("'{}' is not lowered to kernels yet", def.name);
+        let refused = || refusal(def.name);
         let Pick { extents, at } = pick.ok_or_else(refused)?;
         let result = body.result(op, 0);
         self.meet(body.ty(result), &extents, def);
@@ -524,4 +524,9 @@ fn only_counts(element: &Element) -> bool {
         Element::Where { yes, no, .. } => only_counts(yes) && only_counts(no),
         _ => false,
     }
+}
+
+/// Of an op that has no kernel.
+pub(super) fn refusal(name: &str) -> String {
+    format!("'{name}' is not lowered to kernels yet")
 }

@@ -124,7 +124,7 @@ pub fn lower_module(
     for op in module.ops() {
         let visibility = module.body.attr(op, "sym_visibility").and_then(Attr::as_str);
         if !module.body.is(op, &func::FUNC) {
-            let message = format!("'{}' is not lowered to kernels yet", module.body.name(op));
+            let message = graph::refusal(module.body.name(op));
             found.error(module.body.op(op).loc.clone(), message);
             continue;
         }

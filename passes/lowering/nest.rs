@@ -41,6 +41,12 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    /// One element after another, at places in a space.
+    pub fn of(at: FxHashMap<Axis, Count>, space: Vec<Size>) -> Scope {
+        let known = vec![FxHashMap::default()];
+        Scope { at, space, vector: None, rows: Vec::new(), guard: None, known }
+    }
+
     /// How many elements side by side are read at a place.
     pub fn width_at(&self, at: &[Index]) -> usize {
         self.vector.filter(|(axis, _)| at.iter().any(|i| i.mentions(*axis))).map_or(1, |(_, lanes)| lanes)
@@ -82,14 +88,7 @@ impl Nests<'_> {
                 e.loc = graph.body.op(op).loc.clone();
             }
             let extents = graph.extents[nest.value.index()].clone();
-            let mut scope = Scope {
-                at: at.clone(),
-                space: extents.clone(),
-                vector: None,
-                rows: Vec::new(),
-                guard: None,
-                known: vec![FxHashMap::default()],
-            };
+            let mut scope = Scope::of(at.clone(), extents.clone());
             self.outer(e, &mut scope, nest, n, extents.len(), &extents)?;
             if let (None, Meaning::Scattered(scatter)) = (nest.copies, &graph.meanings[nest.value.index()]) {
                 self.scatter(e, scatter, nest, &extents)?;

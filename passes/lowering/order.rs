@@ -30,13 +30,19 @@ impl Nests<'_> {
         scope.space.push(extents[r.axis].clone());
         let end = e.size(&extents[r.axis])?;
         let (zero, one) = (Count::Known(0), Count::Known(1));
-        e.repeat([zero, end, one], &[], scope, |e, scope, n, _| {
-            scope.at.insert(own, n);
-            let n = e.value(n)?;
-            let n = e.convert(n, DType::Int(64))?;
-            self.put(e, scope, nest, extents, 0, n)?;
-            Ok(Vec::new())
-        })?;
+        let each = |e: &mut Emitter<'_>,
+                    scope: &mut Scope,
+                    end: Count,
+                    found: &dyn Fn(&mut Emitter<'_>, Value) -> Emitted<Value>| {
+            e.repeat([zero, end, one], &[], scope, |e, scope, n, _| {
+                scope.at.insert(own, n);
+                let n = e.value(n)?;
+                let found = found(e, n)?;
+                self.put(e, scope, nest, extents, 0, found)?;
+                Ok(Vec::new())
+            })
+        };
+        each(e, scope, end, &|e, n| e.convert(n, DType::Int(64)))?;
         let rounds = match extents[r.axis].number() {
             Some(n) => n.max(1).next_power_of_two().ilog2(),
             None => MOST,
@@ -56,13 +62,7 @@ impl Nests<'_> {
                 Ok(Vec::new())
             })?;
             let buffer = self.arena[nest.terms.ok_or("a ranking without a buffer")?];
-            e.repeat([zero, open, one], &[], scope, |e, scope, n, _| {
-                scope.at.insert(own, n);
-                let n = e.value(n)?;
-                let merged = e.emit("kernel.load", &[buffer, n], AttrDict::EMPTY)?;
-                self.put(e, scope, nest, extents, 0, merged)?;
-                Ok(Vec::new())
-            })?;
+            each(e, scope, open, &|e, n| e.emit("kernel.load", &[buffer, n], AttrDict::EMPTY))?;
             Ok(vec![e.value(twice)?])
         })?;
         Ok(())

@@ -20,15 +20,7 @@ impl Nests<'_> {
     ) -> Emitted<()> {
         let updates = self.graph.body.operands(s.op)[2];
         let space = self.graph.extents[updates.index()].clone();
-        let mut scope = Scope {
-            at: FxHashMap::default(),
-            space,
-            vector: None,
-            rows: Vec::new(),
-            guard: None,
-            known: vec![FxHashMap::default()],
-        };
-        self.updates(e, &mut scope, s, nest, extents, 0)
+        self.updates(e, &mut Scope::of(FxHashMap::default(), space), s, nest, extents, 0)
     }
 
     /// The loops over the elements, from the n-th on.
@@ -77,14 +69,8 @@ impl Nests<'_> {
         }
         let every: Vec<Index> = (0..scope.space.len()).map(place).collect();
         let update = self.element(e, scope, operands[2], &every)?;
-        let there = Scope {
-            at: places.iter().enumerate().map(|(n, &at)| (Axis(n as u32), at)).collect(),
-            space: extents.to_vec(),
-            vector: None,
-            rows: Vec::new(),
-            guard: None,
-            known: Vec::new(),
-        };
+        let at = places.iter().enumerate().map(|(n, &at)| (Axis(n as u32), at)).collect();
+        let there = Scope::of(at, extents.to_vec());
         let joined = match s.joins {
             Some(def) => {
                 let old = self.stored(e, &there, nest.value, places, 1)?;

@@ -369,7 +369,7 @@ impl Known<'_> {
 }
 
 /// The greatest; what is no number is unbounded.
-fn worst(parts: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn worst(parts: impl Iterator<Item = f64>) -> f64 {
     parts.fold(0.0, |worst: f64, part| if part.is_nan() { f64::INFINITY } else { worst.max(part) })
 }
 

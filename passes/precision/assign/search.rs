@@ -13,7 +13,7 @@ use super::chain::Chain;
 use super::evidence::{Bound, Evidence, Facts};
 use super::explain::title;
 use super::memory::Profile;
-use super::node::{Known, Node, Nodes};
+use super::node::{Known, Node, Nodes, worst};
 use super::report::Assigned;
 use super::told::Told;
 use super::wanted::{Criterion, Wanted};
@@ -149,8 +149,7 @@ impl Search<'_> {
         let of = bound.of(self.criterion).iter().zip(self.allowed.unwrap_or_default());
         let ratios = of
             .map(|(e, a)| if e <= a { e / a.max(f64::MIN_POSITIVE) } else { (e / a).max(1.0f64.next_up()) });
-        let worst = ratios.fold(0.0, |worst: f64, x| if x.is_nan() { f64::INFINITY } else { worst.max(x) });
-        worst.powi(self.criterion.power())
+        worst(ratios).powi(self.criterion.power())
     }
 
     /// The cheapest assignment that is found whose bounds are within what is allowed.

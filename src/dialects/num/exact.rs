@@ -26,7 +26,7 @@ fn pair(s: &Signature<'_>) -> Result<Vec<Type>, String> {
 }
 
 /// The two results of an op.
-fn words(
+pub(super) fn words(
     b: &mut Builder<'_>,
     name: &str,
     x: &[Value],

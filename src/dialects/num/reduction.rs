@@ -6,6 +6,7 @@ use ngc_numerics::{DType, Data, Format, Tensor};
 use rug::Float;
 use rug::float::Constant;
 
+use super::exact;
 use crate::ng::constant::{attr_to_tensor, attr_type, tensor_to_attr};
 
 /// Ops of this family.
@@ -73,7 +74,7 @@ pub static PAYNE_HANEK: OpDef = OpDef {
     },
     semantics: Semantics::Decomposition(|b, _, x| {
         let (wide, bits) = (Type::float(Format::F64), Type::int(64));
-        let real = |b: &mut Builder<'_>, v: f64| b.constant(Attr::Float(v, wide));
+        let real = |b: &mut Builder<'_>, v: f64| b.scalar(v, x[0]);
         let to = |ty: Type| [("to", Attr::Type(ty))];
         // From which word on, and x by so many words less.
         let (bias, per_word) = (real(b, -55.0)?, real(b, 1.0 / f64::from(WORD))?);
@@ -98,10 +99,8 @@ pub static PAYNE_HANEK: OpDef = OpDef {
             let one = whole(b, n as i64 + 1)?;
             let i = b.emit("ng.add", &[place, one], [])?;
             let word = b.emit("num.table", &[i], [("values", tensor_to_attr(&words))])?;
-            let op = b.op("num.two_product", &[scaled, word], [])?;
-            let [high, low] = [0, 1].map(|n| b.body.result(op, n));
-            for (part, may_be_large) in [(high, n < 2), (low, n < 1)] {
-                let mut part = part;
+            let [high, low] = exact::words(b, "num.two_product", &[scaled, word], [])?;
+            for (mut part, may_be_large) in [(high, n < 2), (low, n < 1)] {
                 if may_be_large {
                     let q = b.emit("ng.mul", &[part, quarter], [])?;
                     let q = b.emit("ng.round", &[q], [])?;
@@ -114,8 +113,7 @@ pub static PAYNE_HANEK: OpDef = OpDef {
         // Each pass leaves the sum the same, and more of it in the first words.
         let distil = |b: &mut Builder<'_>, terms: &mut [Value]| -> Result<(), String> {
             for n in (0..terms.len() - 1).rev() {
-                let op = b.op("num.two_sum", &[terms[n], terms[n + 1]], [])?;
-                (terms[n], terms[n + 1]) = (b.body.result(op, 0), b.body.result(op, 1));
+                [terms[n], terms[n + 1]] = exact::words(b, "num.two_sum", &[terms[n], terms[n + 1]], [])?;
             }
             Ok(())
         };
@@ -125,13 +123,12 @@ pub static PAYNE_HANEK: OpDef = OpDef {
         distil(b, &mut terms)?;
         distil(b, &mut terms)?;
         let (turn, turn_low) = (real(b, std::f64::consts::FRAC_PI_2)?, real(b, 6.123233995736766e-17)?);
-        let op = b.op("num.two_product", &[terms[0], turn], [])?;
-        let [high, low] = [0, 1].map(|n| b.body.result(op, n));
+        let [high, low] = exact::words(b, "num.two_product", &[terms[0], turn], [])?;
         let low = b.emit("ng.fma", &[terms[0], turn_low, low], [])?;
         let low = b.emit("ng.fma", &[terms[1], turn, low], [])?;
-        let op = b.op("num.fast_two_sum", &[high, low], [])?;
+        let [r, e] = exact::words(b, "num.fast_two_sum", &[high, low], [])?;
         let k = b.emit("ng.convert", &[k], to(bits))?;
-        Ok(vec![k, b.body.result(op, 0), b.body.result(op, 1)])
+        Ok(vec![k, r, e])
     }),
     ..OpDef::BASE
 };

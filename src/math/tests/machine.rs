@@ -63,8 +63,7 @@ pub fn same_in_c(
     blocks: &[(u64, u64)],
 ) -> Vec<(f64, f64)> {
     let (name, format) = (symbol(&texts[0]), format_of(&texts[0]));
-    let program =
-        Compiler::default().build(checked, &name, format, 1).unwrap_or_else(|d| panic!("{}", d.message));
+    let program = Compiler::default().build(checked, &texts[0]).unwrap_or_else(|d| panic!("{}", d.message));
     let mut results = program.results(blocks).expect("a running program");
     let size = format.width() as usize / 8;
     let mut all = Vec::new();
@@ -101,8 +100,7 @@ pub fn same_in_c_at(
     pairs: &[[f32; 2]],
 ) -> Vec<([f64; 2], f64)> {
     let name = symbol(&texts[0]);
-    let program =
-        Compiler::default().build(checked, &name, Format::F32, 2).unwrap_or_else(|d| panic!("{}", d.message));
+    let program = Compiler::default().build(checked, &texts[0]).unwrap_or_else(|d| panic!("{}", d.message));
     let compiled = program.results_at(pairs).expect("results");
     let columns = [0, 1].map(|n| pairs.iter().map(|pair| f64::from(pair[n])).collect::<Vec<f64>>());
     let interpreted = interpreted_at(context, texts, &columns);

@@ -11,6 +11,8 @@ use tempfile::TempDir;
 
 use crate::c99;
 use crate::check::Checked;
+use crate::function::{format_of, symbol};
+use crate::text::Text;
 
 /// A C compiler and its flags.
 #[derive(Clone, Debug)]
@@ -97,23 +99,18 @@ fn types(format: Format) -> &'static str {
 }
 
 impl Compiler {
-    /// Compiles the implementation with this symbol, of numbers of f32 or f64, and of so many arguments.
+    /// Compiles an implementation of a number of f32 or f64, or of two of f32.
     ///
     /// # Errors
     /// When there is no compiler, or it refuses the code.
-    pub fn build(
-        &self,
-        checked: &Checked,
-        symbol: &str,
-        format: Format,
-        arguments: usize,
-    ) -> Result<Program, Diagnostic> {
+    pub fn build(&self, checked: &Checked, text: &Text) -> Result<Program, Diagnostic> {
         let fail = |message: String| Diagnostic::error(Loc::Unknown, message);
         let io = |e: std::io::Error| fail(format!("cannot write a program: {e}"));
         let folder = tempfile::Builder::new().prefix("ngc-math-").tempdir().map_err(io)?;
         let source = folder.path().join("sweep.c");
-        let names = format!("#define FUNCTION {}_array\n{}", c99::c_name(symbol), types(format));
-        let main = if arguments == 2 { PAIRS } else { MAIN };
+        let names =
+            format!("#define FUNCTION {}_array\n{}", c99::c_name(&symbol(text)), types(format_of(text)));
+        let main = if text.arguments.len() == 2 { PAIRS } else { MAIN };
         std::fs::write(&source, c99::source(checked)? + &names + main).map_err(io)?;
         let mut command = Command::new(&self.command);
         command.args(&self.flags).arg("-o").arg(folder.path().join("sweep")).arg(&source).arg("-lm");

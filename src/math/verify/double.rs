@@ -1,10 +1,7 @@
 //! A sample of the inputs of f64, each against the exact value at so many bits that the error is decided.
 
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use super::compiled::Program;
-use super::{Progress, Report};
+use super::{Progress, Report, in_pieces};
 use crate::reference::Reference;
 
 /// Neighbours that are looked at together, for their order too.
@@ -24,17 +21,10 @@ pub fn sample(
     count: u64,
     progress: Progress<'_>,
 ) -> Result<Report, String> {
-    let pieces: Vec<Vec<u64>> = blocks(count).chunks(TOGETHER).map(<[_]>::to_vec).collect();
-    let (done, total) = (AtomicUsize::new(0), pieces.len());
-    let found: Result<Vec<Report>, String> = pieces
-        .into_par_iter()
-        .map(|firsts| {
-            let found = piece(program, &reference, &firsts);
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-            found
-        })
-        .collect();
-    Ok(found?.into_iter().fold(NOTHING, join))
+    let blocks = blocks(count);
+    let pieces: Vec<&[u64]> = blocks.chunks(TOGETHER).collect();
+    let found = in_pieces(&pieces, progress, |firsts| piece(program, &reference, firsts))?;
+    Ok(found.into_iter().fold(Report::EMPTY, Report::join))
 }
 
 /// The first encodings of the blocks.
@@ -55,34 +45,10 @@ fn blocks(count: u64) -> Vec<u64> {
     even.chain(middle).chain(ends).collect()
 }
 
-const NOTHING: Report = Report {
-    inputs: 0,
-    exhaustive: false,
-    max_ulp: 0.0,
-    at: 0.0,
-    beside: None,
-    misrounded: 0,
-    wrong_specials: (0, None),
-    not_monotone: (0, None),
-};
-
-fn join(mut a: Report, b: Report) -> Report {
-    a.inputs += b.inputs;
-    a.misrounded += b.misrounded;
-    if b.max_ulp > a.max_ulp {
-        (a.max_ulp, a.at) = (b.max_ulp, b.at);
-    }
-    for (ours, theirs) in [(&mut a.wrong_specials, b.wrong_specials), (&mut a.not_monotone, b.not_monotone)] {
-        ours.0 += theirs.0;
-        ours.1 = ours.1.or(theirs.1);
-    }
-    a
-}
-
 fn piece(program: &Program, reference: &Reference, firsts: &[u64]) -> Result<Report, String> {
     let ranges: Vec<(u64, u64)> = firsts.iter().map(|&first| (first, BLOCK)).collect();
     let mut results = program.results(&ranges)?;
-    let mut found = NOTHING;
+    let mut found = Report::EMPTY;
     for &first in firsts {
         let mut bytes = [0; 8 * BLOCK as usize];
         results.read(&mut bytes)?;
@@ -100,8 +66,7 @@ fn piece(program: &Program, reference: &Reference, firsts: &[u64]) -> Result<Rep
             if let Some((f, z)) = before
                 && (y < z && exact > f || y > z && exact < f)
             {
-                found.not_monotone.0 += 1;
-                found.not_monotone.1 = found.not_monotone.1.or(Some(x));
+                super::count(&mut found.not_monotone, x);
             }
             before = Some((exact, y));
         }
@@ -121,8 +86,7 @@ fn look(found: &mut Report, reference: &Reference, x: f64, y: f64) -> Option<(ru
         }
     };
     if wrong {
-        found.wrong_specials.0 += 1;
-        found.wrong_specials.1 = found.wrong_specials.1.or(Some(x));
+        super::count(&mut found.wrong_specials, x);
     }
     let error = error.filter(|_| !wrong)?;
     found.misrounded += u64::from(error > 0.5);

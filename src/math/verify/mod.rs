@@ -9,9 +9,11 @@ mod pairs;
 mod sweep;
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ngc_ir::{Context, Diagnostic};
 use ngc_numerics::Format;
+use rayon::prelude::*;
 
 use crate::check::Checked;
 use crate::reference::Reference;
@@ -54,12 +56,50 @@ pub struct Report {
     /// Results that are not the correctly rounded ones.
     pub misrounded: u64,
     /// Inputs at which a NaN, an infinity or a zero is missing, is too much, or has the wrong sign; and one of them.
-    pub wrong_specials: (u64, Option<f64>),
+    pub wrong_specials: Tally,
     /// Neighbours whose results are in the wrong order; and the first of one pair.
-    pub not_monotone: (u64, Option<f64>),
+    pub not_monotone: Tally,
+}
+
+/// How many inputs there are of a kind, and one of them.
+type Tally = (u64, Option<f64>);
+
+/// Counts an input.
+fn count(tally: &mut Tally, x: f64) {
+    add(tally, (1, Some(x)));
+}
+
+/// Counts what others have counted.
+fn add(tally: &mut Tally, others: Tally) {
+    tally.0 += others.0;
+    tally.1 = tally.1.or(others.1);
 }
 
 impl Report {
+    /// Of no inputs.
+    const EMPTY: Report = Report {
+        inputs: 0,
+        exhaustive: false,
+        max_ulp: 0.0,
+        at: 0.0,
+        beside: None,
+        misrounded: 0,
+        wrong_specials: (0, None),
+        not_monotone: (0, None),
+    };
+
+    /// Of the inputs of both.
+    fn join(mut self, other: Report) -> Report {
+        self.inputs += other.inputs;
+        self.misrounded += other.misrounded;
+        if other.max_ulp > self.max_ulp {
+            (self.max_ulp, self.at, self.beside) = (other.max_ulp, other.at, other.beside);
+        }
+        add(&mut self.wrong_specials, other.wrong_specials);
+        add(&mut self.not_monotone, other.not_monotone);
+        self
+    }
+
     /// Whether nothing is wrong and no error is as large as this.
     pub fn is_within(&self, ulps: f64) -> bool {
         self.max_ulp < ulps && self.wrong_specials.0 == 0 && self.not_monotone.0 == 0
@@ -86,6 +126,21 @@ impl fmt::Display for Report {
 /// Told how much of the inputs is done, of how much.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
+/// What is found of pieces, which are looked at side by side, in their order.
+fn in_pieces<P: Sync, F: Send>(
+    pieces: &[P],
+    progress: Progress<'_>,
+    look: impl Fn(&P) -> Result<F, String> + Sync,
+) -> Result<Vec<F>, String> {
+    let done = AtomicUsize::new(0);
+    let of = |piece: &P| {
+        let found = look(piece);
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1, pieces.len());
+        found
+    };
+    pieces.par_iter().map(of).collect()
+}
+
 /// Compiles an implementation of one argument, or of two, and looks at its results. Of two arguments it looks at a sample of
 /// pairs.
 ///
@@ -106,7 +161,7 @@ pub fn verify(
     if !matches!((arguments, format), (1, Format::F32 | Format::F64) | (2, Format::F32)) {
         return Err(fail("only functions of one f32 or f64, or of two f32, are verified so far".into()));
     }
-    let program = compiler.build(checked, &crate::function::symbol(text), format, arguments)?;
+    let program = compiler.build(checked, text)?;
     let report = match (arguments, format, inputs) {
         (1, Format::F32, inputs) => sweep::sweep(&program, reference, inputs, progress),
         (1, _, Inputs::Sampled(count)) => double::sample(&program, reference, count, progress),

@@ -1,12 +1,10 @@
 //! Pairs of arguments against enclosures of the exact value: a sample, in strata, as there are too many to look at all.
 
 use ngc_numerics::Random;
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::compiled::Program;
 use super::sweep::error;
-use super::{Progress, Report};
+use super::{Progress, Report, in_pieces};
 use crate::reference::Reference;
 
 /// Pairs that one process gives the results for.
@@ -62,29 +60,13 @@ pub fn sample(
     let count = count.saturating_sub(pieces[0].len() as u64);
     pieces
         .extend((0..count.div_ceil(PIECE)).map(|n| drawn(n, PIECE.min(count - n * PIECE), Some(&reference))));
-    let (done, total) = (AtomicUsize::new(0), pieces.len());
-    let found: Result<Vec<Report>, String> = pieces
-        .par_iter()
-        .map(|pairs| {
-            let found = look(reference, pairs, &program.results_at(pairs)?);
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-            Ok(found)
-        })
-        .collect();
-    let all = found?.into_iter().reduce(|a, b| {
-        let worst = if b.max_ulp > a.max_ulp { &b } else { &a };
-        Report {
-            inputs: a.inputs + b.inputs,
-            misrounded: a.misrounded + b.misrounded,
-            wrong_specials: (
-                a.wrong_specials.0 + b.wrong_specials.0,
-                a.wrong_specials.1.or(b.wrong_specials.1),
-            ),
-            ..worst.clone()
-        }
-    });
-    all.ok_or_else(|| "there are no pairs".into())
+    let found =
+        in_pieces(&pieces, progress, |pairs| Ok(look(reference, pairs, &program.results_at(pairs)?)))?;
+    Ok(found.into_iter().fold(NOTHING, Report::join))
 }
+
+/// Of no pairs.
+const NOTHING: Report = Report { beside: Some(0.0), ..Report::EMPTY };
 
 /// A few of the pairs that are looked at: those of special values, and so many others.
 pub fn pairs(count: u64) -> Vec<[f32; 2]> {
@@ -157,16 +139,7 @@ fn crossing(reference: &Reference, x: f32, [mut a, mut b]: [f32; 2]) -> Option<f
 }
 
 fn look(reference: Reference, pairs: &[[f32; 2]], results: &[f32]) -> Report {
-    let mut found = Report {
-        inputs: pairs.len() as u64,
-        exhaustive: false,
-        max_ulp: 0.0,
-        at: 0.0,
-        beside: Some(0.0),
-        misrounded: 0,
-        wrong_specials: (0, None),
-        not_monotone: (0, None),
-    };
+    let mut found = Report { inputs: pairs.len() as u64, ..NOTHING };
     for (pair, &result) in pairs.iter().zip(results) {
         let (x, y) = (pair.map(f64::from), f64::from(result));
         let f = reference.enclose_at(&x);
@@ -180,8 +153,7 @@ fn look(reference: Reference, pairs: &[[f32; 2]], results: &[f32]) -> Report {
         let same = want == y || want.is_nan() && y.is_nan();
         let exact = reference.exact_error_at(&x, y);
         if !(same || exact.is_some()) || !y.is_nan() && want.is_sign_negative() != y.is_sign_negative() {
-            found.wrong_specials.0 += 1;
-            found.wrong_specials.1 = found.wrong_specials.1.or(Some(x[0]));
+            super::count(&mut found.wrong_specials, x[0]);
             continue;
         }
         found.misrounded += u64::from(!same && (lo > 0.5 || hi > 0.5));

@@ -1,11 +1,9 @@
 //! Every input, or blocks of them, against enclosures of the exact value. `f64` decides where it can, MPFR elsewhere.
 
 use ngc_numerics::Format;
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::compiled::Program;
-use super::{Inputs, Progress, Report};
+use super::{Inputs, Progress, Report, Tally, add, count, in_pieces};
 use crate::reference::{Reference, overflow};
 
 /// Encodings of f32.
@@ -95,18 +93,9 @@ fn look(
     least: f64,
     progress: Progress<'_>,
 ) -> Result<Found, String> {
-    let done = AtomicUsize::new(0);
-    let total = pieces.len();
-    let found: Result<Vec<Found>, String> = pieces
-        .into_par_iter()
-        .map(|ranges| {
-            let found = piece(program, reference, &ranges, least);
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-            found
-        })
-        .collect();
+    let found = in_pieces(&pieces, progress, |ranges| piece(program, reference, ranges, least))?;
     let mut all = Found::default();
-    for found in found? {
+    for found in found {
         all.join(found, &reference);
     }
     Ok(all)
@@ -157,8 +146,8 @@ fn number(encoding: u64) -> f64 {
 struct Found {
     inputs: u64,
     misrounded: u64,
-    wrong_specials: (u64, Option<f64>),
-    not_monotone: (u64, Option<f64>),
+    wrong_specials: Tally,
+    not_monotone: Tally,
     /// No largest error is below this.
     least: f64,
     /// Inputs and results whose error may be the largest, and what it is at most.
@@ -278,8 +267,7 @@ impl Found {
             let falls = y < y0 && f.lo >= hi0 || y > y0 && f.hi <= lo0;
             let unknown = y != y0 && f.lo < hi0 && f.hi > lo0;
             if falls || unknown && self.falls_exactly(reference, x, y) {
-                self.not_monotone.0 += 1;
-                self.not_monotone.1 = self.not_monotone.1.or(Some(x));
+                count(&mut self.not_monotone, x);
             }
         }
         self.before = Some([x, y, f.lo, f.hi]);
@@ -307,20 +295,15 @@ impl Found {
 
     fn wrong(&mut self, is_wrong: bool, x: f64) {
         if is_wrong {
-            self.wrong_specials.0 += 1;
-            self.wrong_specials.1 = self.wrong_specials.1.or(Some(x));
+            count(&mut self.wrong_specials, x);
         }
     }
 
     fn join(&mut self, other: Found, reference: &Reference) {
         self.inputs += other.inputs;
         self.misrounded += other.misrounded;
-        for (ours, theirs) in
-            [(&mut self.wrong_specials, other.wrong_specials), (&mut self.not_monotone, other.not_monotone)]
-        {
-            ours.0 += theirs.0;
-            ours.1 = ours.1.or(theirs.1);
-        }
+        add(&mut self.wrong_specials, other.wrong_specials);
+        add(&mut self.not_monotone, other.not_monotone);
         self.least = self.least.max(other.least);
         self.candidates.extend(other.candidates);
         if other.dropped.0 > self.dropped.0 {
