@@ -100,8 +100,8 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
     let mut r = Random::new(19);
     let mut text = String::new();
     let mut all = Vec::new();
-    let drawn = pairs(8192);
-    let n = drawn.len();
+    let drawn = [Format::F32, Format::F64].map(|format| pairs(format, 8192));
+    let n = drawn[0].len();
     let mut values = encodings(&mut r, n);
     values.truncate(n);
     for entry in ENTRIES.iter().filter(|entry| is_chosen(entry, ulps)) {
@@ -123,16 +123,18 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
     }
     assert!(all.len() >= 30, "{} functions", all.len());
     let compiled = load_for(target, &module(&text), &functions);
-    let array = |values: Vec<f64>| Tensor::floats(Format::F32, vec![n], values).expect("a tensor");
-    let alone = [array(values)];
-    let wide = [Tensor::floats(Format::F64, vec![n], encodings_of_f64(&mut r, n)).expect("a tensor")];
-    let columns = |n: usize| drawn.iter().map(|pair| f64::from(pair[n])).collect();
-    let both = [array(columns(0)), array(columns(1))];
+    let array = |format: Format, values: Vec<f64>| Tensor::floats(format, vec![n], values).expect("a tensor");
+    let alone = [array(Format::F32, values)];
+    let wide = [array(Format::F64, encodings_of_f64(&mut r, n))];
+    let column = |of: usize, n: usize| drawn[of].iter().map(|pair| pair[n]).collect();
+    let both = [0, 1].map(|n| array(Format::F32, column(0, n)));
+    let both_wide = [0, 1].map(|n| array(Format::F64, column(1, n)));
     for own in &all {
         let inputs = match (own[0].arguments.len(), format_of(&own[0])) {
             (1, Format::F32) => &alone[..],
             (1, _) => &wide[..],
-            _ => &both[..],
+            (_, Format::F32) => &both[..],
+            _ => &both_wide[..],
         };
         let arrays = module_of(&CONTEXT, own, Some(Dim::Static(n))).expect("an implementation of arrays");
         let interpreter = Interpreter::new(&CONTEXT, &arrays, Evaluator::new(Mode::Rounded));

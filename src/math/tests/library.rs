@@ -85,7 +85,7 @@ fn check_one(path: &Path, folders: [&str; 2]) -> Result<(), String> {
             .into_iter()
             .map(|(x, y)| (vec![x], y))
             .collect(),
-        _ => same_in_c_at(&context, &texts, &checked, &pairs(1 << 14))
+        _ => same_in_c_at(&context, &texts, &checked, &pairs(format, 1 << 14))
             .into_iter()
             .map(|(x, y)| (x.to_vec(), y))
             .collect(),

@@ -92,22 +92,22 @@ pub fn same_in_c(
     all
 }
 
-/// As [`same_in_c`], of two arguments of f32.
+/// As [`same_in_c`], of two arguments.
 pub fn same_in_c_at(
     context: &Context,
     texts: &[Text],
     checked: &Checked,
-    pairs: &[[f32; 2]],
+    pairs: &[[f64; 2]],
 ) -> Vec<([f64; 2], f64)> {
     let name = symbol(&texts[0]);
     let program = Compiler::default().build(checked, &texts[0]).unwrap_or_else(|d| panic!("{}", d.message));
     let compiled = program.results_at(pairs).expect("results");
-    let columns = [0, 1].map(|n| pairs.iter().map(|pair| f64::from(pair[n])).collect::<Vec<f64>>());
+    let columns = [0, 1].map(|n| pairs.iter().map(|pair| pair[n]).collect::<Vec<f64>>());
     let interpreted = interpreted_at(context, texts, &columns);
     for ((pair, &c), &i) in pairs.iter().zip(&compiled).zip(&interpreted) {
-        assert!(alike(f64::from(c), i), "{name}({pair:?}) is {c:?} in C99 and {i:?} in the interpreter");
+        assert!(alike(c, i), "{name}({pair:?}) is {c:?} in C99 and {i:?} in the interpreter");
     }
-    pairs.iter().map(|pair| pair.map(f64::from)).zip(compiled.into_iter().map(f64::from)).collect()
+    pairs.iter().copied().zip(compiled).collect()
 }
 
 /// Payloads of NaN do not count.

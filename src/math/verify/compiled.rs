@@ -42,9 +42,10 @@ impl Default for Compiler {
     }
 }
 
-/// A program that gives the results of an implementation of one number for a range of encodings, or of one of two for pairs of f32.
+/// A program that gives the results of an implementation of one number for a range of encodings, or of one of two for pairs.
 pub struct Program {
     folder: TempDir,
+    format: Format,
 }
 
 /// Takes the name of a file of pairs and writes their results.
@@ -54,7 +55,7 @@ const PAIRS: &str = "
 enum { BLOCK = 16384 };
 
 int main(int argc, char **argv) {
-  static float pairs[2 * BLOCK], x[BLOCK], y[BLOCK], r[BLOCK];
+  static NUMBER pairs[2 * BLOCK], x[BLOCK], y[BLOCK], r[BLOCK];
   FILE *file = argc == 2 ? fopen(argv[1], \"rb\") : 0;
   if (!file) return 1;
   for (size_t n; (n = fread(pairs, 2 * sizeof pairs[0], BLOCK, file)) > 0;) {
@@ -99,7 +100,7 @@ fn types(format: Format) -> &'static str {
 }
 
 impl Compiler {
-    /// Compiles an implementation of a number of f32 or f64, or of two of f32.
+    /// Compiles an implementation of one or two numbers of f32 or f64.
     ///
     /// # Errors
     /// When there is no compiler, or it refuses the code.
@@ -123,7 +124,7 @@ impl Compiler {
             let said: Vec<&str> = said.lines().take(5).collect();
             return Err(fail(format!("'{shown}' refuses what was written for it: {}", said.join("\n"))));
         }
-        Ok(Program { folder })
+        Ok(Program { folder, format: format_of(text) })
     }
 }
 
@@ -147,16 +148,23 @@ impl Program {
     ///
     /// # Errors
     /// As [`Self::results`].
-    pub fn results_at(&self, pairs: &[[f32; 2]]) -> Result<Vec<f32>, String> {
+    pub fn results_at(&self, pairs: &[[f64; 2]]) -> Result<Vec<f64>, String> {
         let write = |e: std::io::Error| format!("cannot write inputs: {e}");
+        let size = self.format.width() as usize / 8;
         let mut file = tempfile::NamedTempFile::new_in(self.folder.path()).map_err(write)?;
-        let bytes: Vec<u8> = pairs.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+        let words = pairs.iter().flatten().map(|&x| self.format.to_bits(x).to_le_bytes());
+        let bytes: Vec<u8> = words.flat_map(|word| word.into_iter().take(size)).collect();
         file.write_all(&bytes).map_err(write)?;
         let mut command = Command::new(self.path());
         command.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut bytes = vec![0; 4 * pairs.len()];
+        let mut bytes = vec![0; size * pairs.len()];
         Results::of(command)?.read(&mut bytes)?;
-        Ok(bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_le_bytes(word)).collect())
+        let number = |word: &[u8]| {
+            let mut bits = [0; 8];
+            bits[..size].copy_from_slice(word);
+            self.format.from_bits(u64::from_le_bytes(bits))
+        };
+        Ok(bytes.chunks_exact(size).map(number).collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A sample of the inputs of f64, each against the exact value at so many bits that the error is decided.
 
 use super::compiled::Program;
-use super::{Progress, Report, in_pieces};
+use super::{Progress, Report, in_pieces, judge};
 use crate::reference::Reference;
 
 /// Neighbours that are looked at together, for their order too.
@@ -56,7 +56,7 @@ fn piece(program: &Program, reference: &Reference, firsts: &[u64]) -> Result<Rep
         for (n, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
             let (x, y) = (f64::from_bits(first.wrapping_add(n as u64)), f64::from_le_bytes(*word));
             found.inputs += 1;
-            let Some((exact, error)) = look(&mut found, reference, x, y) else {
+            let Some((exact, error)) = judge(&mut found, reference, &[x], y) else {
                 before = None;
                 continue;
             };
@@ -72,23 +72,4 @@ fn piece(program: &Program, reference: &Reference, firsts: &[u64]) -> Result<Rep
         }
     }
     Ok(found)
-}
-
-/// The exact value and the error of a result; none where that is no number other than 0, or the result is wrong in kind.
-fn look(found: &mut Report, reference: &Reference, x: f64, y: f64) -> Option<(rug::Float, f64)> {
-    let exact = reference.exact(&[x]);
-    let error = if x.is_finite() { reference.error(&exact, y) } else { None };
-    let wrong = match error {
-        Some(_) => y.is_nan() || y.is_sign_negative() != exact.is_sign_negative(),
-        None => {
-            let want = reference.round(x);
-            !(want.is_nan() && y.is_nan() || want == y && want.is_sign_negative() == y.is_sign_negative())
-        }
-    };
-    if wrong {
-        super::count(&mut found.wrong_specials, x);
-    }
-    let error = error.filter(|_| !wrong)?;
-    found.misrounded += u64::from(error > 0.5);
-    Some((exact, error))
 }

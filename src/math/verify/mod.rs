@@ -123,6 +123,25 @@ impl fmt::Display for Report {
     }
 }
 
+/// The exact value and the error of a result; none where that is no number other than 0, or the result is wrong in kind.
+fn judge(found: &mut Report, reference: &Reference, x: &[f64], y: f64) -> Option<(rug::Float, f64)> {
+    let exact = reference.exact(x);
+    let error = if x.iter().all(|x| x.is_finite()) { reference.error(&exact, y) } else { None };
+    let wrong = match error {
+        Some(_) => y.is_nan() || y.is_sign_negative() != exact.is_sign_negative(),
+        None => {
+            let want = reference.round_at(x);
+            !(want.is_nan() && y.is_nan() || want == y && want.is_sign_negative() == y.is_sign_negative())
+        }
+    };
+    if wrong {
+        count(&mut found.wrong_specials, x[0]);
+    }
+    let error = error.filter(|_| !wrong)?;
+    found.misrounded += u64::from(error > 0.5);
+    Some((exact, error))
+}
+
 /// Told how much of the inputs is done, of how much.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
@@ -145,7 +164,7 @@ fn in_pieces<P: Sync, F: Send>(
 /// pairs.
 ///
 /// # Errors
-/// When its function is not known, it is not of f32 or f64, it has more arguments, or no C compiler is there.
+/// When its function is not known, it is not of f32 or f64, it has more than two arguments, or no C compiler is there.
 pub fn verify(
     context: &Context,
     checked: &Checked,
@@ -158,8 +177,8 @@ pub fn verify(
     let reference = Reference::of(context, text)?;
     let arguments = text.arguments.len();
     let format = reference.format;
-    if !matches!((arguments, format), (1, Format::F32 | Format::F64) | (2, Format::F32)) {
-        return Err(fail("only functions of one f32 or f64, or of two f32, are verified so far".into()));
+    if !matches!((arguments, format), (1 | 2, Format::F32 | Format::F64)) {
+        return Err(fail("only functions of one or two numbers of f32 or f64 are verified so far".into()));
     }
     let program = compiler.build(checked, text)?;
     let report = match (arguments, format, inputs) {

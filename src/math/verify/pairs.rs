@@ -1,53 +1,61 @@
-//! Pairs of arguments against enclosures of the exact value: a sample, in strata, as there are too many to look at all.
+//! Pairs of arguments against the exact value: a sample, in strata, as there are too many to look at all.
 
-use ngc_numerics::Random;
+use ngc_numerics::{Format, Random};
 
 use super::compiled::Program;
 use super::sweep::error;
-use super::{Progress, Report, in_pieces};
+use super::{Progress, Report, in_pieces, judge};
 use crate::reference::Reference;
 
 /// Pairs that one process gives the results for.
 const PIECE: u64 = 1 << 16;
 /// What all pairs are drawn from.
 const SEED: u64 = 19;
+/// Kinds of pairs that are drawn, in turn.
+const KINDS: u64 = 10;
 
 /// Arguments at which functions have values of their own, and others beside them; each is taken with each, with both signs.
-const SPECIAL: &[f32] = &[
-    0.0,
-    f32::from_bits(1),
-    1.0e-40,
-    f32::MIN_POSITIVE,
-    1.0e-20,
-    0.1,
-    0.333_333_34,
-    0.5,
-    0.999_999_94,
-    1.0,
-    1.000_000_1,
-    1.5,
-    2.0,
-    2.5,
-    3.0,
-    4.0,
-    7.0,
-    10.0,
-    23.0,
-    127.0,
-    128.0,
-    149.0,
-    150.0,
-    4097.0,
-    8_388_607.5,
-    8_388_609.0,
-    16_777_215.0,
-    16_777_216.0,
-    2_147_483_648.0,
-    1.0e20,
-    f32::MAX,
-    f32::INFINITY,
-    f32::NAN,
-];
+fn special(format: Format) -> Vec<f64> {
+    let digits = 2f64.powi(format.precision() as i32);
+    let (least, greatest) = (format.min_normal(), f64::from(format.emax()));
+    let places = greatest + f64::from(format.precision()) - 2.0;
+    let sizes = [
+        0.0,
+        format.min_subnormal(),
+        least * 0.0085,
+        least,
+        1.0e-20,
+        0.1,
+        1.0 / 3.0,
+        0.5,
+        1.0 - 1.0 / digits,
+        1.0,
+        1.0 + 2.0 / digits,
+        1.5,
+        2.0,
+        2.5,
+        3.0,
+        4.0,
+        7.0,
+        10.0,
+        23.0,
+        greatest,
+        greatest + 1.0,
+        places + 1.0,
+        places + 2.0,
+        4097.0,
+        digits / 2.0 - 0.5,
+        digits / 2.0 + 1.0,
+        digits - 1.0,
+        digits,
+        2_147_483_648.0,
+        1.0e20,
+        format.max_finite(),
+        f64::INFINITY,
+        f64::NAN,
+    ];
+    sizes.into_iter().map(|x| format.round(x)).flat_map(|x| [x, -x]).collect()
+}
 
 /// Looks at the results of a program at so many pairs, and no fewer than those of special values.
 pub fn sample(
@@ -56,10 +64,11 @@ pub fn sample(
     count: u64,
     progress: Progress<'_>,
 ) -> Result<Report, String> {
-    let mut pieces: Vec<Vec<[f32; 2]>> = vec![special()];
+    let format = reference.format;
+    let mut pieces: Vec<Vec<[f64; 2]>> = vec![specials(format)];
     let count = count.saturating_sub(pieces[0].len() as u64);
-    pieces
-        .extend((0..count.div_ceil(PIECE)).map(|n| drawn(n, PIECE.min(count - n * PIECE), Some(&reference))));
+    let piece = |n: u64| drawn(format, n, PIECE.min(count - n * PIECE), Some(&reference));
+    pieces.extend((0..count.div_ceil(PIECE)).map(piece));
     let found =
         in_pieces(&pieces, progress, |pairs| Ok(look(reference, pairs, &program.results_at(pairs)?)))?;
     Ok(found.into_iter().fold(NOTHING, Report::join))
@@ -69,56 +78,107 @@ pub fn sample(
 const NOTHING: Report = Report { beside: Some(0.0), ..Report::EMPTY };
 
 /// A few of the pairs that are looked at: those of special values, and so many others.
-pub fn pairs(count: u64) -> Vec<[f32; 2]> {
-    [special(), drawn(0, count, None)].concat()
+pub fn pairs(format: Format, count: u64) -> Vec<[f64; 2]> {
+    [specials(format), drawn(format, 0, count, None)].concat()
 }
 
-fn special() -> Vec<[f32; 2]> {
-    let all: Vec<f32> = SPECIAL.iter().flat_map(|&x| [x, -x]).collect();
+fn specials(format: Format) -> Vec<[f64; 2]> {
+    let all = special(format);
     all.iter().flat_map(|&x| all.iter().map(move |&y| [x, y])).collect()
 }
 
-/// Pairs of six kinds in turn.
-fn drawn(piece: u64, count: u64, reference: Option<&Reference>) -> Vec<[f32; 2]> {
-    let mut r = Random::new(SEED.wrapping_mul(1 << 32).wrapping_add(piece));
-    (0..count)
-        .map(|n| match n % 6 {
+/// Pairs of all kinds in turn.
+fn drawn(format: Format, piece: u64, count: u64, reference: Option<&Reference>) -> Vec<[f64; 2]> {
+    let r = Random::new(SEED.wrapping_mul(1 << 32).wrapping_add(piece));
+    let mut draw = Draw { format, r };
+    (0..count).map(|n| draw.pair(n % KINDS, reference).map(|x| format.round(x))).collect()
+}
+
+/// What numbers are drawn from.
+struct Draw {
+    format: Format,
+    r: Random,
+}
+
+impl Draw {
+    fn pair(&mut self, kind: u64, reference: Option<&Reference>) -> [f64; 2] {
+        let places = self.format.precision() as i32;
+        let (emin, emax) = (f64::from(self.format.emin()), f64::from(self.format.emax()));
+        match kind {
             // Of all encodings.
-            0 => [f32::from_bits(r.bits() as u32), f32::from_bits(r.bits() as u32)],
+            0 => [self.any(), self.any()],
             // Of moderate size.
-            1 | 2 => [of_size(&mut r, 10), of_size(&mut r, 10)],
+            1 | 2 => [self.of_size(10), self.of_size(10)],
             // Of like size.
             3 => {
-                let x = f32::from_bits(r.bits() as u32);
-                [x, x * of_size(&mut r, 2)]
+                let x = self.any();
+                [x, x * self.of_size(2)]
             }
             // Where the function changes its sign: there what is left of a sum is least.
             4 => {
-                let (x, y) = (of_size(&mut r, 10), [of_size(&mut r, 7), of_size(&mut r, 7)]);
+                let (x, y) = (self.of_size(10), [self.of_size(7), self.of_size(7)]);
                 let found = reference.and_then(|reference| crossing(reference, x, y));
                 [x, found.unwrap_or(y[0])]
             }
             // The first near 1, the second of any size, a whole number or a half.
-            _ => {
-                let near = 1.0 + of_size(&mut r, 1) * 2f32.powi(-(r.below(24) as i32));
-                let y = of_size(&mut r, 30);
-                [near.abs(), if r.chance(50) { (2.0 * y).round() / 2.0 } else { y }]
+            5 | 6 => {
+                let y = self.of_size(places + 7);
+                [self.near_one(), if self.r.chance(50) { (2.0 * y).round() / 2.0 } else { y }]
             }
-        })
-        .collect()
-}
+            // Powers near the ends of the format.
+            7 => {
+                let x = if self.r.chance(50) { self.of_size(10).abs() } else { self.any().abs() };
+                let (low, high) = (emin - f64::from(places), emax);
+                let end = if self.r.chance(30) { [high - 0.5, high + 1.5] } else { [low - 1.0, emin + 1.0] };
+                let power = self.r.uniform(end[0], end[1]);
+                [x, power / x.log2()]
+            }
+            // Powers that are numbers or ties of the format, or beside one.
+            8 => {
+                let root = 1.0 + self.r.below(1 << 13) as f64;
+                let scale = 2f64.powi(2 * (self.r.below(20) as i32 - 10));
+                let x = if self.r.chance(50) { root * root } else { root } * scale;
+                let beside = if self.r.chance(20) { 1.0 + 2.0f64.powi(1 - places) } else { 1.0 };
+                [x * beside, (self.r.below(17) as f64 - 8.0) / 2.0]
+            }
+            // Among the least or the greatest numbers.
+            _ => {
+                let both =
+                    [0, 1].map(|_| self.format.from_bits(self.r.bits() >> (64 - places)) * self.sign());
+                let lifted = |x: f64| x / self.format.min_normal() * 2f64.powi(emax as i32);
+                if self.r.chance(50) { both } else { both.map(lifted) }
+            }
+        }
+    }
 
-/// A number of either sign from 2^-n to 2^n.
-fn of_size(r: &mut Random, n: i32) -> f32 {
-    let exponent = r.below(2 * n as usize) as i32 - n;
-    let size = (1.0 + r.below(1 << 23) as f32 / 8_388_608.0) * 2f32.powi(exponent);
-    if r.chance(50) { -size } else { size }
+    /// Any number of the format.
+    fn any(&mut self) -> f64 {
+        self.format.from_bits(self.r.bits() >> (64 - self.format.width()))
+    }
+
+    fn near_one(&mut self) -> f64 {
+        let places = self.format.precision() as usize;
+        (1.0 + self.of_size(1) * 2f64.powi(-(self.r.below(places) as i32))).abs()
+    }
+
+    /// A number of either sign from 2^-n to 2^n.
+    fn of_size(&mut self, n: i32) -> f64 {
+        let exponent = self.r.below(2 * n as usize) as i32 - n;
+        let last = 1u64 << (self.format.precision() - 1);
+        let size = (1.0 + self.r.below(last as usize) as f64 / last as f64) * 2f64.powi(exponent);
+        size * self.sign()
+    }
+
+    fn sign(&mut self) -> f64 {
+        if self.r.chance(50) { -1.0 } else { 1.0 }
+    }
 }
 
 /// A second argument between two others beside which the function has another sign.
-fn crossing(reference: &Reference, x: f32, [mut a, mut b]: [f32; 2]) -> Option<f32> {
-    let sign = |y: f32| {
-        let f = reference.enclose_at(&[x.into(), y.into()]);
+fn crossing(reference: &Reference, x: f64, [mut a, mut b]: [f64; 2]) -> Option<f64> {
+    let (format, x) = (reference.format, reference.format.round(x));
+    let sign = |y: f64| {
+        let f = reference.enclose_at(&[x, y]);
         if f.lo > 0.0 { Some(true) } else { (f.hi < 0.0).then_some(false) }
     };
     let below = sign(a)?;
@@ -126,11 +186,11 @@ fn crossing(reference: &Reference, x: f32, [mut a, mut b]: [f32; 2]) -> Option<f
         return None;
     }
     loop {
-        let middle = (0.5 * (f64::from(a) + f64::from(b))) as f32;
+        let middle = format.round(0.5 * (a + b));
         if middle == a || middle == b {
             return Some(a);
         }
-        match sign(middle) {
+        match sign(middle).or_else(|| exact_sign(reference, x, middle)) {
             Some(same) if same == below => a = middle,
             Some(_) => b = middle,
             None => return Some(middle),
@@ -138,28 +198,37 @@ fn crossing(reference: &Reference, x: f32, [mut a, mut b]: [f32; 2]) -> Option<f
     }
 }
 
-fn look(reference: Reference, pairs: &[[f32; 2]], results: &[f32]) -> Report {
+fn exact_sign(reference: &Reference, x: f64, y: f64) -> Option<bool> {
+    let exact = reference.exact(&[x, y]);
+    (exact.is_finite() && !exact.is_zero()).then(|| exact.is_sign_positive())
+}
+
+fn look(reference: Reference, pairs: &[[f64; 2]], results: &[f64]) -> Report {
     let mut found = Report { inputs: pairs.len() as u64, ..NOTHING };
-    for (pair, &result) in pairs.iter().zip(results) {
-        let (x, y) = (pair.map(f64::from), f64::from(result));
-        let f = reference.enclose_at(&x);
-        let plain = !f.may_be_nan && (f.lo > 0.0 || f.hi < 0.0) && f.lo.is_finite() && f.hi.is_finite();
-        let (lo, hi) = if plain { error(reference.format, y, f.lo, f.hi) } else { (0.0, f64::INFINITY) };
-        // Near enough to the value, of its sign, and not what may be the largest error: the usual case.
-        if hi <= 0.5 && hi <= found.max_ulp && y.is_sign_negative() == (f.hi < 0.0) {
+    for (&x, &y) in pairs.iter().zip(results) {
+        if is_near(&reference, x, y, found.max_ulp) {
             continue;
         }
-        let want = reference.round_at(&x);
-        let same = want == y || want.is_nan() && y.is_nan();
-        let exact = reference.exact_error_at(&x, y);
-        if !(same || exact.is_some()) || !y.is_nan() && want.is_sign_negative() != y.is_sign_negative() {
-            super::count(&mut found.wrong_specials, x[0]);
-            continue;
-        }
-        found.misrounded += u64::from(!same && (lo > 0.5 || hi > 0.5));
-        if let Some(exact) = exact.filter(|&exact| exact > found.max_ulp) {
-            (found.max_ulp, found.at, found.beside) = (exact, x[0], Some(x[1]));
+        if let Some((_, error)) = judge(&mut found, &reference, &x, y)
+            && error > found.max_ulp
+        {
+            (found.max_ulp, found.at, found.beside) = (error, x[0], Some(x[1]));
         }
     }
     found
+}
+
+/// Whether a result is for sure near enough to the value, of its sign, and not what may be the largest error: the usual case, of
+/// formats that `f64` decides.
+fn is_near(reference: &Reference, x: [f64; 2], y: f64, largest: f64) -> bool {
+    if reference.format == Format::F64 {
+        return false;
+    }
+    let f = reference.enclose_at(&x);
+    let plain = !f.may_be_nan && (f.lo > 0.0 || f.hi < 0.0) && f.lo.is_finite() && f.hi.is_finite();
+    if !plain {
+        return false;
+    }
+    let (_, most) = error(reference.format, y, f.lo, f.hi);
+    most <= 0.5 && most <= largest && y.is_sign_negative() == (f.hi < 0.0)
 }
