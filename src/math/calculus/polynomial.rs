@@ -209,7 +209,8 @@ impl Polynomial {
         }
         let counts = if is_relative { Counts::Relative } else { Counts::Absolute };
         let problem = Problem::new(value, &counts, ends, &self.powers)?;
-        let given: Vec<Option<f64>> = given.iter().map(|c| c.as_ref().and_then(|c| c.parse().ok())).collect();
+        let number = |c: &String| c.parse::<f64>().ok().map(|c| Float::with_val(BITS, c));
+        let given: Vec<Option<Float>> = given.iter().map(|c| c.as_ref().and_then(number)).collect();
         Ok((problem.rounded(format, &given)?, is_relative))
     }
 

@@ -5,7 +5,8 @@
 //!   `, weight x^2/exp(x)` they count that much;
 //! - `//! values f64 log(1 + i/16) for i < 16` above a `table`: its entries;
 //! - `//! fit f64 erf(x)/x on [i/4, (i+1)/4] about i/4 + 1/8 for i < 16, power 3 of 7` above a `table`: for each entry the
-//!   coefficient of `t^3` in the best polynomial in `t`, the distance from a point, of degree 7.
+//!   coefficient of `t^3` in the best polynomial in `t`, the distance from a point, of degree 7; with `, keep 0` the best of those
+//!   that have the function's value at the point, which tables hold in two words.
 
 pub(crate) mod expression;
 pub mod gappa;
@@ -192,10 +193,13 @@ fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
     }
     let exponents: Result<Vec<i64>, _> = terms.iter().map(|(power, _)| power.parse::<i64>()).collect();
     let exponents = exponents.map_err(|_| "a power is no integer")?;
-    let given: Result<Vec<Option<f64>>, String> = terms
+    let given: Result<Vec<Option<Float>>, String> = terms
         .iter()
         .map(|(power, factor)| match keep.contains(power) {
-            true => factor.parse().map(Some).map_err(|_| format!("{factor} is no number")),
+            true => factor
+                .parse::<f64>()
+                .map(|c| Some(Float::with_val(BITS, c)))
+                .map_err(|_| format!("{factor} is no number")),
             false => Ok(None),
         })
         .collect();
@@ -243,6 +247,7 @@ fn entries(text: &str) -> Result<usize, String> {
 fn pieces(rest: &str, format: Format, known: &mut Known) -> Made {
     let (function, a, b, options) = domain(rest)?;
     let wrong = "says no pieces: `on [A, B] about C for i < N, power K of D`";
+    let (options, keeps) = options.trim().strip_suffix(", keep 0").map_or((options, false), |o| (o, true));
     let (about, options) =
         options.trim().strip_prefix("about ").and_then(|o| o.split_once(" for ")).ok_or(wrong)?;
     let (count, power) = options.split_once(',').ok_or(wrong)?;
@@ -252,14 +257,18 @@ fn pieces(rest: &str, format: Format, known: &mut Known) -> Made {
     let parse = |n: &str| n.trim().parse::<usize>().ok().filter(|n| *n <= 32).ok_or(wrong);
     let (power, degree) = (parse(power)?, parse(degree)?);
     let exponents: Vec<i64> = (0..=degree as i64).collect();
-    let said = format!("{format} {} {degree}", rest.rsplit_once(',').map_or(rest, |r| r.0));
+    let said = format!("{format} {} {degree} {keeps}", rest.split_once(", power ").map_or(rest, |r| r.0));
     let fit = || -> Result<Vec<Fitted>, String> {
         let piece = |i: usize| {
             let middle = point(&about, i)?;
             let interval = (point(&a, i)? - &middle, point(&b, i)? - &middle);
             let value = |t: &Float| function.at(&Float::with_val(BITS, t + &middle), i);
             let problem = Problem::new(value, &Counts::Relative, interval, &exponents)?;
-            problem.rounded(format, &vec![None; degree + 1])
+            let mut given = vec![None; degree + 1];
+            if keeps {
+                given[0] = Some(value(&Float::new(BITS)).ok_or("the function has no value at a point")?);
+            }
+            problem.rounded(format, &given)
         };
         (0..count).into_par_iter().map(piece).collect()
     };

@@ -97,10 +97,9 @@ impl<'a> Problem<'a> {
     ///
     /// # Errors
     /// Where the powers do not tell points apart.
-    pub fn rounded(&self, format: Format, given: &[Option<f64>]) -> Result<Fitted, String> {
+    pub fn rounded(&self, format: Format, given: &[Option<Float>]) -> Result<Fitted, String> {
         let round = |c: &Float| Float::with_val(BITS, format.round_real(c));
-        let mut kept: Vec<Option<Float>> =
-            given.iter().map(|c| c.map(|c| Float::with_val(BITS, c))).collect();
+        let mut kept: Vec<Option<Float>> = given.to_vec();
         let best = self.fit(&kept)?;
         let at_once: Vec<Float> =
             best.coefficients.iter().zip(&kept).map(|(c, k)| k.clone().unwrap_or_else(|| round(c))).collect();
