@@ -182,9 +182,6 @@ def main():
         for function, *of in FUNCTIONS + PAIRS:
             if arguments.functions and function not in arguments.functions:
                 continue
-            # Those of two arguments are of f32 so far.
-            if arguments.format == "f64" and len(of) > 4:
-                continue
             times = race(arguments, pathlib.Path(folder), function, *of)
             ours, _, sleef, svml = times[:4]
             cells = [*map(shown, times), ratio(ours, sleef), ratio(ours, svml)]

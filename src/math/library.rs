@@ -32,17 +32,17 @@ macro_rules! entries {
 /// `double`, of f64, less than 1 ulp off.
 pub const ENTRIES: &[Entry] = entries!(
     "f32":
-    "acos" "acosh" "asin" "asinh" "atan" "atan2" "atanh" "cbrt" "cos" "cosh" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "gelu_tanh"
-    "hypot" "log" "log10" "log1p" "log2" "logaddexp" "log_sigmoid" "mish" "pow" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
+    "acos" "acosh" "asin" "asinh" "atan" "atan2" "atanh" "cbrt" "cos" "cosh" "digamma" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "gelu_tanh"
+    "hypot" "lgamma" "log" "log10" "log1p" "log2" "logaddexp" "log_sigmoid" "mish" "pow" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
     "xlogy"
     "faithful/acos" "faithful/asin" "faithful/atan" "faithful/cos" "faithful/cosh" "faithful/erf" "faithful/erfc" "faithful/exp" "faithful/exp2"
     "faithful/expm1" "faithful/gelu" "faithful/log"
     "faithful/log10" "faithful/log1p" "faithful/log2" "faithful/sigmoid" "faithful/silu" "faithful/sin"
     "faithful/tan" "faithful/tanh";
     "f64":
-    "double/acos" "double/acosh" "double/asin" "double/asinh" "double/atan" "double/atanh" "double/cbrt" "double/cos" "double/cosh" "double/erf" "double/erfc" "double/exp" "double/exp2"
-    "double/expm1" "double/gelu" "double/log" "double/log10" "double/log1p" "double/log2" "double/log_sigmoid" "double/rsqrt" "double/sigmoid"
-    "double/silu" "double/sin" "double/sinh" "double/softplus" "double/softsign" "double/tan" "double/tanh";
+    "double/acos" "double/acosh" "double/asin" "double/asinh" "double/atan" "double/atan2" "double/atanh" "double/cbrt" "double/cos" "double/cosh" "double/erf" "double/erfc" "double/exp" "double/exp2"
+    "double/expm1" "double/gelu" "double/gelu_tanh" "double/hardswish" "double/hypot" "double/log" "double/log10" "double/log1p" "double/log2" "double/logaddexp" "double/log_sigmoid" "double/mish" "double/pow" "double/rsqrt" "double/sigmoid"
+    "double/silu" "double/sin" "double/sinh" "double/softplus" "double/softsign" "double/tan" "double/tanh" "double/xlogy";
 );
 
 /// For each function that has an implementation of at most so many ulp, the one with the largest error, which would not be there
