@@ -9,7 +9,7 @@ use ngc_ir::{
 use ngc_numerics::{DType, Format};
 use rustc_hash::FxHashMap;
 
-use super::functions::{Functions, moves_bits, rounds_once, wraps};
+use super::functions::{Functions, as_declared, moves_bits, rounds_once, wraps};
 
 /// A number of places: known, or a value when running.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -347,7 +347,7 @@ impl<'a> Emitter<'a> {
             return self.emit(name, operands, attrs.clone());
         }
         let functions = self.functions;
-        match functions.find(function.name, format).filter(|_| params.is_empty()) {
+        match functions.find(function.name, format).filter(|_| as_declared(def, params, format)) {
             Some(own) => {
                 let error = own.max_ulp.map_or(Attr::Unit, Attr::from);
                 self.inlined.set(format!("{}_{format}", function.name).as_str(), error);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ngc_dialects::ng;
 use ngc_ir::op_def::Syntax;
-use ngc_ir::{Attr, Body, Diagnostic, Diagnostics, Module, OpDef, Type};
+use ngc_ir::{Attr, AttrDict, Body, Diagnostic, Diagnostics, Module, OpDef, Semantics, Signature, Type};
 use ngc_numerics::expr::{Constant, Prim};
 use ngc_numerics::program::Step;
 use ngc_numerics::{Format, ScalarFn};
@@ -100,6 +100,14 @@ fn implemented(body: &Body) -> Result<Format, String> {
         Some(op) => Err(format!("'{}' is no pure op on scalars", body.name(op))),
         None => Ok(format),
     }
+}
+
+/// Whether an op has the parameters that it has where nothing is said of them: implementations are of these.
+pub fn as_declared(def: &'static OpDef, params: &[f64], format: Format) -> bool {
+    let Semantics::Elementwise(meaning) = def.semantics else { return false };
+    let operands = vec![Type::float(format); def.operands.len()];
+    let declared = meaning(&Signature { def, operands: &operands, attrs: &AttrDict::EMPTY });
+    params.is_empty() || declared.is_ok_and(|e| e.params == params)
 }
 
 /// How much of a step's value is known to be what the formula says.

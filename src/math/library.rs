@@ -41,7 +41,7 @@ pub const ENTRIES: &[Entry] = entries!(
     "faithful/tan" "faithful/tanh";
     "f64":
     "double/acos" "double/acosh" "double/asin" "double/asinh" "double/atan" "double/atan2" "double/atanh" "double/cbrt" "double/cos" "double/cosh" "double/erf" "double/erfc" "double/exp" "double/exp2"
-    "double/expm1" "double/gelu" "double/gelu_tanh" "double/hardswish" "double/hypot" "double/log" "double/log10" "double/log1p" "double/log2" "double/logaddexp" "double/log_sigmoid" "double/mish" "double/pow" "double/rsqrt" "double/sigmoid"
+    "double/expm1" "double/gelu" "double/gelu_tanh" "double/hardswish" "double/hypot" "double/log" "double/log10" "double/log1p" "double/log2" "double/logaddexp" "double/log_sigmoid" "double/mish" "double/pow" "double/rsqrt" "double/selu" "double/sigmoid"
     "double/silu" "double/sin" "double/sinh" "double/softplus" "double/softsign" "double/tan" "double/tanh" "double/xlogy";
 );
 

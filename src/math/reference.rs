@@ -1,6 +1,7 @@
-//! The function that an implementation is of, exactly: that of the op of `ng` with its name.
+//! The function that an implementation is of, exactly: that of the op of `ng` with its name, where nothing is said of its
+//! parameters.
 
-use ngc_ir::op_def::{AttrDef, AttrKind, Semantics};
+use ngc_ir::op_def::{AttrDef, AttrKind, Elementwise, Semantics};
 use ngc_ir::{Attr, AttrDict, Context, Diagnostic, OpDef, Signature, Type};
 use ngc_numerics::{Binary64, Domain, Enclosure, Format, Interval, Prim, ScalarFn};
 use rug::Float;
@@ -18,8 +19,13 @@ pub struct Reference {
     pub function: &'static ScalarFn,
     /// The format.
     pub format: Format,
+    /// Those that it has.
+    params: [f64; MOST_PARAMS],
     prim: Option<Prim>,
 }
+
+/// The most parameters that a function has.
+const MOST_PARAMS: usize = 4;
 
 impl Reference {
     /// The function that an implementation is of.
@@ -42,15 +48,25 @@ impl Reference {
                 spoken.flat_map(|def| said(def).into_iter().filter_map(move |attrs| of(def, &attrs)));
             ways.find(|e| e.function.name == text.name)
         });
-        let found = found.filter(|e| e.params.is_empty() && e.function.arity == operands.len());
-        let function = found.map(|e| e.function).ok_or_else(|| {
+        let found = found.filter(|e| e.params.len() <= MOST_PARAMS && e.function.arity == operands.len());
+        let Elementwise { function, params: given } = found.ok_or_else(|| {
             fail(format!(
                 "'{}' is no function that ngc knows exactly: name it as an op of `ng` with {} operands",
                 text.name,
                 operands.len()
             ))
         })?;
-        Ok(Reference { function, format, prim: function.as_primitive() })
+        let mut params = [0.0; MOST_PARAMS];
+        params[..given.len()].copy_from_slice(&given);
+        Ok(Reference { function, format, params, prim: function.as_primitive() })
+    }
+
+    fn points(&self) -> [Interval; MOST_PARAMS] {
+        self.params.map(Enclosure::point)
+    }
+
+    fn params(&self) -> &[f64] {
+        &self.params[..self.function.params]
     }
 
     /// Encloses the value at a number.
@@ -61,19 +77,23 @@ impl Reference {
                 let (lo, hi) = Binary64.unary(prim, &x);
                 Enclosure { lo, hi, may_be_nan: lo.is_nan() || hi.is_nan() }
             }
-            None => self.function.enclose(&Binary64, &[], &[Enclosure::point(x)]),
+            None => self.function.enclose(
+                &Binary64,
+                &self.points()[..self.function.params],
+                &[Enclosure::point(x)],
+            ),
         }
     }
 
     /// Encloses all values between two numbers.
     pub fn enclose_between(&self, a: f64, b: f64) -> Interval {
-        self.function.enclose(&Binary64, &[], &[Enclosure::new(a, b)])
+        self.function.enclose(&Binary64, &self.points()[..self.function.params], &[Enclosure::new(a, b)])
     }
 
     /// Encloses the value at numbers.
     pub fn enclose_at(&self, x: &[f64]) -> Interval {
         let points: Vec<Interval> = x.iter().map(|&x| Enclosure::point(x)).collect();
-        self.function.enclose(&Binary64, &[], &points)
+        self.function.enclose(&Binary64, &self.points()[..self.function.params], &points)
     }
 
     /// The correctly rounded value.
@@ -83,7 +103,7 @@ impl Reference {
 
     /// The correctly rounded value at numbers.
     pub fn round_at(&self, x: &[f64]) -> f64 {
-        self.function.round_correctly(&[], x, self.format)
+        self.function.round_correctly(self.params(), x, self.format)
     }
 
     /// The error of a value, in units in the last place of the exact one, at [`BITS`] bits; none where the exact value is no
@@ -100,7 +120,7 @@ impl Reference {
     /// The exact value, at [`BITS`] bits.
     pub fn exact(&self, x: &[f64]) -> Float {
         let x: Vec<Float> = x.iter().map(|&x| Float::with_val(53, x)).collect();
-        self.function.eval_real(&[], &x, BITS)
+        self.function.eval_real(self.params(), &x, BITS)
     }
 
     /// As [`Reference::exact_error`], where the exact value is known.

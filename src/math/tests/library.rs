@@ -150,7 +150,9 @@ Each is an implementation in numerical assembly (`grammar/impl.pest`). Errors ar
 measured with MPFR where `f64` does not decide; NaN, infinities, zeros and their signs are right for all inputs that were looked
 at, and neighbours are in the right order. Where these are all 2^32, the error is exact; that of a sample, as of f64 every one is, is an estimate.
 Functions of two arguments are measured on pairs: special values with each other, all encodings, moderate and like sizes, bases near
-1, and pairs beside which the function changes its sign, where what is left of a sum is least.
+1, powers near the ends of the format, exact ones and ties, the least and the greatest numbers, and pairs beside which the function
+changes its sign, where what is left of a sum is least. lgamma and digamma are held to the same bound beside each of their zeros from
+-40 on. An implementation of a function with parameters, as selu, is of those that its op has where nothing is said.
 `ngc-math verify FILE` measures again, `ngc-math emit FILE` writes C99. `ngc-compile` takes of the implementations of a function
 the one with the largest error that is at most `--max-ulp`, by default 1: the nearer one is there because it costs more.
 ";
@@ -194,4 +196,44 @@ fn large_numbers_are_reduced_exactly() {
             assert!(error < 0.9, "{name}({x:e}) = {y} is {error} ulp off");
         }
     }
+}
+
+/// Between two poles log |Γ(x)| has up to two zeros and its slope has one; the numbers beside these are where most is lost.
+#[test]
+fn functions_of_gamma_are_right_beside_their_zeros() {
+    let context = ngc_dialects::context();
+    for name in ["lgamma", "digamma"] {
+        let path = root().join(format!("src/math/library/{name}.impl"));
+        let (texts, _) = checked(&context, &std::fs::read_to_string(path).expect("an implementation"));
+        let reference = Reference::of(&context, &texts[0]).expect("a function");
+        let x = zeros(&reference);
+        assert!(x.len() > 1000, "{} numbers", x.len());
+        for (x, y) in x.iter().copied().zip(interpreted(&context, &texts, &x)) {
+            let error = reference.exact_error(x, y);
+            assert!(error.is_none_or(|error| error < 0.51), "{name}({x:e}) = {y} is {error:?} ulp off");
+        }
+    }
+}
+
+/// Numbers of f32 beside zeros of a function, and beside its integers.
+fn zeros(reference: &Reference) -> Vec<f64> {
+    let sign = |x: f32| reference.exact(&[x.into()]).is_sign_positive();
+    let mut found = Vec::new();
+    for n in -40..3 {
+        let points: Vec<f32> = (0..=64).map(|i| n as f32 + i as f32 / 64.0).collect();
+        for ends in points.windows(2).map(|ends| [ends[0].next_up(), ends[1].next_down()]) {
+            let [mut a, mut b] = ends;
+            while b > a.next_up() {
+                let middle = 0.5 * (a + b);
+                if sign(middle) == sign(a) { a = middle } else { b = middle }
+            }
+            found.push(a);
+        }
+    }
+    let around = |x: f32| {
+        let below = std::iter::successors(Some(x), |x| Some(x.next_down())).take(8);
+        let above = std::iter::successors(Some(x), |x| Some(x.next_up())).take(8);
+        below.chain(above).map(f64::from).collect::<Vec<f64>>()
+    };
+    found.into_iter().flat_map(around).collect()
 }

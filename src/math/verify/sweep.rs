@@ -288,7 +288,7 @@ impl Found {
 
     fn falls_exactly(&self, reference: &Reference, x: f64, y: f64) -> bool {
         let Some([x0, y0, _, _]) = self.before else { return false };
-        let value = |x: f64| reference.function.eval_real(&[], &[rug::Float::with_val(53, x)], 160);
+        let value = |x: f64| reference.exact(&[x]);
         let (f, f0) = (value(x), value(x0));
         y < y0 && f > f0 || y > y0 && f < f0
     }
