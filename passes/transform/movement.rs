@@ -1,0 +1,51 @@
+//! Elements that are moved and come back: a value each of whose elements is that of another value at the same place is that
+//! value, whatever ops lie between.
+
+use ngc_dialects::facts;
+use ngc_ir::dominance::definition_order;
+use ngc_ir::{Body, Context, Op, Resources};
+use ngc_reals::read::Reader;
+use ngc_reals::{Node, Store};
+use rustc_hash::FxHashMap;
+
+use super::{Replacements, can_replace};
+
+/// Replaces values of the first block by those that they are. How many were.
+pub(super) fn undo(context: &Context, body: &mut Body) -> usize {
+    let Some(block) = body.entry() else { return 0 };
+    let moves = |op: Op| body.with_signature(op, facts::only_chooses) == Some(true);
+    // What is moved once is elsewhere.
+    let again = |op: Op| {
+        moves(op) && body.operands(op).iter().any(|&v| body.defining_op(v).is_some_and(|inner| moves(inner)))
+    };
+    if !body.ops(block).any(again) {
+        return 0;
+    }
+    let (mut store, resources) = (Store::new(), Resources::default());
+    let readings = Reader::new(&mut store, context, &resources).some(body, &[], moves);
+    let (mut leaves, mut replaced, mut found) = (FxHashMap::default(), Replacements::new(body), 0);
+    for &argument in body.arguments(block) {
+        leaves.insert(readings[&argument].element.id, argument);
+    }
+    for op in definition_order(body) {
+        if found > 0 {
+            replaced.apply(body, op);
+        }
+        for value in body.results(op).collect::<Vec<_>>() {
+            let Some(reading) = readings.get(&value) else { continue };
+            if !matches!(store.node(reading.element.id), Node::Leaf(_)) {
+                continue;
+            }
+            // A leaf is first the value of which nothing else is known.
+            let of = *leaves.entry(reading.element.id).or_insert(value);
+            let own = &readings[&of];
+            let stays = own.element == reading.element && own.extents == reading.extents;
+            if stays && body.num_results(op) == 1 && can_replace(body, value, of) {
+                replaced.insert(value, of);
+                body.unlink(op);
+                found += 1;
+            }
+        }
+    }
+    found
+}
