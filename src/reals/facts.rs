@@ -252,7 +252,7 @@ fn is_negative_among(store: &Store, one: &Use, all: &Use, space: &[Size]) -> boo
             of.as_ref() == Some(one)
         }),
         Node::Reduce(Reduce::Max, over, body) => negated(body, &within(own, over))
-            .is_some_and(|of| places_in(store, one, (over, &of), &all.map, space).is_some()),
+            .is_some_and(|of| places_in(one, (over, &of), &all.map, space).is_some()),
         _ => false,
     }
 }
@@ -261,12 +261,11 @@ fn is_negative_among(store: &Store, one: &Use, all: &Use, space: &[Size]) -> boo
 /// the value everywhere.
 pub(crate) fn place_among(store: &Store, one: &Use, all: &Use, space: &[Size]) -> Option<Vec<Option<Index>>> {
     let Node::Reduce(_, over, body) = store.node(all.id) else { return None };
-    places_in(store, one, (over, body), &all.map, space)
+    places_in(one, (over, body), &all.map, space)
 }
 
 /// As [`place_among`], of a body over further dimensions, whose others are read at these places.
 fn places_in(
-    store: &Store,
     one: &Use,
     (over, body): (&[Size], &Use),
     at: &Map,
