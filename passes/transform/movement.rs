@@ -3,26 +3,31 @@
 
 use ngc_dialects::facts;
 use ngc_ir::dominance::definition_order;
-use ngc_ir::{Body, Context, Op, Resources};
+use ngc_ir::{Body, Context, Op, Resources, Value};
 use ngc_reals::read::Reader;
 use ngc_reals::{Node, Store};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Replacements, can_replace};
 
 /// Replaces values of the first block by those that they are. How many were.
 pub(super) fn undo(context: &Context, body: &mut Body) -> usize {
     let Some(block) = body.entry() else { return 0 };
-    let moves = |op: Op| body.with_signature(op, facts::only_chooses) == Some(true);
+    let moves = |op: &Op| {
+        let declares = body.op(*op).def.is_some_and(|def| def.structure.is_some());
+        declares && body.with_signature(*op, facts::only_chooses) == Some(true)
+    };
+    let moving: FxHashSet<Op> = body.ops(block).filter(moves).collect();
     // What is moved once is elsewhere.
     let again = |op: Op| {
-        moves(op) && body.operands(op).iter().any(|&v| body.defining_op(v).is_some_and(|inner| moves(inner)))
+        let inner = |v: &Value| body.defining_op(*v).is_some_and(|inner| moving.contains(&inner));
+        moving.contains(&op) && body.operands(op).iter().any(inner)
     };
     if !body.ops(block).any(again) {
         return 0;
     }
     let (mut store, resources) = (Store::new(), Resources::default());
-    let readings = Reader::new(&mut store, context, &resources).some(body, &[], moves);
+    let readings = Reader::new(&mut store, context, &resources).some(body, &[], |op| moving.contains(&op));
     let (mut leaves, mut replaced, mut found) = (FxHashMap::default(), Replacements::new(body), 0);
     for &argument in body.arguments(block) {
         leaves.insert(readings[&argument].element.id, argument);
