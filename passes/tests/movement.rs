@@ -67,6 +67,16 @@ fn what_comes_back_is_what_it_was() {
 }
 
 #[test]
+fn what_rounds_does_not_only_move() {
+    let ops = "%0 = ng.convert %x {to = tf32} : tensor<4x6xf32> -> tensor<4x6xtf32>
+               %1 = ng.reverse %0 {axes = [0]} : tensor<4x6xtf32>
+               %2 = ng.reverse %1 {axes = [0]} : tensor<4x6xtf32>
+               %3 = ng.convert %2 {to = f32} : tensor<4x6xtf32> -> tensor<4x6xf32>
+               func.return %3 : tensor<4x6xf32>";
+    assert_eq!(left(PLANE, ops), 2);
+}
+
+#[test]
 fn extents_that_are_open_may_differ() {
     let ops = |last: &str| {
         format!(

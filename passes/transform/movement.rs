@@ -15,7 +15,12 @@ pub(super) fn undo(context: &Context, body: &mut Body) -> usize {
     let Some(block) = body.entry() else { return 0 };
     let moves = |op: &Op| {
         let declares = body.op(*op).def.is_some_and(|def| def.structure.is_some());
-        declares && body.with_signature(*op, facts::only_chooses) == Some(true)
+        // Over the reals a conversion moves too, but it rounds.
+        let mut elems =
+            body.operands(*op).iter().copied().chain(body.results(*op)).map(|v| body.ty(v).elem());
+        let first = elems.next();
+        let alike = elems.all(|elem| Some(elem) == first);
+        declares && alike && body.with_signature(*op, facts::only_chooses) == Some(true)
     };
     let moving: FxHashSet<Op> = body.ops(block).filter(moves).collect();
     // What is moved once is elsewhere.
