@@ -22,6 +22,7 @@ mod general;
 mod graph_bounds;
 mod honesty;
 mod measured;
+mod movement;
 mod never_looser;
 mod random_graphs;
 mod range;

@@ -6,7 +6,7 @@ use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassC
 use ngc_ir::{AttrDict, Block, Body, Context, Diagnostics, Op, OpState, Signature, Type, Value};
 use rustc_hash::FxHashMap;
 
-use super::{Replacements, can_replace, constant, constants, erase_dead, simplified};
+use super::{Replacements, can_replace, constant, constants, erase_dead, movement, simplified};
 
 /// See the module.
 pub struct Canonicalize;
@@ -22,7 +22,8 @@ impl Pass for Canonicalize {
 
     fn description(&self) -> &'static str {
         "Applies what each op's declaration knows: an op that equals a constant, one of its operands, or what the op \
-         that made its operand was given, bit for bit and for every input, is replaced by it. Equal constants of a \
+         that made its operand was given, bit for bit and for every input, is replaced by it. So is a value whose elements were \
+         moved and came back to their places. Equal constants of a \
          block become one. Constants go to the right of commutative ops. Ops without effects whose results are unused are erased. Nothing here is an \
          approximation: `x + 0` stays, because `-0 + 0` is `+0`; `x * 1` and `neg(neg(x))` go; constants fold only where \
          nothing is rounded, so `1 / 3` stays."
@@ -75,7 +76,7 @@ impl Sweep {
     pub(super) fn run_to_end(context: &Context, body: &mut Body, most: i64) -> Sweep {
         let mut sweep = Sweep { constant: context.op("ng.constant"), folded: 0, swapped: 0, erased: 0 };
         for _ in 0..most {
-            if !sweep.run(body) {
+            if !sweep.run(context, body) {
                 break;
             }
         }
@@ -89,8 +90,9 @@ impl Sweep {
     }
 
     /// One sweep from definitions to uses. Whether anything changed.
-    fn run(&mut self, body: &mut Body) -> bool {
+    fn run(&mut self, context: &Context, body: &mut Body) -> bool {
         let before = self.folded + self.swapped;
+        self.folded += movement::undo(context, body);
         let mut replaced = Replacements::new(body);
         let mut constants = Constants::default();
         for op in definition_order(body) {

@@ -7,6 +7,7 @@ pub(crate) mod dims;
 pub mod fold_constants;
 pub mod infer_shapes;
 pub mod inline;
+mod movement;
 pub mod symbol_dce;
 
 use ngc_ir::{Attr, Body, Context, Module, Op, Value};

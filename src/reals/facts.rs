@@ -8,8 +8,8 @@ use ngc_numerics::{Binary64, Enclosure, Extent, Interval, Prim, Reduce, enclosur
 use rug::Rational;
 use rustc_hash::FxHashMap;
 
-use crate::store::Store;
-use crate::term::{Function, Id, Node, Number, Use};
+use crate::store::{Store, within};
+use crate::term::{Function, Id, Map, Node, Number, Use};
 
 /// What is known of the leaves of a store, by their numbers.
 pub type Leaves = Box<dyn Fn(u32) -> Fact>;
@@ -117,18 +117,19 @@ impl Facts {
         };
         let constant_term = (!constant.is_zero()).then(|| Traced::of(of_rational(constant)));
         let sum = joined(Prim::Add, constant_term.into_iter().chain(terms.iter().map(scaled)));
-        // What is one of several values is no more than the greatest of them.
+        // What is one of several values is no more than the greatest of them, and its negative no more than that of negatives.
         let below = |(c, x): &(Rational, Use), (d, y): &(Rational, Use)| {
-            *c == Rational::from(-d) && is_among(store, Reduce::Max, x, y, space)
+            let turned = c == d && is_negative_among(store, x, y, space);
+            let differs = turned || *c == Rational::from(-d) && is_among(store, Reduce::Max, x, y, space);
+            differs.then_some((*c > 0) != turned)
         };
-        if let ([a, b], true) = (terms, constant.is_zero()) {
-            let differs = if below(a, b) { Some(&a.0) } else { below(b, a).then_some(&b.0) };
-            if let Some(sign) = differs {
-                let half = if *sign > 0 { (f64::NEG_INFINITY, 0.0) } else { (0.0, f64::INFINITY) };
-                let undefined = sum.range.may_be_nan;
-                let half = Enclosure { lo: half.0, hi: half.1, may_be_nan: undefined };
-                return sum.and(Fact { integer: false, ..Fact::of_range(half) });
-            }
+        if let ([a, b], true) = (terms, constant.is_zero())
+            && let Some(falls) = below(a, b).or_else(|| below(b, a))
+        {
+            let half = if falls { (f64::NEG_INFINITY, 0.0) } else { (0.0, f64::INFINITY) };
+            let undefined = sum.range.may_be_nan;
+            let half = Enclosure { lo: half.0, hi: half.1, may_be_nan: undefined };
+            return sum.and(Fact { integer: false, ..Fact::of_range(half) });
         }
         sum
     }
@@ -236,12 +237,42 @@ fn is_among(store: &Store, kind: Reduce, one: &Use, all: &Use, space: &[Size]) -
     }
 }
 
+/// Whether the negative of a value is one of those of which the other is the greatest.
+fn is_negative_among(store: &Store, one: &Use, all: &Use, space: &[Size]) -> bool {
+    let negated = |x: &Use, space: &[Size]| match store.node(x.id) {
+        Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 && terms[0].0 == -1 => {
+            store.compose(&terms[0].1, &x.map, space)
+        }
+        _ => None,
+    };
+    let own = store.sizes(all.id);
+    match store.node(all.id) {
+        Node::Max(parts) => parts.iter().any(|x| {
+            let of = negated(x, own).and_then(|of| store.compose(&of, &all.map, space));
+            of.as_ref() == Some(one)
+        }),
+        Node::Reduce(Reduce::Max, over, body) => negated(body, &within(own, over))
+            .is_some_and(|of| places_in(one, (over, &of), &all.map, space).is_some()),
+        _ => false,
+    }
+}
+
 /// The places along the bound dimensions of a reduction at which its body is a value. Along those that have no place it is
 /// the value everywhere.
 pub(crate) fn place_among(store: &Store, one: &Use, all: &Use, space: &[Size]) -> Option<Vec<Option<Index>>> {
     let Node::Reduce(_, over, body) = store.node(all.id) else { return None };
+    places_in(one, (over, body), &all.map, space)
+}
+
+/// As [`place_among`], of a body over further dimensions, whose others are read at these places.
+fn places_in(
+    one: &Use,
+    (over, body): (&[Size], &Use),
+    at: &Map,
+    space: &[Size],
+) -> Option<Vec<Option<Index>>> {
     (body.id == one.id).then_some(())?;
-    let free = all.map.len();
+    let free = at.len();
     let mut places: Vec<Option<Index>> = vec![None; over.len()];
     for (own, index) in body.map.iter().zip(&one.map) {
         match own.as_axis() {
@@ -253,7 +284,7 @@ pub(crate) fn place_among(store: &Store, one: &Use, all: &Use, space: &[Size]) -
             _ => {
                 let mut inner = false;
                 own.each_axis(&mut |Axis(n)| inner |= n as usize >= free);
-                let by = |Axis(n): Axis| all.map.get(n as usize).cloned().unwrap_or_default();
+                let by = |Axis(n): Axis| at.get(n as usize).cloned().unwrap_or_default();
                 (!inner && own.substituted(&by, space).as_ref() == Some(index)).then_some(())?;
             }
         }

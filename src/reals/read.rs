@@ -60,6 +60,16 @@ impl<'a> Reader<'a> {
 
     /// Reads all values of the first block of a body. `dims` are the names of the extents that arguments leave open.
     pub fn body(&mut self, body: &Body, dims: &[Vec<Option<Arc<str>>>]) -> FxHashMap<Value, Reading> {
+        self.some(body, dims, |_| true)
+    }
+
+    /// As [`Reader::body`], where the results of ops that are not wanted are leaves.
+    pub fn some(
+        &mut self,
+        body: &Body,
+        dims: &[Vec<Option<Arc<str>>>],
+        wanted: impl Fn(Op) -> bool,
+    ) -> FxHashMap<Value, Reading> {
         let mut known = FxHashMap::default();
         let Some(block) = body.entry() else { return known };
         for (n, &argument) in body.arguments(block).iter().enumerate() {
@@ -68,7 +78,11 @@ impl<'a> Reader<'a> {
             known.insert(argument, reading);
         }
         for op in body.ops(block) {
-            self.op(body, op, &mut known);
+            if wanted(op) {
+                self.op(body, op, &mut known);
+            } else {
+                known.extend(body.results(op).map(|value| (value, self.unread(body.ty(value), &[]))));
+            }
         }
         known
     }

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use ngc_ir::{Body, Context, Module};
-use ngc_numerics::{Format, Random, Tensor};
+use ngc_numerics::{Data, Format, Random, Tensor};
 use rayon::prelude::*;
 use rug::Float;
 
 use super::changes::{Change, changes};
-use super::judge::{Score, computed, error, exact_values};
+use super::judge::{Score, computed, error, exact_values, units};
 use super::ladder::{Way, inputs, rungs};
 use super::original::{Original, respelled};
 use super::program::{Program, run, text};
@@ -19,6 +19,12 @@ const LEVELS: [usize; 5] = [0, 1, 2, 4, 8];
 const WAYS: [Way; 4] = [Way::Signs, Way::Near, Way::Mixed, Way::Lone];
 /// What all programs are written in.
 const FORMAT: Format = Format::F32;
+/// Errors that are not looked into, in units in the last place.
+const SLACK: f64 = 4.0;
+/// Ways to move the arguments by a last place, and by how much more than they move it a result may be off: as the order of
+/// forms has it.
+const MOVES: usize = 6;
+const SUMS: f64 = 16.0;
 /// The search whose cures count, besides those of the one that is measured.
 const KNOWN: &str = "rule-set=all";
 
@@ -61,18 +67,55 @@ fn points(context: &Context, plain: &Program, cured: &Module) -> Vec<Point> {
     points
 }
 
-/// The errors of a module on each rung.
-fn scores(context: &Context, module: Option<&Module>, points: &[Point]) -> Scores {
+/// The errors of a module on each rung; one that `reach` explains counts as none.
+fn scores(context: &Context, module: Option<&Module>, points: &[Point], reach: Option<&Reach<'_>>) -> Scores {
     let mut scores = vec![Score::default(); rungs(FORMAT).len()];
     for point in points {
         let found = computed(context, module?, "f", &point.inputs)?;
-        for (&found, exact) in found.iter().zip(&point.exact) {
-            if let Some(error) = error(exact.as_ref(), found) {
-                scores[point.rung].add(error, FORMAT);
+        let mut errors: Vec<Option<f64>> =
+            found.iter().zip(&point.exact).map(|(&found, exact)| error(exact.as_ref(), found)).collect();
+        if let Some(reach) = reach {
+            let of = |error: &f64| error.is_finite() && *error > SLACK;
+            let far = if errors.iter().flatten().any(of) { reach.of(context, point) } else { Vec::new() };
+            for (error, far) in errors.iter_mut().zip(far) {
+                *error = error.map(|error| if error <= SUMS * far { 0.0 } else { error });
             }
         }
+        errors.into_iter().flatten().for_each(|error| scores[point.rung].add(error, FORMAT));
     }
     Some(scores)
+}
+
+/// How far exact results move where the arguments move by a last place: no computation is held to more.
+struct Reach<'a> {
+    plain: &'a Program,
+    cured: &'a Module,
+}
+
+impl Reach<'_> {
+    /// In units in the last place, element by element.
+    fn of(&self, context: &Context, point: &Point) -> Vec<f64> {
+        let mut r = Random::seeded(&format!("{} {}", self.plain.name, point.rung));
+        let mut far = vec![0.0_f64; point.exact.len()];
+        for _ in 0..MOVES {
+            let inputs: Vec<Tensor> = point.inputs.iter().map(|x| moved(&mut r, x)).collect();
+            let (function, formats) = (&self.plain.function, [FORMAT; 64]);
+            let modules = [self.cured; 2];
+            let found = exact_values(context, &self.plain.module, modules, function, &inputs, &formats);
+            for (n, value) in found.map(|found| found.values).unwrap_or_default().into_iter().enumerate() {
+                let apart = value.zip(point.exact[n].as_ref()).map(|(a, b)| units(b, &a, FORMAT));
+                far[n] = far[n].max(apart.unwrap_or(0.0));
+            }
+        }
+        far
+    }
+}
+
+/// A tensor whose elements are moved by a last place, up or down.
+fn moved(r: &mut Random, x: &Tensor) -> Tensor {
+    let Data::Float(values) = &x.data else { return x.clone() };
+    let next = |&x: &f64| if r.chance(50) { FORMAT.next_up(x) } else { FORMAT.next_down(x) };
+    Tensor { dtype: x.dtype, shape: x.shape.clone(), data: Data::Float(values.iter().map(next).collect()) }
 }
 
 /// Whether one is as good as another: it loses no more on any rung, and errs by at most 4 times as much.
@@ -82,25 +125,42 @@ fn as_good(one: &Scores, other: &[Score]) -> bool {
     one.as_ref().is_some_and(|one| one.iter().zip(other).all(good))
 }
 
+/// The errors on all rungs.
+fn total(scores: &[Score]) -> Score {
+    let mut total = Score::default();
+    scores.iter().for_each(|score| total.merge(score));
+    total
+}
+
 /// A program: the shares cured at each level.
 struct Row {
     name: String,
     /// Whether it has no cure that anyone knows.
     left_out: bool,
-    /// Elements that the cure loses.
-    still_lost: usize,
+    /// All errors of the program as given, and of the cure.
+    errors: [Score; 2],
     cured: [usize; LEVELS.len()],
+    /// The same, and those whose errors are what arguments that are rounded allow.
+    stable: [usize; LEVELS.len()],
     /// Changes behind which the cure was lost.
     lost: Vec<Vec<&'static str>>,
 }
 
-fn row(context: &Context, original: &Original, among: &[&Change], search: &str, count: usize) -> Row {
+fn row(
+    context: &Context,
+    original: &Original,
+    among: &[&Change],
+    search: &str,
+    count: usize,
+    seed: &str,
+) -> Row {
     let plain = program(original, &original.program.body);
     let mut row = Row {
         name: plain.name.clone(),
         left_out: false,
-        still_lost: 0,
+        errors: Default::default(),
         cured: Default::default(),
+        stable: Default::default(),
         lost: Vec::new(),
     };
     let found = [KNOWN, search].map(|search| searched(context, &plain, search));
@@ -108,31 +168,43 @@ fn row(context: &Context, original: &Original, among: &[&Change], search: &str, 
         return Row { left_out: true, ..row };
     };
     let points = points(context, &plain, cured);
-    let given = scores(context, Some(&plain.module), &points);
-    let [known, own] = found.each_ref().map(|module| scores(context, module.as_ref(), &points));
+    let given = scores(context, Some(&plain.module), &points, None);
+    let [known, own] = found.each_ref().map(|module| scores(context, module.as_ref(), &points, None));
     // The better of both cures, rung by rung.
     let better = |(a, b): (Score, Score)| if (b.lost, b.worst) < (a.lost, a.worst) { b } else { a };
     let best: Vec<Score> = match (known, own) {
         (Some(a), Some(b)) => a.into_iter().zip(b).map(better).collect(),
         (a, b) => a.or(b).unwrap_or_default(),
     };
-    row.still_lost = best.iter().map(|score| score.lost).sum();
+    row.errors = [given.as_deref().unwrap_or_default(), &best].map(total);
     if as_good(&given, &best) {
         return Row { left_out: true, ..row };
     }
     for (level, &changes) in LEVELS.iter().enumerate() {
         for n in 0..count {
-            let mut r = Random::seeded(&format!("{} {changes} {n}", plain.name));
+            // Without a change all are alike.
+            if changes == 0 && n > 0 {
+                row.cured[level] += row.cured[level].min(1);
+                row.stable[level] += row.stable[level].min(1);
+                continue;
+            }
+            let mut r = Random::seeded(&format!("{} {changes} {n}{seed}", plain.name));
             let (body, made) = respelled(context, original, among, changes, &mut r);
             let spelling = program(original, &body);
             let after = searched(context, &spelling, search);
-            let found = scores(context, after.as_ref(), &points);
+            let found = scores(context, after.as_ref(), &points, None);
             if as_good(&found, &best) {
                 row.cured[level] += 1;
+                row.stable[level] += 1;
             } else {
+                let reach = Reach { plain: &plain, cured };
+                let stable = as_good(&scores(context, after.as_ref(), &points, Some(&reach)), &best);
+                row.stable[level] += usize::from(stable);
                 if std::env::var_os("NGC_VERBOSE").is_some() {
                     let after = after.as_ref().map_or_else(String::new, text);
-                    eprintln!("{}: {}\n{}{after}", plain.name, made.join(", "), text(&spelling.module));
+                    let stable = if stable { " (as arguments allow)" } else { "" };
+                    let made = made.join(", ");
+                    eprintln!("{}{stable}: {made}\n{}{after}", plain.name, text(&spelling.module));
                     for (n, score) in found.iter().flatten().enumerate() {
                         let one = Some(vec![*score]);
                         if !as_good(&one, &best[n..=n]) {
@@ -147,33 +219,42 @@ fn row(context: &Context, original: &Original, among: &[&Change], search: &str, 
     row
 }
 
-/// The share of cured spellings for each number of changes, in all and program by program.
-pub fn table(search: &str, count: usize, wanted: &str) -> String {
+/// What a program loses and how many bits of its results are wrong, as given and cured.
+fn errors(row: &Row) -> String {
+    let [given, best] = &row.errors;
+    let lost = if given.lost > 0 { format!("lost {} to {}, ", given.lost, best.lost) } else { String::new() };
+    format!("{lost}bits {:.1} to {:.1}", given.mean(), best.mean())
+}
+
+/// The share of cured spellings for each number of changes, in all and program by program. Another seed draws others.
+pub fn table(search: &str, count: usize, wanted: &str, seed: &str) -> String {
     let context = ngc_dialects::context();
     let lawful = std::env::var_os("NGC_LAWFUL").is_some();
     let among: Vec<&Change> = changes().filter(|change| lawful || change.wants.is_none()).collect();
     let mut originals = Original::all(&context, "spellings");
-    originals.retain(|o| o.program.name.contains(wanted));
+    originals.retain(|o| wanted.split(',').any(|name| o.program.name.contains(name)));
     let rows: Vec<Row> =
-        originals.par_iter().map(|original| row(&context, original, &among, search, count)).collect();
+        originals.par_iter().map(|original| row(&context, original, &among, search, count, seed)).collect();
     let (counted, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| !row.left_out);
     let mut page = format!(
         "Cured by `{search}`, in percent, of {count} spellings at each number of changes:\n\n| program |{}\n|---|{}\n",
         LEVELS.map(|n| format!(" {n} |")).concat(),
         "---|".repeat(LEVELS.len())
     );
-    let share = |cured: usize, all: usize| format!(" {:.0} |", 100.0 * cured as f64 / all.max(1) as f64);
+    let share = |cured: usize, all: usize| format!(" {:.1} |", 100.0 * cured as f64 / all.max(1) as f64);
     let all: String = (0..LEVELS.len())
         .map(|n| share(counted.iter().map(|row| row.cured[n]).sum(), count * counted.len()))
         .collect();
+    let stable: String = (0..LEVELS.len())
+        .map(|n| share(counted.iter().map(|row| row.stable[n]).sum(), count * counted.len()))
+        .collect();
     let _ = writeln!(page, "| all {} |{all}", counted.len());
+    let _ = writeln!(page, "| all, or no further off than arguments that are rounded |{stable}");
     for row in &counted {
         let shares = row.cured.map(|cured| share(cured, count)).concat();
-        let lost =
-            if row.still_lost > 0 { format!(", {} still lost", row.still_lost) } else { String::new() };
-        let _ = writeln!(page, "| {}{lost} |{shares}", row.name);
+        let _ = writeln!(page, "| {}: {} |{shares}", row.name, errors(row));
     }
-    let names: Vec<&str> = others.iter().map(|row| row.name.as_str()).collect();
+    let names: Vec<String> = others.iter().map(|row| format!("{} ({})", row.name, errors(row))).collect();
     let _ = writeln!(page, "\nNothing to cure, or no cure known: {}.", names.join(", "));
     let mut single: Vec<(&str, usize)> = Vec::new();
     for name in counted.iter().flat_map(|row| row.lost.iter()).filter(|made| made.len() == 1).map(|m| m[0]) {

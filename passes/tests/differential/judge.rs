@@ -148,7 +148,7 @@ fn is_other(exact: &Float, found: &Float, format: Format) -> bool {
     if representable(exact, format).is_none() {
         return false;
     }
-    !found.is_finite() || ulps(exact, found, format) > SAME
+    !found.is_finite() || units(exact, found, format) > SAME
 }
 
 /// The exact value in the format; nothing where it overflows, or nearly does.
@@ -158,7 +158,8 @@ fn representable(exact: &Float, format: Format) -> Option<f64> {
     (rounded.abs() <= most).then_some(rounded)
 }
 
-fn ulps(exact: &Float, found: &Float, format: Format) -> f64 {
+/// How far a value is from the exact one, in units in the last place of that.
+pub fn units(exact: &Float, found: &Float, format: Format) -> f64 {
     let unit = format.ulp(format.round_real(exact));
     (Float::with_val(128, found - exact) / unit).to_f64().abs()
 }
@@ -171,7 +172,7 @@ pub fn error(exact: Option<&Float>, (format, found): (Format, f64)) -> Option<f6
     if !found.is_finite() {
         return Some(f64::INFINITY);
     }
-    Some(ulps(exact, &Float::with_val(64, found), format))
+    Some(units(exact, &Float::with_val(64, found), format))
 }
 
 /// Errors of many elements.

@@ -81,7 +81,7 @@ fn two_searches() {
 fn spellings_are_cured() {
     let search = variable("NGC_SEARCH", "");
     let count = variable("NGC_SPELLINGS", "4").parse().expect("a number of spellings");
-    println!("{}", cures::table(&search, count, &variable("NGC_ONLY", "")));
+    println!("{}", cures::table(&search, count, &variable("NGC_ONLY", ""), &variable("NGC_SEED", "")));
 }
 
 #[test]

@@ -69,10 +69,22 @@ fn parts_are_no_more_than_the_whole() {
     let terms = exp(&mut store, &other, &inner);
     let sum = store.reduce(Reduce::Sum, vec![Size::from(4)], terms, &space);
     let part = store.product(1.into(), vec![(e, 1.into()), (sum, (-1).into())], &space);
-    let greatest = store.reduce(Reduce::Max, vec![Size::from(4)], other, &space);
-    let below = store.linear(0.into(), vec![(1.into(), x), ((-1).into(), greatest)], &space);
+    let greatest = store.reduce(Reduce::Max, vec![Size::from(4)], other.clone(), &space);
+    let below = store.linear(0.into(), vec![(1.into(), x.clone()), ((-1).into(), greatest)], &space);
     let mut facts = facts();
     let interval = facts.interval(&store, part.id);
     assert_eq!((interval.lo, interval.hi), (0.0, 1.0));
     assert!(facts.is_nonpositive(&store, below.id));
+
+    // -x - max(-x) and 2x + 2 max(-x)
+    let negative = store.scaled(-1, other, &inner);
+    let greatest = store.reduce(Reduce::Max, vec![Size::from(4)], negative, &space);
+    let two = [(2, false), (-1, true)].map(|(c, falls): (i32, bool)| {
+        let terms = vec![(c.into(), x.clone()), (c.into(), greatest.clone())];
+        (store.linear(0.into(), terms, &space), falls)
+    });
+    for (sum, falls) in two {
+        assert_eq!(facts.is_nonpositive(&store, sum.id), falls, "{}", store.show(&sum));
+        assert_eq!(facts.is_nonnegative(&store, sum.id), !falls, "{}", store.show(&sum));
+    }
 }

