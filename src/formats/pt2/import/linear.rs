@@ -6,6 +6,7 @@ use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
 use super::pool::{positive, repeated};
+use super::slice::rolled;
 use crate::conv_transpose::{ConvTranspose, conv_transpose};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
@@ -23,11 +24,21 @@ pub(super) const OPS: Table = &[
     ("conv_transpose2d", |n| transposed(n, 2)),
     ("conv_transpose3d", |n| transposed(n, 3)),
     ("convolution", convolution),
+    ("cross", |n| {
+        let (dim, extents) = (n.opt_int("dim")?, n.declared(0)?.1);
+        // Without a dimension it is the first one of three.
+        let first = || extents.iter().position(|e| e.known() == Some(3)).map(|axis| axis as i64);
+        cross(n, dim.or_else(first).unwrap_or(-1))
+    }),
     ("dot", |n| product(n, "self", "tensor")),
     ("einsum", |n| {
         n.ignore(&["path"]);
         let (equation, values) = (n.string("equation", "")?.to_string(), n.tensors("tensors")?);
         Ok(vec![crate::einsum::einsum(n, &equation, &values)?])
+    }),
+    ("linalg_cross", |n| {
+        let dim = n.int("dim", -1)?;
+        cross(n, dim)
     }),
     ("linear", linear),
     ("matmul", |n| product(n, "self", "other")),
@@ -46,6 +57,24 @@ fn outer(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (a, b) = (n.tensor("self")?, n.tensor("vec2")?);
     let a = n.unsqueeze(a, [1])?;
     Ok(vec![n.op("ng.mul", &[a, b])?])
+}
+
+/// a × b along a dimension of three.
+fn cross(n: &mut Node<'_, '_>, dim: i64) -> Result<Vec<Value>> {
+    let (_, extents) = n.declared(0)?;
+    let axis = n.axis(dim, extents.len())?;
+    if extents.get(axis).and_then(Extent::known) != Some(3) {
+        return invalid("a cross product along a dimension that is not 3");
+    }
+    let mut turned = Vec::new();
+    for name in ["self", "other"] {
+        let x = n.tensor(name)?;
+        let x = n.broadcast(x, &extents)?;
+        turned.push([rolled(n, x, axis, 1)?, rolled(n, x, axis, 2)?]);
+    }
+    let plus = n.op("ng.mul", &[turned[0][0], turned[1][1]])?;
+    let minus = n.op("ng.mul", &[turned[0][1], turned[1][0]])?;
+    Ok(vec![n.op("ng.sub", &[plus, minus])?])
 }
 
 /// x wᵀ + b.

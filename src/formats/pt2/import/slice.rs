@@ -334,13 +334,17 @@ fn roll(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
             return unsupported("a dimension of unknown extent");
         };
         let at = extent as i64 - shift.rem_euclid(extent as i64);
-        if at == extent as i64 {
-            continue;
+        if at != extent as i64 {
+            x = rolled(n, x, axis, at)?;
         }
-        let parts = [n.slice(x, axis, at, i64::MAX, 1)?, n.slice(x, axis, 0, at, 1)?];
-        x = n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])?;
     }
     Ok(vec![x])
+}
+
+/// The elements along an axis from one on, and behind them those before it.
+pub(super) fn rolled(n: &mut Node<'_, '_>, x: Value, axis: usize, first: i64) -> Result<Value> {
+    let parts = [n.slice(x, axis, first, i64::MAX, 1)?, n.slice(x, axis, 0, first, 1)?];
+    n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])
 }
 
 fn triangle(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
