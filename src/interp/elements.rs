@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use ngc_dialects::ng::constant::stored_tensor;
 use ngc_ir::module::Resources;
-use ngc_ir::structure::{Element, Function, Index, Test};
+use ngc_ir::structure::{Coordinate, Element, Function, Index, Test};
 use ngc_ir::{Attr, Body, Context, Value};
 use ngc_numerics::{DType, StoredTensor};
 use rustc_hash::FxHashMap;
@@ -150,6 +150,7 @@ impl<'a> Elements<'a> {
                 let found = self.element(made, &made.element, &mut at, made.format);
                 found.map(|x| self.arithmetic.cast(x, node.elem))
             }
+            Meaning::Picked(places, operands) => self.picked(places, operands, &place(&node.shape, flat)),
             Meaning::Opaque => None,
         };
         self.depth -= 1;
@@ -157,6 +158,36 @@ impl<'a> Elements<'a> {
             self.known.insert((id, flat), found.clone());
         }
         found
+    }
+
+    /// The element of the first of some operands at a place that others give; nothing where it differs from point to point.
+    fn picked(
+        &mut self,
+        places: &[Coordinate],
+        operands: &[Option<usize>],
+        at: &Place,
+    ) -> Option<Rc<Column>> {
+        let data = (*operands.first()?)?;
+        let shape = self.graph.nodes[data].shape.clone();
+        let mut picked: SmallVec<[i64; 4]> = SmallVec::new();
+        for (coordinate, &extent) in places.iter().zip(&shape) {
+            let place = match coordinate {
+                Coordinate::Place(index) => number(index, at)?,
+                Coordinate::Entry { operand, at: entry } => {
+                    let id = operands.get(*operand).copied().flatten()?;
+                    let entry: Option<SmallVec<[i64; 4]>> =
+                        entry.iter().map(|index| number(index, at)).collect();
+                    let entry = flat(&self.graph.nodes[id].shape, entry?.into_iter())?;
+                    match &*self.node(id, entry)? {
+                        Column::Integers(all) if all.iter().all(|x| *x == all[0]) => (*all.first()?)?,
+                        _ => return None,
+                    }
+                }
+            };
+            // Counted from the end.
+            picked.push(if place < 0 { place + extent as i64 } else { place });
+        }
+        self.node(data, flat(&shape, picked.into_iter())?)
     }
 
     /// An expression at a place, its numbers of a type.

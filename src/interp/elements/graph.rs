@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use ngc_dialects::structure::{pointwise, structures};
 use ngc_ir::module::Resources;
-use ngc_ir::structure::{Element, Function, Size};
+use ngc_ir::structure::{Coordinate, Element, Function, Size};
 use ngc_ir::{AttrDict, Body, Builder, Context, Dim, Loc, Op, OpDef, Semantics, Signature, Type, Value};
 use ngc_numerics::{DType, StoredTensor, SumMethod};
 use rustc_hash::FxHashMap;
@@ -29,6 +29,8 @@ pub enum Meaning {
     Constant(StoredTensor),
     /// Made of elements of other values.
     Made(Made),
+    /// Elements of the first operand, each from a place along its dimensions that other operands give.
+    Picked(Vec<Coordinate>, Vec<Option<usize>>),
     /// Not known.
     Opaque,
 }
@@ -157,7 +159,12 @@ impl<'a> Graph<'a> {
             _ => structures(&s, &extents),
         };
         let Some(found) = found.filter(|found| found.len() == results.len()) else {
-            return Some(results.iter().map(|&ty| self.add(ty, Meaning::Opaque)).collect());
+            let picked = def.pick.and_then(|pick| pick(&s, &extents));
+            let picked = picked.map(|pick| Meaning::Picked(pick.at, operands.to_vec()));
+            return match (picked, &results[..]) {
+                (Some(picked), &[ty]) => Some(vec![self.add(ty, picked)]),
+                _ => Some(results.iter().map(|&ty| self.add(ty, Meaning::Opaque)).collect()),
+            };
         };
         let mut nodes = Vec::new();
         for (structure, ty) in found.into_iter().zip(results) {

@@ -15,17 +15,12 @@ const POINTS: usize = 3;
 
 /// Ops of which no element is given: their places depend on data, or they work on bits, of which no structure is declared.
 const OPAQUE: &[&str] = &[
-    "ng.gather",
-    "ng.gather_elements",
-    "ng.gather_nd",
     "ng.scatter_elements",
     "ng.scatter_nd",
     "ng.argmax",
     "ng.argmin",
     "ng.sort",
     "ng.topk",
-    // Picks by class.
-    "ng.nll",
     "num.andi",
     "num.ori",
     "num.xori",
