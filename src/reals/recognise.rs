@@ -46,9 +46,13 @@ impl Pointwise {
         if let Some(known) = store.defined.get(&key) {
             return known.clone();
         }
-        let value = store.formula(&self.formula, &self.params, operands, space);
+        let value = self.read(store, operands, space);
         store.defined.insert(key, value.clone());
         value
+    }
+
+    fn read(&self, store: &mut Store, operands: &[Use], space: &[Size]) -> Use {
+        store.formula(&self.formula, &self.params, operands, space)
     }
 }
 
@@ -96,11 +100,16 @@ impl<'a> Definitions<'a> {
                     if x.iter().any(|x| x.id == id) || !op.pattern.may_be(functions, store, &x) {
                         continue;
                     }
-                    let value = op.on(store, &x, &space);
                     let (name, attrs) = (op.name, op.attrs.clone());
                     let (over, factor) = (Vec::new(), Rational::from(1));
+                    let mut values = vec![op.on(store, &x, &space)];
+                    if x.iter().any(|x| store.is_log(x)) {
+                        values.push(store.literally(|store| op.read(store, &x, &space)));
+                    }
                     let form = OpForm { name, attrs, operands: x, over, at: None, factor };
-                    note(store, &whole, &value, &space, form, &mut found);
+                    for value in values {
+                        note(store, &whole, &value, &space, form.clone(), &mut found);
+                    }
                 }
             }
         }

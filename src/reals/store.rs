@@ -78,6 +78,8 @@ pub struct Store {
     pub(crate) defined: FxHashMap<Defined, Use>,
     /// How many more terms may be made again for the one that is being read.
     pub(crate) left: Option<u32>,
+    /// Whether the exponential of a logarithm stays one, and is no power.
+    literal: bool,
 }
 
 /// A hash that is the same in every run.
@@ -95,6 +97,20 @@ impl Store {
     /// No terms.
     pub fn new() -> Store {
         Store::default()
+    }
+
+    /// What is made while the exponential of a multiple of a logarithm stays one: to compute it so is what a law is there for,
+    /// and a normal form would make a power of it again.
+    pub(crate) fn literally<T>(&mut self, make: impl FnOnce(&mut Store) -> T) -> T {
+        let before = std::mem::replace(&mut self.literal, true);
+        let made = make(self);
+        self.literal = before;
+        made
+    }
+
+    /// Whether the exponential of a logarithm stays one.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.literal
     }
 
     /// How many terms there are.

@@ -234,7 +234,9 @@ impl Law {
             Truth::Known(false) => return None,
             Truth::Asked(condition) => Some(condition),
         };
-        let mut value = build.expr(&self.text.right)?;
+        let mut value = store.literally(|store| {
+            Build { store, facts, bindings, space: space.clone() }.expr(&self.text.right)
+        })?;
         if let Some(condition) = asked {
             let bindings = self.guarded(bindings, &condition, store, &space);
             let otherwise =

@@ -5,6 +5,7 @@
 
 use ngc_ir::structure::Size;
 use ngc_numerics::Prim;
+use rug::Rational;
 
 use crate::store::Store;
 use crate::term::{Function, Node, Use};
@@ -14,6 +15,15 @@ impl Store {
     pub(super) fn exponential(&self, of: &Use, space: &[Size]) -> Option<Use> {
         let Node::Apply(Function::Prim(Prim::Exp), x) = self.node(of.id) else { return None };
         self.compose(&x[0], &of.map, space)
+    }
+
+    /// Whether an exponential of a value is a power.
+    pub(crate) fn is_log(&self, exponent: &Use) -> bool {
+        let log = |x: &Use| matches!(self.node(x.id), Node::Apply(Function::Prim(Prim::Log), _));
+        match self.node(exponent.id) {
+            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => log(&terms[0].1),
+            _ => log(exponent),
+        }
     }
 
     /// The power that an exponential of a multiple of a logarithm is.
@@ -27,6 +37,11 @@ impl Store {
         };
         let Node::Apply(Function::Prim(Prim::Log), of) = self.node(log.id) else { return None };
         let of = self.compose(&of[0], &log.map, space)?;
+        // What these powers cure or cancel, products and roots cure without a logarithm.
+        let simple = [(1, 2), (1, 1), (2, 1)].map(Rational::from).contains(&factor.clone().abs());
+        if self.is_literal() && !simple {
+            return None;
+        }
         // A fractional power of a number is none to be written.
         let plain = *factor.denom() == 1 || self.as_rational(&of).is_none();
         plain.then(|| self.power(of, factor, space))

@@ -143,7 +143,7 @@ impl Store {
                 let parts = self.placed_terms(&terms, &own, &inner)?;
                 let (mut varying, mut fixed): (Vec<_>, Vec<_>) =
                     parts.into_iter().partition(|(_, x)| is_bound(x, space.len()));
-                // Its sign stays inside: the least is minus the greatest of negatives.
+                // A common factor is multiplied after a shift. Its sign stays inside: the least is minus the greatest of negatives.
                 let size = |(c, _): &(Rational, Use)| c.clone().abs();
                 let factor = match varying.first().map(size) {
                     Some(first) if varying.iter().all(|term| size(term) == first) => first,
