@@ -12,9 +12,10 @@ use rug::Float;
 use rug::float::Round;
 use rustc_hash::FxHashMap;
 
+use super::domain;
 use super::judge::OPEN;
 use super::ladder::{Ladder, Move};
-use super::window::{Window, moves};
+use super::window::{Leaf, Window, moves};
 
 /// Bits of enclosures, tried in this order.
 const BITS: [u32; 4] = [128, 320, 1152, 2200];
@@ -43,6 +44,8 @@ pub struct Leaves<'a> {
     context: &'a Context,
     resources: &'a Resources,
     ranges: Rc<[(Value, Interval)]>,
+    /// The bounded range within which each must lie for the window's values to exist.
+    domains: Rc<[Option<Interval>]>,
     /// Whether each is any matrix.
     matrices: Rc<[bool]>,
     types: Rc<FxHashMap<Value, DType>>,
@@ -51,23 +54,33 @@ pub struct Leaves<'a> {
 impl<'a> Leaves<'a> {
     /// Of a window.
     pub fn new(context: &'a Context, resources: &'a Resources, window: &Window) -> Leaves<'a> {
+        let bounded = domain::bounded(&window.body);
         let ranges = window.leaves.iter().map(|leaf| (leaf.value, leaf.range)).collect();
+        let domain = |leaf: &Leaf| {
+            let own = bounded.get(&leaf.value)?;
+            let (lo, hi) = (own.lo.max(leaf.range.lo), own.hi.min(leaf.range.hi));
+            (lo < hi).then(|| Interval::new(lo, hi))
+        };
+        let domains = window.leaves.iter().map(domain).collect();
         let types = window.leaves.iter().filter_map(|l| Some((l.value, window.body.ty(l.value).elem()?)));
         let matrices = window.leaves.iter().map(|leaf| is_matrix(&window.body, leaf.value)).collect();
-        Leaves { context, resources, ranges, matrices, types: Rc::new(types.collect()) }
+        Leaves { context, resources, ranges, domains, matrices, types: Rc::new(types.collect()) }
     }
 
     /// The elements of the window's values at the points of a ladder; of leaves that are moved, if that is
     /// asked for.
     pub fn elements(&self, mode: Mode, ladder: &Rc<Ladder>, moved: Option<Move>) -> Elements<'a> {
         let (ladder, ranges, types) = (ladder.clone(), self.ranges.clone(), self.types.clone());
-        let matrices = self.matrices.clone();
+        let (matrices, domains) = (self.matrices.clone(), self.domains.clone());
         let points = ladder.points.len();
         let leaf = move |value: Value, place: &[i64]| {
             let Some(n) = ranges.iter().position(|(leaf, _)| *leaf == value) else { return Vec::new() };
             let range = &ranges[n].1;
             match types.get(&value) {
-                Some(DType::Float(format)) => ladder.column((n, matrices[n]), range, *format, place, moved),
+                Some(DType::Float(format)) => {
+                    let range = (range, domains[n].as_ref());
+                    ladder.column((n, matrices[n]), range, *format, place, moved)
+                }
                 Some(_) => ladder.integers(n, range, place),
                 None => Vec::new(),
             }

@@ -29,6 +29,8 @@ const ROUNDINGS: f64 = 16.0;
 
 /// Scalar operations over all points that the value of a window may take.
 const WORK: usize = 30_000;
+/// Points on about each rung of the ladder three.
+const ENOUGH: usize = 54;
 /// Points at most, and at least: a value of which fewer can be afforded is not judged.
 const POINTS: (usize, usize) = (256, 6);
 
@@ -115,6 +117,11 @@ impl<'a> Judge<'a> {
             known: FxHashMap::default(),
             reaches: FxHashMap::default(),
         })
+    }
+
+    /// Whether there are points on each rung of the ladder: a value that is right at few may be lost at others.
+    pub fn sees_enough(&self) -> bool {
+        self.ladder.points.len() >= ENOUGH
     }
 
     /// An element as it is computed, at every point.

@@ -161,12 +161,12 @@ impl Ladder {
     }
 
     /// The element of a leaf at a place, at every point, in a format; of any matrix, of both signs and many magnitudes where
-    /// others are nearly one number: the product with one that is the same everywhere is no product. It is moved if that is asked for, within its range unless that
-    /// is narrower than the move.
+    /// others are nearly one number: the product with one that is the same everywhere is no product. At every other point it lies
+    /// in the domain, if there is one. It is moved if that is asked for, within its range unless that is narrower than the move.
     pub fn column(
         &self,
         (leaf, matrix): (usize, bool),
-        range: &Interval,
+        (range, domain): (&Interval, Option<&Interval>),
         format: Format,
         place: &[i64],
         moved: Option<Move>,
@@ -175,6 +175,8 @@ impl Ladder {
             place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
         let one = |point: &Point| {
             let kind = if matrix { point.kind.of_matrix() } else { point.kind };
+            let inside = mix(point.seed ^ 0xD0).is_multiple_of(2);
+            let range = domain.filter(|_| inside).unwrap_or(range);
             let x = Point { kind, ..*point }.value(leaf, at, range, format);
             let Some(moved) = moved.filter(|_| x != 0.0) else { return x };
             let up = (mix(point.seed ^ at ^ moved.seed) & 1 == 0) != moved.opposite;

@@ -8,6 +8,7 @@
 
 pub mod allowed;
 pub mod catalogue;
+mod domain;
 mod exact;
 mod judge;
 mod ladder;
@@ -167,6 +168,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     let all = Goal { context, equalities, aim: Aim::Cure, wants: &|_| true, watch: wanted.watch };
     if take_functions_first(all, function, &mut solved) {
         ranges.renew(function);
+        state = state.map(|_| Arc::new(Snapshot::of(function)));
     }
     let rests = samples.is_some() && wanted.assume_calibrated;
     let name = function.name().to_string();

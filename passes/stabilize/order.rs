@@ -50,6 +50,8 @@ const COARSE: f64 = 4.0;
 const RARE: usize = 25;
 /// Where a form is lost at so many points of a rung, another form may be at one more.
 const FURTHER: usize = 4;
+/// Of so many points one is many.
+const OFTEN: usize = 12;
 /// One of so many digits must be right.
 const DIGITS: f64 = 4.0;
 /// By what an error must fall on some rung.
@@ -155,6 +157,11 @@ impl Errors {
     /// Whether a form is nowhere less accurate than the last places of its arguments allow.
     pub fn is_stable(&self) -> bool {
         self.rungs.iter().all(|r| r.failures == 0 && r.unstable <= 1.0)
+    }
+
+    /// Whether a form is lost at many points, ordinary or not.
+    pub fn is_often_lost(&self) -> bool {
+        self.failures() * OFTEN > self.points()
     }
 
     /// Whether a form is stable on the rungs of a list.

@@ -309,7 +309,9 @@ impl<'a> Search<'a> {
 
     /// Whether no more laws are tried within each other: where operations are few, not before nothing is left to cure.
     fn is_enough(&self, best: &Best) -> bool {
-        let stable = || best.errors.is_stable_on(&self.judge.ordinary) && !best.exposed;
+        let stable = || {
+            best.errors.is_stable_on(&self.judge.ordinary) && !best.errors.is_often_lost() && !best.exposed
+        };
         if self.is_thorough() { best.is_fine() } else { stable() }
     }
 

@@ -49,7 +49,8 @@ impl Search<'_> {
     /// Whether a value of the window is right to its last places.
     pub fn is_right(&mut self, value: Value) -> bool {
         let Some(root) = self.readings.get(&value).cloned() else { return false };
-        errors(&self.window, &mut self.judge, &root.extents, [value; 2]).is_some_and(|given| given.is_fine())
+        errors(&self.window, &mut self.judge, &root.extents, [value; 2])
+            .is_some_and(|given| given.is_fine() && self.judge.sees_enough())
     }
 
     /// What is found for a value of the window, when those before it were looked at. What is settled is not looked at.
@@ -67,10 +68,11 @@ impl Search<'_> {
         // Of many operations a stable form gives way to what is far more exact on ordinary numbers alone.
         let many = steps(&self.window.body, value) > FEW;
         if given.is_fine() || many && given.is_stable() && !given.is_coarse_on(&self.judge.ordinary) {
-            return Found::Fine;
+            // Of few points most lie where everything is right; in a nearer window more are seen.
+            return if self.judge.sees_enough() { Found::Fine } else { Found::Stays };
         }
         let id = root.element.id;
-        let stable = many && given.is_stable_on(&self.judge.ordinary);
+        let stable = many && given.is_stable_on(&self.judge.ordinary) && !given.is_often_lost();
         self.wanted = Some(Wanted { id, given: given.clone(), stable, refused: Vec::new() });
         // What is looked for more thoroughly than usual is chosen for this value alone.
         let before = stable.then(|| self.known.clone());
@@ -149,6 +151,11 @@ impl Search<'_> {
         if !self.wanted.as_ref().is_some_and(|wanted| wanted.keeps(&found, given)) {
             return Trial::Refused;
         }
+        // What is stable on ordinary numbers stays so, whatever is cured beyond.
+        let ordinary = &self.judge.ordinary;
+        if !self.judge.few && given.is_stable_on(ordinary) && !found.is_stable_on(ordinary) {
+            return Trial::Refused;
+        }
         let (body, one) = (&self.window.body, Rational::from(1));
         let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place), &[]);
         if !places(&root.extents).is_some_and(|places| places.into_iter().all(&mut same)) {
@@ -217,7 +224,9 @@ impl Search<'_> {
         let usual = !given.is_stable_where_finite() || found.gains_on(ordinary, given);
         let grows = !usual && after > MORE * before;
         let before = steps(body, value);
-        let most = if recentred && found.gains_on(ordinary, given) { 2 * before } else { before };
+        let cured = given.is_often_lost() && !found.is_often_lost();
+        let twice = cured || recentred && found.gains_on(ordinary, given);
+        let most = if twice { 2 * before } else { before };
         !(given.is_stable_on(ordinary) && (grows || work > FEW && work > most))
     }
 
