@@ -86,14 +86,16 @@ fn the_library_gives_the_bits_of_the_interpreter() {
     let plain = Target::new("", "x86-64-v3", "")
         .ok()
         .filter(|plain| host.triple.starts_with("x86_64") && host.vector_bits() > plain.vector_bits());
-    for target in [Some(host), plain].into_iter().flatten() {
-        for ulps in [1.0, 0.51] {
-            the_bits_of_the_interpreter(&target, ulps);
+    // All functions on the host, and every second one on the other target, others by the one accuracy than by the other.
+    for ulps in [1.0, 0.51] {
+        the_bits_of_the_interpreter(&host, ulps, &|_| true);
+        if let Some(plain) = &plain {
+            the_bits_of_the_interpreter(plain, ulps, &|n| n % 2 == usize::from(ulps < 1.0));
         }
     }
 }
 
-fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
+fn the_bits_of_the_interpreter(target: &Target, ulps: f64, is_taken: &dyn Fn(usize) -> bool) {
     let mut functions = Functions::default();
     let chosen = library(&CONTEXT, ulps, target.instructions()).expect("the library");
     functions.complete(&chosen).expect("implementations");
@@ -104,7 +106,8 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
     let n = drawn[0].len();
     let mut values = encodings(&mut r, n);
     values.truncate(n);
-    for entry in ENTRIES.iter().filter(|entry| is_chosen(entry, ulps)) {
+    let chosen = ENTRIES.iter().filter(|entry| is_chosen(entry, ulps)).enumerate();
+    for entry in chosen.filter(|(n, _)| is_taken(*n)).map(|(_, entry)| entry) {
         let own = parse(entry.text, 0).expect("an implementation");
         let (name, format) = (&own[0].name, format_of(&own[0]));
         let (op, attrs) = match name.strip_suffix("_tanh") {
@@ -121,7 +124,7 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64) {
         );
         all.push(own);
     }
-    assert!(all.len() >= 30, "{} functions", all.len());
+    assert!(all.len() >= 15, "{} functions", all.len());
     let compiled = load_for(target, &module(&text), &functions);
     let array = |format: Format, values: Vec<f64>| Tensor::floats(format, vec![n], values).expect("a tensor");
     let alone = [array(Format::F32, values)];

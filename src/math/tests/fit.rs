@@ -61,7 +61,7 @@ fn errors_are_those_that_sollya_encloses() {
         return;
     }
     // Others are compared where they are bounded for certain, below.
-    for name in ["atan", "asin", "cbrt"] {
+    for name in ["asin", "cbrt"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("library").join(format!("{name}.impl"));
         let text = std::fs::read_to_string(path).expect("an implementation");
         let texts = read(&text);
@@ -101,7 +101,7 @@ fn errors_are_bounded_for_certain() {
     if !sollya_is_here {
         eprintln!("sollya is not installed: certain bounds are not compared");
     }
-    for name in ["exp", "exp2", "expm1", "log", "log2", "sin", "cos", "sinh"] {
+    for name in ["exp", "exp2", "expm1", "log", "log2", "sin", "cos", "sinh", "atan"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("library").join(format!("{name}.impl"));
         let text = std::fs::read_to_string(path).expect("an implementation");
         let texts = read(&text);
@@ -119,7 +119,8 @@ fn errors_are_bounded_for_certain() {
                 "{name}: {found:e} {taken:e} {bound:e}"
             );
         }
-        if !sollya_is_here {
+        // Sollya takes half a minute for the arctangent.
+        if !sollya_is_here || name == "atan" {
             continue;
         }
         let script = sollya::script(&texts).unwrap_or_else(|d| panic!("{}", d.message));
