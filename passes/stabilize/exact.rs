@@ -34,10 +34,13 @@ const TOGETHER: usize = 8;
 const SHARE: [usize; 2] = [5, 16];
 
 /// An enclosure in `f64` this narrow beside its value stands for a number, in formats up to f32.
-const NARROW: f64 = 1.0 / (1u64 << 42) as f64;
+const NARROW: f64 = 1.0 / (1u64 << 38) as f64;
+
+/// Numbers beyond the greatest that a format holds by so many bits are judged nowhere, nor are parts of the least.
+const MARGIN: i32 = 24;
 
 /// What is nearer than this beside what matters is as good as nowhere else.
-const NEGLIGIBLE: f64 = 1.0 / (1u64 << 20) as f64;
+const NEGLIGIBLE: f64 = 1.0 / (1u64 << 10) as f64;
 
 /// What the leaves of a window are.
 pub struct Leaves<'a> {
@@ -106,11 +109,38 @@ fn is_matrix(body: &Body, leaf: Value) -> bool {
     multiplied
 }
 
+/// The magnitudes between which a number must be known.
+#[derive(Clone, Copy)]
+struct Scale {
+    least: f64,
+    greatest: f64,
+}
+
+impl Scale {
+    /// Of values that are judged in a format, or in f32 where that reaches further.
+    fn of(format: Format) -> Scale {
+        let wide = if format.width() <= 32 { Format::F32 } else { format };
+        let margin = f64::from(MARGIN).exp2();
+        Scale { least: wide.min_subnormal() / margin, greatest: wide.max_finite() * margin }
+    }
+
+    /// A number between these that need not be known better: beyond all that is judged, or known to less than a part of the
+    /// least number.
+    fn coarse(&self, lo: f64, hi: f64) -> Option<f64> {
+        match () {
+            () if lo > self.greatest => Some(f64::INFINITY),
+            () if hi < -self.greatest => Some(f64::NEG_INFINITY),
+            () => (hi - lo <= self.least).then_some(lo),
+        }
+    }
+}
+
 /// Values over the reals.
 pub struct Exact<'a> {
     leaves: Rc<Leaves<'a>>,
     ladder: Rc<Ladder>,
     moved: Option<Move>,
+    scale: Scale,
     /// Whether the value is few operations on single numbers.
     few: bool,
     /// How many values stayed open, by point.
@@ -141,19 +171,20 @@ impl<'a> Exact<'a> {
         let near = (format.width() <= 32).then(|| leaves.elements(Mode::Near, ladder, moved));
         let (leaves, ladder) = (leaves.clone(), ladder.clone());
         let vain = vec![0; ladder.points.len()];
-        Exact { leaves, ladder, moved, few, vain, near, hard: Vec::new() }
+        Exact { leaves, ladder, moved, scale: Scale::of(format), few, vain, near, hard: Vec::new() }
     }
 
     /// An element at every point; NaN where it has no value, nothing where it is not certain.
     pub fn at(&mut self, body: &Body, value: Value, place: &[i64]) -> Option<Vec<Option<f64>>> {
         let points = self.ladder.points.len();
+        let scale = self.scale;
         let (mut found, mut open) = (vec![None; points], (0..points).collect::<Vec<usize>>());
         if let Some(near) = &mut self.near {
             let column = near.at(body, value, place)?;
             let Column::Near(x) = &*column else { return None };
             open.clear();
             for (n, x) in x.iter().enumerate() {
-                found[n] = in_f64(x);
+                found[n] = in_f64(x, &scale);
                 open.extend(found[n].is_none().then_some(n));
             }
         }
@@ -198,33 +229,41 @@ impl<'a> Exact<'a> {
         &mut self,
         body: &Body,
         (value, place): (Value, &[i64]),
-        mut open: Vec<usize>,
+        open: Vec<usize>,
         is_enough: &mut dyn FnMut(usize, &Enclosure<Float>) -> bool,
     ) -> Option<()> {
         let (levels, share) = if self.few { (BITS.len(), SHARE[1]) } else { (ALL, SHARE[0]) };
+        // Each with its last enclosure.
+        let mut open: Vec<(usize, [f64; 2])> = open.into_iter().map(|point| (point, [f64::NAN; 2])).collect();
         for n in 0..levels {
             if open.is_empty() || n + 1 >= ALL && open.len() * share <= self.vain.len() {
                 break;
             }
-            self.harden(&open);
+            self.harden(&open.iter().map(|(point, _)| *point).collect::<Vec<_>>());
             let mut next = Vec::new();
             for hard in &mut self.hard {
-                let own = |point: &usize| Some((*point, hard.points.binary_search(point).ok()?));
-                let own: Vec<(usize, usize)> = open.iter().filter_map(own).collect();
+                let own = |&(point, last): &(usize, _)| {
+                    Some((point, last, hard.points.binary_search(&point).ok()?))
+                };
+                let own: Vec<(usize, [f64; 2], usize)> = open.iter().filter_map(own).collect();
                 if own.is_empty() {
                     continue;
                 }
                 let column = hard.levels[n].at(body, value, place)?;
                 let Column::Reals(x) = &*column else { return None };
-                for (point, at) in own {
+                for (point, last, at) in own {
+                    let ends = [x[at].lo.to_f64(), x[at].hi.to_f64()];
                     let finite = x[at].lo.is_finite() && x[at].hi.is_finite();
-                    let closer = !is_enough(point, &x[at]) && (finite || self.vain[point] < VAIN);
-                    next.extend(closer.then_some(point));
+                    // What more bits have not narrowed has left the range of exponents.
+                    let left = ends == last && !x[at].may_be_nan;
+                    let may_close = finite || !left && self.vain[point] < VAIN;
+                    let closer = !is_enough(point, &x[at]) && may_close;
+                    next.extend(closer.then_some((point, ends)));
                 }
             }
             open = next;
         }
-        open.into_iter().for_each(|point| self.vain[point] = self.vain[point].saturating_add(1));
+        open.into_iter().for_each(|(point, _)| self.vain[point] = self.vain[point].saturating_add(1));
         Some(())
     }
 
@@ -259,9 +298,12 @@ impl<'a> Exact<'a> {
 }
 
 /// A number whose enclosure with ends in `f64` is narrow beside itself; NaN where there is none.
-fn in_f64(x: &Enclosure<f64>) -> Option<f64> {
+fn in_f64(x: &Enclosure<f64>, scale: &Scale) -> Option<f64> {
     if x.may_be_nan || x.is_undefined() {
         return x.is_undefined().then_some(f64::NAN);
+    }
+    if let Some(number) = scale.coarse(x.lo, x.hi) {
+        return Some(number);
     }
     let narrow = x.hi - x.lo <= x.lo.abs().max(x.hi.abs()) * NARROW;
     // At the least numbers of f64 ends are no longer narrow; beyond the greatest they are not finite.

@@ -47,10 +47,16 @@ const SLACK: f64 = 1e-40;
 type Key = (Value, SmallVec<[i64; 4]>);
 
 /// How far an element moves at a point, by so many ways to move the leaves.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Reach {
     far: f64,
     tried: usize,
+    /// The least distance that was asked for: what is far nearer than that counts as none.
+    asked: f64,
+}
+
+impl Reach {
+    const UNKNOWN: Reach = Reach { far: 0.0, tried: 0, asked: f64::INFINITY };
 }
 
 /// The values of a window at points. Values may be added to its body meanwhile.
@@ -179,7 +185,12 @@ impl<'a> Judge<'a> {
     ) -> Option<Vec<f64>> {
         let key = (value, SmallVec::from_slice(place));
         let exact = self.exact(body, value, place)?;
-        let mut known = self.reaches.remove(&key).unwrap_or_else(|| vec![Reach::default(); exact.len()]);
+        let mut known = self.reaches.remove(&key).unwrap_or_else(|| vec![Reach::UNKNOWN; exact.len()]);
+        for &(at, far) in asked {
+            if far < known[at].asked {
+                known[at] = Reach { tried: 0, asked: far, ..known[at] };
+            }
+        }
         for (n, moved) in self.moved.iter_mut().enumerate() {
             let short = |&(at, far): &(usize, f64)| known[at].tried == n && known[at].far < far;
             let open: Vec<(usize, f64)> = asked.iter().copied().filter(short).collect();
@@ -188,7 +199,8 @@ impl<'a> Judge<'a> {
             }
             let far = moved.distances(body, (value, place), (&exact, &open))?;
             for (at, _) in open {
-                known[at] = Reach { far: known[at].far.max(far[at].unwrap_or(0.0)), tried: n + 1 };
+                known[at].far = known[at].far.max(far[at].unwrap_or(0.0));
+                known[at].tried = n + 1;
             }
         }
         let reach = known.iter().map(|reach| reach.far).collect();
