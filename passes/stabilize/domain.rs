@@ -4,12 +4,11 @@
 //! would be nearly all of a ladder's, so every other point is drawn within. Nothing is claimed of the leaf: what is guarded by
 //! a choice, or asked of another value, is judged outside as well.
 
-use ngc_dialects::ng::constant::constant_elements;
 use ngc_ir::{Body, Op, Value};
 use ngc_numerics::{Interval, Prim};
 use rustc_hash::FxHashMap;
 
-use super::window::{moves, primitive};
+use super::window::{self, moves, primitive};
 
 /// How near to a pole points are drawn: at the pole itself there is no value.
 const NEAREST: f64 = 1.0 / (1u64 << 24) as f64;
@@ -39,7 +38,7 @@ fn needed(body: &Body, op: Op, (lo, hi): (f64, f64)) -> Vec<(Value, (f64, f64))>
         return x.first().map(|&x| (x, (lo, hi))).into_iter().collect();
     }
     let Some(prim) = primitive(body, op) else { return Vec::new() };
-    let number = |n: usize| x.get(n).and_then(|&v| number(body, v));
+    let number = |n: usize| x.get(n).and_then(|&v| window::number(body, body.defining_op(v)?));
     let range = match (prim, number(0), number(1)) {
         (Prim::Log, ..) => (0, (lo.exp().max(NEAREST), hi.exp())),
         (Prim::Log1p, ..) => (0, (lo.exp_m1().max(NEAREST - 1.0), hi.exp_m1())),
@@ -65,12 +64,4 @@ fn needed(body: &Body, op: Op, (lo, hi): (f64, f64)) -> Vec<(Value, (f64, f64))>
 
 fn ordered(a: f64, b: f64) -> (f64, f64) {
     (a.min(b), a.max(b))
-}
-
-/// The only number of a constant.
-fn number(body: &Body, value: Value) -> Option<f64> {
-    let op = body.defining_op(value)?;
-    body.op(op).def.filter(|def| def.traits.constant)?;
-    let tensor = constant_elements(body.attr(op, "value")?).ok()?;
-    (tensor.len() == 1).then(|| tensor.to_f64s()[0])
 }

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use ngc_dialects::ng::constant::constant_elements;
 use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Body, Context, Resources, Value};
 use ngc_numerics::{Enclosure, Format};
@@ -14,7 +13,7 @@ use super::exact::{Exact, Leaves};
 use super::ladder::{Ladder, Move, Point, Use};
 use super::order::{self, Errors};
 use super::steps::{FEW, steps};
-use super::window::{Leaf, Window};
+use super::window::{Leaf, Window, number};
 
 /// What an open extent is where values are evaluated.
 pub const OPEN: usize = 3;
@@ -86,7 +85,9 @@ impl<'a> Judge<'a> {
         (to, further): (Use, &[Point]),
     ) -> Option<Judge<'a>> {
         let format = window.format(root)?;
-        let near = numbers(&window.body);
+        // What the window speaks of.
+        let ops = window.body.walk();
+        let near: Vec<f64> = ops.into_iter().filter_map(|op| number(&window.body, op)).collect();
         let leaves = Rc::new(Leaves::new(context, resources, window));
         let one = Rc::new(Ladder::new(format, &near, 1, to, &[]));
         let mut trial = leaves.elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
@@ -282,14 +283,4 @@ fn apart(a: &Enclosure<Float>, b: &Enclosure<Float>, by: &Rational) -> bool {
     let known = !a.may_be_nan && !b.may_be_nan;
     let (low, high) = if *by < 0 { (&a.hi, &a.lo) } else { (&a.lo, &a.hi) };
     known && (times(high, SLACK) < b.lo || b.hi < times(low, -SLACK))
-}
-
-/// Numbers that a body speaks of.
-fn numbers(body: &Body) -> Vec<f64> {
-    let constant = |op: &ngc_ir::Op| body.op(*op).def.is_some_and(|def| def.traits.constant);
-    let value = |op: ngc_ir::Op| {
-        let tensor = constant_elements(body.attr(op, "value")?).ok()?;
-        (tensor.len() == 1).then(|| tensor.to_f64s()[0])
-    };
-    body.walk().into_iter().filter(constant).filter_map(value).collect()
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use ngc_dialects::facts::{self, Fact, Pointwise, Signs};
+use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::structure::structures;
 use ngc_ir::op_def::Signature;
 use ngc_ir::structure::{self, Size, Unknown};
@@ -504,6 +505,13 @@ pub fn primitive(body: &Body, op: Op) -> Option<Prim> {
         Pointwise::Function(structure::Function::Real(f, _)) => f.as_primitive(),
         _ => None,
     }
+}
+
+/// The only number of a constant.
+pub fn number(body: &Body, op: Op) -> Option<f64> {
+    body.op(op).def.filter(|def| def.traits.constant)?;
+    let tensor = constant_elements(body.attr(op, "value")?).ok()?;
+    (tensor.len() == 1).then(|| tensor.to_f64s()[0])
 }
 
 fn extents(s: &Signature<'_>) -> Vec<Vec<Size>> {

@@ -97,8 +97,8 @@ struct Wanted {
     id: Id,
     /// The errors of the value as it was given.
     given: Errors,
-    /// Whether it is a stable form of many operations.
-    stable: bool,
+    /// Whether means that are taken away with what they were rounded by are all that is looked for.
+    recentring: bool,
     /// Values in its place that were refused when they were checked.
     refused: Vec<Value>,
 }
@@ -106,7 +106,7 @@ struct Wanted {
 impl Wanted {
     /// Whether a form of these errors trades nothing for what it gains.
     fn keeps(&self, errors: &Errors, given: &Errors) -> bool {
-        if self.stable { errors.keeps_but_at_ends(given) } else { errors.keeps(given) }
+        if self.recentring { errors.keeps_but_at_ends(given) } else { errors.keeps(given) }
     }
 }
 
@@ -397,9 +397,9 @@ impl<'a> Search<'a> {
         if done(&best) || effort == 0 {
             return best;
         }
-        let mut equal = if self.is_stable() && self.compensated {
+        let mut equal = if self.is_recentring() && self.compensated {
             Vec::new()
-        } else if self.is_stable() {
+        } else if self.is_recentring() {
             charts::recentred(&mut self.terms.store, &mut self.facts, id)
         } else {
             let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
@@ -444,14 +444,14 @@ impl<'a> Search<'a> {
         Best { choice, value, errors, exposed: false, cost: 0.0, effort: self.effort() }
     }
 
-    /// Whether the value that a plan is looked for is a stable form of many operations.
-    fn is_stable(&self) -> bool {
-        self.wanted.as_ref().is_some_and(|wanted| wanted.stable)
+    /// Whether means that are taken away with what they were rounded by are all that is looked for.
+    fn is_recentring(&self) -> bool {
+        self.wanted.as_ref().is_some_and(|wanted| wanted.recentring)
     }
 
     /// Whether a stable form is not enough: for the value that a plan is looked for, if it is one already.
     fn is_thorough(&self) -> bool {
-        self.thorough || self.is_stable()
+        self.thorough || self.is_recentring()
     }
 
     /// Whether a value is of a narrower format than values may be held in, and not exact.

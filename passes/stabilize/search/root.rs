@@ -73,14 +73,23 @@ impl Search<'_> {
         }
         let id = root.element.id;
         let stable = many && given.is_stable_on(&self.judge.ordinary) && !given.is_often_lost();
-        self.wanted = Some(Wanted { id, given: given.clone(), stable, refused: Vec::new() });
-        // What is looked for more thoroughly than usual is chosen for this value alone.
-        let before = stable.then(|| self.known.clone());
-        let plan = self.better(value, &root, &given);
-        self.wanted = None;
-        if let (Some(before), None) = (before, &plan) {
-            self.known = before;
+        let wanted = |recentring| Some(Wanted { id, given: given.clone(), recentring, refused: Vec::new() });
+        let mut plan = None;
+        let before = many.then(|| self.known.clone());
+        if !stable {
+            self.wanted = wanted(false);
+            plan = self.better(value, &root, &given);
         }
+        if let (None, Some(before)) = (&plan, before) {
+            // What is looked for more thoroughly than usual is chosen for this value alone.
+            let others = std::mem::replace(&mut self.known, before);
+            self.wanted = wanted(true);
+            plan = self.better(value, &root, &given);
+            if plan.is_none() {
+                self.known = others;
+            }
+        }
+        self.wanted = None;
         let against = std::mem::take(&mut self.against);
         let Some(plan) = plan else {
             self.further.extend(against);
@@ -93,7 +102,7 @@ impl Search<'_> {
     /// The best form of a value that is not refused; nothing where the given one stays.
     fn better(&mut self, value: Value, root: &Reading, given: &Errors) -> Option<Plan> {
         let id = root.element.id;
-        let deepest = if self.is_stable() { 1 } else { DEEPEST };
+        let deepest = if self.is_recentring() { 1 } else { DEEPEST };
         for _ in 0..TRIES {
             self.forget_refused(id);
             self.solve(id, deepest)?;
@@ -137,7 +146,7 @@ impl Search<'_> {
         };
         // Another order of what is stable is as good by chance.
         let recentred = plan.laws.iter().any(|law| law == Chart::Centred.name());
-        if self.is_stable() && given.is_stable() && !recentred {
+        if self.is_recentring() && given.is_stable() && !recentred {
             return Trial::Worse;
         }
         let Some(new) = self.written(&plan) else { return Trial::Worse };
@@ -212,7 +221,7 @@ impl Search<'_> {
     ) -> bool {
         let (body, ordinary) = (&self.window.body, &self.judge.ordinary);
         let (before, after) = (ops(body, value), ops(body, new));
-        let most = match self.is_stable() && recentred {
+        let most = match self.is_recentring() && recentred {
             true => before + SOME,
             false if before > LONG / 2 => before,
             false => LONG,

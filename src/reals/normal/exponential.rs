@@ -19,22 +19,24 @@ impl Store {
 
     /// Whether an exponential of a value is a power.
     pub(crate) fn is_log(&self, exponent: &Use) -> bool {
-        let log = |x: &Use| matches!(self.node(x.id), Node::Apply(Function::Prim(Prim::Log), _));
-        match self.node(exponent.id) {
-            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => log(&terms[0].1),
-            _ => log(exponent),
+        let (_, log) = self.multiple(exponent);
+        matches!(self.node(log.id), Node::Apply(Function::Prim(Prim::Log), _))
+    }
+
+    /// What a value is a multiple of, and by how many times. It is read as the value is unless that is the value itself.
+    fn multiple<'a>(&'a self, of: &'a Use) -> (Rational, &'a Use) {
+        match self.node(of.id) {
+            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
+                (terms[0].0.clone(), &terms[0].1)
+            }
+            _ => (1.into(), of),
         }
     }
 
     /// The power that an exponential of a multiple of a logarithm is.
     pub(super) fn power_of_log(&mut self, exponent: &Use, space: &[Size]) -> Option<Use> {
-        let (factor, log) = match self.node(exponent.id) {
-            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
-                let (factor, log) = &terms[0];
-                (factor.clone(), self.compose(log, &exponent.map, space)?)
-            }
-            _ => (1.into(), exponent.clone()),
-        };
+        let (factor, log) = self.multiple(exponent);
+        let log = if log == exponent { log.clone() } else { self.compose(log, &exponent.map, space)? };
         let Node::Apply(Function::Prim(Prim::Log), of) = self.node(log.id) else { return None };
         let of = self.compose(&of[0], &log.map, space)?;
         // What these powers cure or cancel, products and roots cure without a logarithm.
