@@ -360,18 +360,19 @@ impl Store {
         None
     }
 
+    /// A bound dimension is read forwards where it is read first.
     fn turned_bound(&self, body: &Use, over: &[Size], space: &[Size]) -> Option<(Use, Vec<Size>)> {
-        let free = space.len();
         for (n, size) in over.iter().enumerate() {
-            let axis = Axis((free + n) as u32);
+            let axis = Axis((space.len() + n) as u32);
             let first = body.map.iter().find(|index| index.mentions(axis))?;
+            let is_own = |digit: Option<Index>| digit.is_some_and(|digit| digit.as_axis() == Some(axis));
+            if !first.summands().any(|(factor, _, digit)| factor < 0 && is_own(digit)) {
+                continue;
+            }
             let end = Index::size(size).plus(&Index::number(-1))?;
             let turned = end.plus(&Index::axis(axis).scaled(-1)?)?;
-            if *first == turned {
-                let outer = within(space, over);
-                let by = |other: Axis| if other == axis { turned.clone() } else { Index::axis(other) };
-                return Some((self.substituted(body, &by, &outer)?, over.to_vec()));
-            }
+            let by = |other: Axis| if other == axis { turned.clone() } else { Index::axis(other) };
+            return Some((self.substituted(body, &by, &within(space, over))?, over.to_vec()));
         }
         None
     }
