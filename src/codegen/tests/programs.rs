@@ -4,8 +4,10 @@
 //! joins on the day when it is. `NGC_PROGRAMS` sets how many programs are drawn (default 2 000), `NGC_PROGRAMS_SEED` which.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::thread;
 
-use ngc_ir::{Attr, AttrDict, Body, Builder, Loc, Module, Type, Value};
+use ngc_ir::{Attr, AttrDict, Body, Builder, Loc, Module, OpDef, Type, Value};
 use ngc_numerics::{Format, Random, Tensor};
 use ngc_passes::lowering::functions::Functions;
 use ngc_passes::lowering::lower_module;
@@ -121,57 +123,89 @@ fn input(r: &mut Random, argument: &Argument) -> Tensor {
     Tensor::floats(format, argument.shape.clone(), values).expect("a tensor")
 }
 
-#[test]
-fn programs_give_what_the_interpreter_gives() {
-    let (count, seed) = (setting("NGC_PROGRAMS", 2000), setting("NGC_PROGRAMS_SEED", 1));
-    let ops = random_graphs::ops();
-    let mut known = Lowered::new();
-    let mut seen: BTreeMap<&'static str, usize> = BTreeMap::new();
-    let (mut compared, mut open) = (0usize, 0usize);
-    for first in (0..count).step_by(BATCH) {
-        let mut batch = Module::new();
-        let mut programs = Vec::new();
-        for number in first..(first + BATCH as u64).min(count) {
-            let mut r = Random::new(seed.wrapping_mul(0x0001_0000_0000).wrapping_add(number));
-            let format = r.pick(&FORMATS);
-            let mut graph = Graph::draw(&mut r, &CONTEXT, &ops, format);
-            if r.chance(30) {
-                graph = graph.opened(&mut r, &CONTEXT);
-                open += 1;
-            }
-            let (body, arguments) = kept(&graph, &mut known);
-            for op in body.walk() {
-                *seen.entry(body.name(op)).or_default() += 1;
-            }
-            let own = random_graphs::module(&CONTEXT, &body);
-            let name = format!("f{number}");
-            add(&mut batch, &own, &name);
-            programs.push((name, arguments, r));
+/// What was compared of some programs.
+#[derive(Default)]
+struct Seen {
+    ops: BTreeMap<&'static str, usize>,
+    compared: usize,
+    open: usize,
+}
+
+impl Seen {
+    fn with(mut self, other: Seen) -> Seen {
+        for (name, n) in other.ops {
+            *self.ops.entry(name).or_default() += n;
         }
-        let compiled = load(&batch, &Functions::default());
-        for (name, arguments, mut r) in programs {
-            for _ in 0..INPUTS {
-                let inputs: Vec<Tensor> = arguments.iter().map(|a| input(&mut r, a)).collect();
-                // What an op decides at run time may refuse the operands that it has then.
-                let Ok(theirs) = interpreted(&batch, &name, &inputs) else { continue };
-                let ours = compiled.call(&name, &inputs, &shapes(&theirs));
-                let ours = ours.unwrap_or_else(|status| {
-                    let shapes: Vec<&[usize]> = inputs.iter().map(|t| &t.shape[..]).collect();
-                    panic!("seed {seed}, {name}: status {status} for {shapes:?}\n{}", text_of(&batch, &name))
-                });
-                for (n, (a, b)) in ours.iter().zip(&theirs).enumerate() {
-                    compared += a.len();
-                    if let Some(difference) = difference(a, b) {
-                        panic!("seed {seed}, {name}, result {n}: {difference}\n{}", text_of(&batch, &name));
-                    }
+        Seen { ops: self.ops, compared: self.compared + other.compared, open: self.open + other.open }
+    }
+}
+
+/// Compares programs of these numbers, which are compiled together.
+fn compare(numbers: Range<u64>, seed: u64, ops: &[&'static OpDef], known: &mut Lowered, seen: &mut Seen) {
+    let mut batch = Module::new();
+    let mut programs = Vec::new();
+    for number in numbers {
+        let mut r = Random::new(seed.wrapping_mul(0x0001_0000_0000).wrapping_add(number));
+        let format = r.pick(&FORMATS);
+        let mut graph = Graph::draw(&mut r, &CONTEXT, ops, format);
+        if r.chance(30) {
+            graph = graph.opened(&mut r, &CONTEXT);
+            seen.open += 1;
+        }
+        let (body, arguments) = kept(&graph, known);
+        for op in body.walk() {
+            *seen.ops.entry(body.name(op)).or_default() += 1;
+        }
+        let own = random_graphs::module(&CONTEXT, &body);
+        let name = format!("f{number}");
+        add(&mut batch, &own, &name);
+        programs.push((name, arguments, r));
+    }
+    let compiled = load(&batch, &Functions::default());
+    for (name, arguments, mut r) in programs {
+        for _ in 0..INPUTS {
+            let inputs: Vec<Tensor> = arguments.iter().map(|a| input(&mut r, a)).collect();
+            // What an op decides at run time may refuse the operands that it has then.
+            let Ok(theirs) = interpreted(&batch, &name, &inputs) else { continue };
+            let ours = compiled.call(&name, &inputs, &shapes(&theirs));
+            let ours = ours.unwrap_or_else(|status| {
+                let shapes: Vec<&[usize]> = inputs.iter().map(|t| &t.shape[..]).collect();
+                panic!("seed {seed}, {name}: status {status} for {shapes:?}\n{}", text_of(&batch, &name))
+            });
+            for (n, (a, b)) in ours.iter().zip(&theirs).enumerate() {
+                seen.compared += a.len();
+                if let Some(difference) = difference(a, b) {
+                    panic!("seed {seed}, {name}, result {n}: {difference}\n{}", text_of(&batch, &name));
                 }
             }
         }
     }
-    let list: Vec<String> = seen.iter().map(|(name, n)| format!("{name} {n}")).collect();
+}
+
+#[test]
+fn programs_give_what_the_interpreter_gives() {
+    let (count, seed) = (setting("NGC_PROGRAMS", 2000), setting("NGC_PROGRAMS_SEED", 1));
+    let ops = random_graphs::ops();
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let work = |worker: usize| {
+        let (mut known, mut seen) = (Lowered::new(), Seen::default());
+        for first in (0..count).step_by(BATCH).skip(worker).step_by(workers) {
+            compare(first..(first + BATCH as u64).min(count), seed, &ops, &mut known, &mut seen);
+        }
+        seen
+    };
+    let seen = thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|n| scope.spawn(move || work(n))).collect();
+        let join = |worker: thread::ScopedJoinHandle<'_, Seen>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().map(join).fold(Seen::default(), Seen::with)
+    });
+    let list: Vec<String> = seen.ops.iter().map(|(name, n)| format!("{name} {n}")).collect();
+    let (open, compared) = (seen.open, seen.compared);
     println!("{count} programs, {open} with open extents, {compared} elements compared; {}", list.join(", "));
     assert!(
-        seen.len() > 40 && compared > 100 * count as usize,
+        list.len() > 40 && compared > 100 * count as usize,
         "too little is compared: {}",
         list.join(", ")
     );
