@@ -221,8 +221,12 @@ fn zeros(reference: &Reference) -> Vec<f64> {
     let mut found = Vec::new();
     for n in -40..3 {
         let points: Vec<f32> = (0..=64).map(|i| n as f32 + i as f32 / 64.0).collect();
+        found.extend([points[0].next_up(), points[64].next_down()]);
         for ends in points.windows(2).map(|ends| [ends[0].next_up(), ends[1].next_down()]) {
             let [mut a, mut b] = ends;
+            if sign(a) == sign(b) {
+                continue;
+            }
             while b > a.next_up() {
                 let middle = 0.5 * (a + b);
                 if sign(middle) == sign(a) { a = middle } else { b = middle }
