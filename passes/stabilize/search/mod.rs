@@ -97,6 +97,8 @@ struct Wanted {
     id: Id,
     /// The errors of the value as it was given.
     given: Errors,
+    /// Whether the given form of many operations is stable on ordinary numbers.
+    stable: bool,
     /// Whether means that are taken away with what they were rounded by are all that is looked for.
     recentring: bool,
     /// Values in its place that were refused when they were checked.
@@ -106,7 +108,7 @@ struct Wanted {
 impl Wanted {
     /// Whether a form of these errors trades nothing for what it gains.
     fn keeps(&self, errors: &Errors, given: &Errors) -> bool {
-        if self.recentring { errors.keeps_but_at_ends(given) } else { errors.keeps(given) }
+        if self.stable { errors.keeps_but_at_ends(given) } else { errors.keeps(given) }
     }
 }
 
@@ -449,7 +451,7 @@ impl<'a> Search<'a> {
         self.wanted.as_ref().is_some_and(|wanted| wanted.recentring)
     }
 
-    /// Whether a stable form is not enough: for the value that a plan is looked for, if it is one already.
+    /// Whether a stable form is not enough: where means that are taken away are looked for, too.
     fn is_thorough(&self) -> bool {
         self.thorough || self.is_recentring()
     }
