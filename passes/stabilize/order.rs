@@ -44,8 +44,8 @@ const FACTOR: f64 = 2.0;
 const CURED: f64 = 16.0;
 /// By how much more than its arguments' last places a result of sums may be wrong.
 const SUMS: f64 = 16.0;
-/// Largest errors are alike within so many bits.
-const COARSE: f64 = 4.0;
+/// Largest errors are alike within so many times.
+const COARSE: f64 = 16.0;
 /// A form may be lost at one of so many points of a rung: where magnitudes have nothing to do with each other some are beyond any.
 const RARE: usize = 25;
 /// Where a form is lost at so many points of a rung, another form may be at one more.
@@ -185,17 +185,18 @@ impl Errors {
     /// the one that is nowhere much less stable, then the one with fewer bits of error, in so many parts of a bit. `price` is
     /// what this form costs more than the other one, in bits.
     pub fn compare(&self, other: &Errors, rungs: &[bool], parts: f64, price: f64) -> Ordering {
-        let rank = |errors: &Errors, price: f64| {
+        let ordinary = |errors: &Errors| -> usize {
             let on = errors.rungs.iter().zip(rungs).filter(|(_, on)| **on);
-            let failures: usize = on.map(|(r, _)| r.failures).sum();
-            let unstable = errors.rungs.iter().map(|r| r.unstable).fold(1.0, f64::max);
-            let far = (unstable.log2() / COARSE).floor();
-            let all = (errors.failures() as f64 + 1.0).log2().floor();
-            [failures as f64, all, far, ((errors.bits() + price) * parts).round()]
+            on.map(|(r, _)| r.failures).sum()
         };
-        let (own, other) = (rank(self, price), rank(other, 0.0));
-        let order = own.iter().zip(&other).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne());
-        order.unwrap_or(Ordering::Equal)
+        let failures = |errors: &Errors| errors.failures() as f64 + 1.0;
+        let unstable = |errors: &Errors| errors.rungs.iter().map(|r| r.unstable).fold(1.0, f64::max);
+        let bits = |errors: &Errors, price: f64| ((errors.bits() + price) * parts).round();
+        ordinary(self)
+            .cmp(&ordinary(other))
+            .then(by_far(failures(self), failures(other), FACTOR))
+            .then(by_far(unstable(self), unstable(other), COARSE))
+            .then(bits(self, price).total_cmp(&bits(other, 0.0)))
     }
 
     /// Whether a form nowhere trades what works for what does not. A form that is right where the given one is lost may,
@@ -256,6 +257,11 @@ impl Errors {
         let pairs = self.rungs.iter().zip(&given.rungs).zip(rungs);
         pairs.filter(|(_, on)| **on).any(|((own, given), _)| gains(own, given))
     }
+}
+
+/// The order of two numbers of which one is so many times the other.
+fn by_far(a: f64, b: f64, times: f64) -> Ordering {
+    if a >= times * b || b >= times * a { a.total_cmp(&b) } else { Ordering::Equal }
 }
 
 /// An exact value if it is one that can be judged.
