@@ -157,13 +157,16 @@ pub(super) fn along(body: &Body, known: &Known, place: &[i64]) -> Vec<i64> {
     full
 }
 
-/// The middle and the last of all places.
+/// A place near the middle, and the last one: this lies on the diagonals of dimensions that are as long as each other, the other on
+/// none of them, below it.
 pub(super) fn places(sizes: &[Size]) -> Option<Vec<Vec<i64>>> {
     let extents: Vec<u64> = sizes.iter().map(|size| size.number().unwrap_or(OPEN as u64)).collect();
     if extents.iter().any(|&n| n == 0 || n == ANYWHERE) {
         return None;
     }
-    let middle: Vec<i64> = extents.iter().map(|&n| (n / 2) as i64).collect();
+    let alike = |k: usize| extents[..k].iter().filter(|&&n| n == extents[k]).count() as i64;
+    let middle = |k: usize| ((extents[k] / 2) as i64 - alike(k)).rem_euclid(extents[k] as i64);
+    let middle: Vec<i64> = (0..extents.len()).map(middle).collect();
     let last: Vec<i64> = extents.iter().map(|&n| n as i64 - 1).collect();
     Some(if middle == last { vec![last] } else { vec![middle, last] })
 }

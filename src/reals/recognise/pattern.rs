@@ -5,6 +5,7 @@ use ngc_numerics::expr::Expr;
 use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 
+use crate::normal::apply::parity;
 use crate::store::{Leaf, Store, function_bit};
 use crate::term::{Function, Node, Use};
 
@@ -66,6 +67,13 @@ enum Role {
     Branch,
 }
 
+impl Role {
+    /// Whether the negative may as well stand there: normal forms choose which one an odd or even function is of.
+    fn is_turned(&self) -> bool {
+        matches!(self, Role::Argument(Function::Prim(prim), _) if parity(*prim).is_some())
+    }
+}
+
 /// An operand in a formula: `factor · x · by + shift` stands there.
 struct Anchor {
     role: Role,
@@ -120,6 +128,7 @@ impl Functions {
 }
 
 /// A term with its place in the one above it.
+#[derive(Clone)]
 pub(super) struct Part {
     role: Role,
     factor: Rational,
@@ -262,10 +271,15 @@ impl Pattern {
             // The plainest place tells most: a function of the operand before a term of a sum.
             for anchor in anchors {
                 for part in parts.iter().filter(|part| part.role == anchor.role) {
-                    if let Some(x) = anchor.solved(store, part, space)
-                        && !own.contains(&x)
-                    {
-                        own.push(x);
+                    let mut solved = vec![anchor.solved(store, part, space)];
+                    if part.role.is_turned() {
+                        let of = store.scaled(-1, part.of.clone(), space);
+                        solved.push(anchor.solved(store, &Part { of, ..part.clone() }, space));
+                    }
+                    for x in solved.into_iter().flatten() {
+                        if !own.contains(&x) {
+                            own.push(x);
+                        }
                     }
                 }
             }
