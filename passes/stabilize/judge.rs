@@ -1,10 +1,11 @@
 //! Values of a window at points: as they are computed, and as they are over the reals.
 
+use std::f64::consts::{FRAC_PI_2, PI};
 use std::rc::Rc;
 
 use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Body, Context, Resources, Value};
-use ngc_numerics::{Enclosure, Format};
+use ngc_numerics::{Enclosure, Format, Prim};
 use rug::{Float, Rational};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -13,7 +14,7 @@ use super::exact::{Exact, Leaves};
 use super::ladder::{Ladder, Move, Point, Use};
 use super::order::{self, Errors};
 use super::steps::{FEW, steps};
-use super::window::{Leaf, Window, number};
+use super::window::{Leaf, Window, number, primitive};
 
 /// What an open extent is where values are evaluated.
 pub const OPEN: usize = 3;
@@ -87,7 +88,10 @@ impl<'a> Judge<'a> {
         let format = window.format(root)?;
         // What the window speaks of.
         let ops = window.body.walk();
-        let near: Vec<f64> = ops.into_iter().filter_map(|op| number(&window.body, op)).collect();
+        let mut near: Vec<f64> = ops.iter().filter_map(|&op| number(&window.body, op)).collect();
+        if ops.iter().any(|&op| matches!(primitive(&window.body, op), Some(Prim::Sin | Prim::Cos | Prim::Tan))) {
+            near.extend([FRAC_PI_2, PI]);
+        }
         let leaves = Rc::new(Leaves::new(context, resources, window));
         let one = Rc::new(Ladder::new(format, &near, 1, to, &[]));
         let mut trial = leaves.elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);

@@ -2,16 +2,18 @@
 
 use std::hash::{Hash, Hasher};
 
-use ngc_dialects::facts::Pointwise;
+use ngc_dialects::facts::{Pointwise, Signs};
 use ngc_ir::{Attr, AttrDict, Body, Op, Value, structure};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::analysis::range::Ranges;
 
 /// Ops that ask whether a value is a number, where it may be none, and those that it comes from. They stay as they are: rules
-/// hold where all terms have values, and such a function has one where a term of it has none.
+/// hold where all terms have values, and such a function has one where a term of it has none. A comparison with what is no number
+/// has an answer, too.
 pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
-    let may_be_nan = |v: &Value| ranges.of(*v).exact.may_be_nan;
+    let may_be_nan =
+        |v: &Value| ranges.of(*v).exact.may_be_nan && ranges.signs(*v).may_be(Signs::UNDEFINED);
     let mut stack: Vec<Op> = body.walk().into_iter().filter(|&op| asks(body, op)).collect();
     stack.retain(|&op| body.operands(op).iter().any(may_be_nan));
     let mut found: FxHashSet<Op> = stack.iter().copied().collect();
@@ -22,12 +24,12 @@ pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
     found
 }
 
-/// Whether an op asks whether its operand is a number.
+/// Whether an op has an answer where its operand is no number.
 pub fn asks(body: &Body, op: Op) -> bool {
-    let operands = body.operands(op);
     match body.with_signature(op, Pointwise::of).flatten() {
-        Some(Pointwise::Function(structure::Function::Classify(_))) => true,
-        Some(Pointwise::Function(structure::Function::Compare(_))) => operands.first() == operands.get(1),
+        Some(Pointwise::Function(function)) => {
+            matches!(function, structure::Function::Classify(_) | structure::Function::Compare(_))
+        }
         _ => false,
     }
 }

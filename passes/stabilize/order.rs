@@ -170,6 +170,12 @@ impl Errors {
         on.map(|(r, _)| r).all(|r| r.failures == 0 && r.unstable <= 1.0)
     }
 
+    /// Whether a form is finite at no fewer points than another one on each rung of a list.
+    pub fn is_as_finite_on(&self, rungs: &[bool], given: &Errors) -> bool {
+        let on = self.rungs.iter().zip(&given.rungs).zip(rungs).filter(|(_, on)| **on);
+        on.map(|(pair, _)| pair).all(|(own, given)| own.failures - own.wrong <= given.failures - given.wrong)
+    }
+
     /// Whether a form can be better by a step on the rungs of a list.
     pub fn is_coarse_on(&self, rungs: &[bool]) -> bool {
         let on = self.rungs.iter().zip(rungs).filter(|(_, on)| **on);

@@ -1,6 +1,7 @@
 //! `fold-constants`: computes beforehand what depends on no argument.
 
-use ngc_dialects::ng::constant::{all_elements, tensor_to_attr_of};
+use ngc_dialects::ng::constant::{ERROR, all_elements, tensor_to_attr_of};
+use ngc_dialects::transfer::Flow;
 use ngc_interp::evaluate_op;
 use ngc_ir::dominance::definition_order;
 use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, StatisticDef};
@@ -32,9 +33,9 @@ impl Pass for FoldConstants {
     fn description(&self) -> &'static str {
         "Products of weights, a batch normalisation's factors in the weights of a convolution, and the like are replaced by \
          the constants that they are: those that would have been computed at run time, each op rounded in its own format, so \
-         no result changes by a bit and bounds hold as before. Over the reals it is another function, for the rounding of \
-         the constants is no longer seen as such: that is why it comes last, and why numbers that no tensor is combined with \
-         (`1 / 3`) stay as they are written, as does what comes to one number in all elements. What would make the program larger, an outer product, an expansion to more \
+         no result changes by a bit. A constant keeps the bound of the error that it was computed with (`error`), so that bounds \
+         hold as before; but over the reals its elements are taken as they are: that is why it comes last, and why numbers that no tensor \
+         is combined with (`1 / 3`) stay as they are written, as does what comes to one number in all elements. What may be off by any distance stays. What would make the program larger, an outer product, an expansion to more \
          elements than the constants have that it is made of, or another form of a weight that is read as it is, too, stays, \
          unless it is small (1024 elements). Integers and truth values that are made of rounded numbers, as the buckets of \
          positions are, are folded up to 2^24 elements: which side of a step they fall on is then settled."
@@ -120,13 +121,22 @@ fn fold(
             break found;
         }
     };
+    let flow = if found.is_empty() { Flow::default() } else { bounds(function) };
     let mut rewriter = Rewriter::new(context, &mut function.body);
     let mut folded = 0;
     for (op, value, attr) in found {
         let loc = rewriter.body().op(op).loc.clone();
+        let mut attrs = AttrDict::from([("value", attr)]);
+        if rewriter.body().ty(value).format().is_some() {
+            match flow.error(value) {
+                0.0 => {}
+                error if error.is_finite() => drop(attrs.set(ERROR, Attr::float(error))),
+                _ => continue,
+            }
+        }
         let constant = rewriter.build_before(op, |b| {
             b.loc = loc;
-            b.emit("ng.constant", &[], AttrDict::from([("value", attr)]))
+            b.emit("ng.constant", &[], attrs)
         });
         if let Ok(constant) = constant {
             rewriter.replace_value(value, constant);
@@ -134,6 +144,18 @@ fn fold(
         }
     }
     folded
+}
+
+/// What the errors of values that depend on no argument are at most.
+fn bounds(function: &Function) -> Flow {
+    let (body, mut flow) = (&function.body, Flow::of_function(&function.body, None, &function.resources));
+    let fixed = fixed(body);
+    for op in definition_order(body) {
+        if body.num_results(op) > 0 && body.results(op).all(|v| fixed[v.index()]) {
+            flow.step(body, op);
+        }
+    }
+    flow
 }
 
 /// Which values are integers or truth values that depend on no argument and that rounding has a part in, by index.

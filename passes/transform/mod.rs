@@ -10,6 +10,7 @@ pub mod inline;
 mod movement;
 pub mod symbol_dce;
 
+use ngc_dialects::ng::constant::error;
 use ngc_ir::{Attr, Body, Context, Module, Op, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -198,10 +199,11 @@ fn callee(body: &Body, op: Op) -> Option<&str> {
     if call { body.attr(op, "callee").and_then(Attr::as_symbol) } else { None }
 }
 
-/// The attribute of a constant op.
+/// The attribute of a constant op whose elements are what they stand for.
 fn constant(body: &Body, value: Value) -> Option<&Attr> {
     let op = body.defining_op(value)?;
-    if body.op(op).def?.traits.constant { body.attr(op, "value") } else { None }
+    let exact = body.op(op).def?.traits.constant && error(&body.op(op).attrs) == 0.0;
+    if exact { body.attr(op, "value") } else { None }
 }
 
 /// The operands that are constants.

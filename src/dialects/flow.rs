@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use crate::facts::{self, Fact, Pointwise, Store};
 use crate::memo::{Answer, Memo, Question};
+use crate::ng::constant;
 use crate::ng::convert::is_exact;
 use crate::normalised::normalised;
 use crate::relative::{self, Term};
@@ -169,9 +170,9 @@ impl Flow {
             values.iter().map(|v| values.iter().position(|w| w == v).unwrap_or(0)).collect();
         let results = body.result_types(op);
         if let Some(tensor) = self.read(body, op) {
-            let figures = Figures::constant(tensor.facts().interval);
+            let figures = constant::figures(tensor.facts().interval, constant::error(&body.op(op).attrs));
             let value = body.result(op, 0);
-            self.set(value, figures.range, 0.0);
+            self.set(value, figures.range, figures.delta);
             self.known.set_constant(value, tensor);
             return Some(vec![figures]);
         }
@@ -202,6 +203,12 @@ impl Flow {
             {
                 // As computed it is what the bound of its error says.
                 figures.range.exact = intersect(&figures.range.exact, &fact);
+            }
+            // What is known of the elements of a constant is known of what it was rounded to.
+            for (way, &v) in figures.sensitivity.iter().zip(values) {
+                if self.known.constant(v).is_some() && self.error(v) > 0.0 {
+                    figures.range.exact = widen(&figures.range.exact, way.pass(self.error(v)));
+                }
             }
             let mut error = figures.error(&errors);
             let mut mixed = body

@@ -160,8 +160,11 @@ impl Search<'_> {
         if !self.wanted.as_ref().is_some_and(|wanted| wanted.keeps(&found, given)) {
             return Trial::Refused;
         }
-        // What is stable on ordinary numbers stays so, whatever is cured beyond.
+        // What is finite or stable on ordinary numbers stays so, whatever is cured beyond.
         let ordinary = &self.judge.ordinary;
+        if !found.is_as_finite_on(ordinary, given) {
+            return Trial::Refused;
+        }
         if !self.judge.few && given.is_stable_on(ordinary) && !found.is_stable_on(ordinary) {
             return Trial::Refused;
         }
@@ -269,9 +272,13 @@ impl Search<'_> {
             return false;
         };
         let mut of = |new| errors(&window, &mut judge, &root.extents, [value, new]);
-        let keeps = of(value).zip(of(new)).is_some_and(|(given, new)| match &self.wanted {
-            Some(wanted) => wanted.keeps(&new, &given),
-            None => new.keeps(&given),
+        let pair = of(value).zip(of(new));
+        let keeps = pair.is_some_and(|(given, new)| {
+            let keeps = match &self.wanted {
+                Some(wanted) => wanted.keeps(&new, &given),
+                None => new.keeps(&given),
+            };
+            keeps && new.is_as_finite_on(&judge.ordinary, &given)
         });
         if !keeps {
             for place in places(&root.extents).unwrap_or_default() {

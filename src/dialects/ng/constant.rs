@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ngc_ir::op_def::{AttrKind, Syntax, Traits, ValueKind, required, result};
-use ngc_ir::{Attr, Dense, Dim, OpDef, Semantics, Signature, Type};
+use ngc_ir::op_def::{AttrKind, Default, Syntax, Traits, ValueKind, attribute, required, result};
+use ngc_ir::{Attr, AttrDict, Dense, Dim, OpDef, Semantics, Signature, Type};
+use ngc_numerics::figures::widen;
 use ngc_numerics::tensor::element_count;
-use ngc_numerics::{DType, Figures, Payload, StoredTensor, Tensor};
+use ngc_numerics::{DType, Figures, Interval, Payload, Range, StoredTensor, Tensor};
 
 use super::shape::fits_in_memory;
 
@@ -19,27 +20,54 @@ pub static CONSTANT: OpDef = OpDef {
     description: "The value of its attribute, which also gives the type: a number (`1.5 : f32`), a truth value, \
         `dense<...>` with the elements in text, or `dense_resource<key>`, whose elements lie in the resource section \
         of the file or in a weights file beside it. The shape is static. A number in text is rounded once to the \
-        format of its type.",
+        format of its type. With `error` each element stands for a number that lies no further from it than that: one \
+        that was computed beforehand, and rounded. Analyses count it as an error, evaluation takes the elements as they are.",
     example: "%0 = ng.constant dense<[0.5, -1.0]> : tensor<2xf32>",
-    attributes: &[required("value", AttrKind::Elements, "the value")],
+    attributes: &[
+        required("value", AttrKind::Elements, "the value"),
+        attribute(ERROR, AttrKind::Float, Default::Float(0.0), "how far elements may lie from what they stand for"),
+    ],
     results: &[result("result", ValueKind::Any)],
     traits: Traits { constant: true, ..Traits::PURE },
     syntax: Syntax::Constant,
     infer: |s| attr_type(value(s)?).map(|ty| vec![ty]),
-    verify: Some(|s, _| match value(s)? {
-        // Elements of a resource are checked where they are found.
-        Attr::Resource(..) => Ok(()),
-        Attr::Dense(d) => check_length(d),
-        scalar => attr_to_tensor(scalar).map(|_| ()),
+    verify: Some(|s, _| {
+        let error = error(s.attrs);
+        if !(error >= 0.0 && error.is_finite()) {
+            return Err(format!("'error' is a distance, not {error:?}"));
+        }
+        if error > 0.0 && attr_type(value(s)?)?.format().is_none() {
+            return Err("integers and truth values have no 'error'".into());
+        }
+        match value(s)? {
+            // Elements of a resource are checked where they are found.
+            Attr::Resource(..) => Ok(()),
+            Attr::Dense(d) => check_length(d),
+            scalar => attr_to_tensor(scalar).map(|_| ()),
+        }
     }),
     semantics: Semantics::Primitive(|evaluator, s, _| Ok(vec![evaluator.lift(&attr_to_tensor(value(s)?)?)])),
     transfer: Some(|s, _, _| {
         // Those who hold the module know its resources too.
         let tensor = stored_tensor(s.attr("value")?, |_| None).ok()?;
-        Some(vec![Figures::constant(tensor.facts().interval)])
+        Some(vec![figures(tensor.facts().interval, error(s.attrs))])
     }),
     ..OpDef::BASE
 };
+
+/// The name of the attribute that says how far elements may lie from what they stand for.
+pub const ERROR: &str = "error";
+
+/// How far the elements of a constant of these attributes may lie from what they stand for.
+pub fn error(attrs: &AttrDict) -> f64 {
+    attrs.get(ERROR).and_then(Attr::as_float).unwrap_or(0.0)
+}
+
+/// The figures of a constant with elements in a range that may lie so far from what they stand for.
+pub(crate) fn figures(range: Interval, error: f64) -> Figures {
+    let exact = widen(&range, error);
+    Figures { range: Range { exact, computed: range }, delta: error, ..Figures::constant(range) }
+}
 
 fn value<'a>(s: &Signature<'a>) -> Result<&'a Attr, String> {
     s.attr("value").ok_or_else(|| "requires attribute 'value'".into())
