@@ -442,7 +442,7 @@ def bound_of(options, name, formats):
     log = options.work / f"{name}-list.log"
     if not log.exists():
         known = options.work / f"{name}-names.json"
-        asked = [options.ngc / "ngc-opt", options.folder / f"{name}.pt2", "--assign-precision", "--precision-output", known, "-o", "/dev/null"]
+        asked = [options.ngc / "ngc-opt", options.folder / f"{name}.pt2", "--assign-precision=formats=f16|f32", "--precision-output", known, "-o", "/dev/null"]
         subprocess.run(list(map(str, asked)), capture_output=True, check=True)
         full = {k.rpartition("/")[2]: k for k in json.loads(known.read_text())["formats"]}
         listing = options.work / f"{name}-list.json"
@@ -684,7 +684,7 @@ def leaving(options, name, module, text, draw, target):
     half = options.work / f"{name}-f16.ngir"
     half.write_text(HALVES[name])
     runs = [(source, f"of the program in f32, target {target}", f"=target={target}"),
-            (half, f"of the program in f16, target {target}", f"=target={target}"), (half, "of the program in f16, no target", "")]
+            (half, f"of the program in f16, target {target}", f"=target={target}"), (half, "of the program in f16, no target", "=formats=f16|f32")]
     for file, setting, flags in runs:
         out = file.with_name(f"{file.stem}-assigned.onnx")
         start = time.monotonic()

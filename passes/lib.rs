@@ -29,7 +29,6 @@ pub const REGISTRY: Registry = Registry {
         &lowering::LowerToKernel,
         &stabilize::pass::Stabilize,
         &transform::symbol_dce::SymbolDce,
-        &precision::widen::Widen,
     ],
     pipelines: &[NamedPipeline {
         name: "stabilize",

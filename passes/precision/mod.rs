@@ -3,9 +3,9 @@
 pub mod amp;
 pub mod assign;
 pub mod storage;
-pub mod widen;
 
 use ngc_dialects::facts;
+use ngc_dialects::ng::convert::CONVERT;
 use ngc_ir::{Attr, AttrDict, Body, Builder, Op, Rewriter, Type, Value};
 use ngc_numerics::{DType, Format};
 
@@ -41,4 +41,16 @@ fn converted(rewriter: &mut Rewriter<'_>, before: Op, value: Value, to: Format) 
 /// A value in another type.
 fn convert(b: &mut Builder<'_>, value: Value, to: DType) -> Result<Value, String> {
     b.emit("ng.convert", &[value], [("to", Attr::Type(Type::scalar(to)))])
+}
+
+/// The operand of a conversion, and its format if it leads to one.
+pub fn conversion(body: &Body, op: Op) -> Option<(Value, Option<Format>)> {
+    let from = body.operands(op).first().filter(|_| body.is(op, &CONVERT))?;
+    Some((*from, body.ty(body.result(op, 0)).format()))
+}
+
+/// Whether a value is a constant.
+pub fn constant(body: &Body, v: Value) -> bool {
+    let def = body.defining_op(v).and_then(|op| body.op(op).def);
+    def.is_some_and(|def| def.traits.constant)
 }

@@ -40,6 +40,7 @@ use ngc_reals::Store;
 use ngc_reals::laws::Laws;
 use ngc_reals::read::Reader;
 use ngc_reals::recognise::Definitions;
+use ngc_sheaf::Levels;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
@@ -52,7 +53,9 @@ use self::telling::{Effect, Replaced, Report, Rewrite, cause, overflows};
 use self::window::{Cutter, Group, Likeness, Member, Reach};
 use crate::analysis::calibrate::Samples;
 use crate::analysis::range::Ranges;
-use crate::precision::widen::{self, Widened};
+use crate::precision::assign::hold::{Held, Hold, accumulate};
+use crate::precision::assign::wanted::Objective;
+use crate::precision::conversion;
 use crate::transform::dims::named_dims;
 use crate::transform::{erase_dead, simplify_body};
 
@@ -161,7 +164,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     let start = wanted.figures.then(|| Arc::new(Snapshot::of(function)));
     let mut state = start.clone();
     let allowed = |format| wanted.allowed.format(format);
-    let accumulating = widen::accumulate(function, &ranges, &allowed);
+    let accumulating = accumulate(function, &ranges, &allowed);
     let (mut solved, mut covered, definitions) =
         (Solved::default(), Solved::default(), Definitions::new(context));
     let equalities = Equalities { definitions: &definitions, laws, allowed: wanted.allowed };
@@ -204,7 +207,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
             *before = after;
         }
         // What no form cures may only want a wider format, and what is wider may have a better form.
-        if replaced.is_empty() && !widened((context, equalities), function, &ranges, &mut report) {
+        if replaced.is_empty() && !held((context, equalities), function, &ranges, &mut report) {
             break;
         }
         let taken = !replaced.is_empty() && take_functions_first(all, function, &mut solved);
@@ -219,27 +222,34 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     parts::close(context, &mut function.body, cuts);
     let kept: FxHashSet<Op> = function.body.walk().into_iter().collect();
     let accumulating = accumulating.into_iter().filter(|(op, _)| kept.contains(op));
-    report.applied.splice(0..0, accumulating.map(|(_, widened)| widened_rewrite(widened)));
+    report.applied.splice(0..0, accumulating.map(|(_, held)| held_rewrite(held)));
     report.missed.extend(overflows(&function.body, &ranges));
     let ends = start.zip(state).filter(|_| !report.applied.is_empty());
     report.totals = ends.map(|(start, end)| figures::totals(context, &start, &end));
     report
 }
 
-/// Chooses formats by range; whether any changed.
-fn widened(
+/// Chooses formats in which all values fit; whether any changed.
+fn held(
     (context, equalities): (&Context, Equalities<'_>),
     function: &mut Function,
     ranges: &Ranges,
     report: &mut Report,
 ) -> bool {
-    let found = widen::widen(context, function, ranges, &|format| equalities.allowed.format(format));
+    let hold = Hold {
+        context,
+        allowed: &|format| equalities.allowed.format(format),
+        objective: Objective::Time,
+        levels: Levels::MOST,
+        ranges: &|f| Ranges::of_function(&f.body, f.attrs.get("arg_attrs"), &f.resources),
+    };
+    let found = hold.function(function, ranges).unwrap_or_default();
     let before = report.applied.len();
-    report.applied.extend(found.into_iter().map(widened_rewrite));
+    report.applied.extend(found.into_iter().map(held_rewrite));
     report.applied.len() > before
 }
 
-fn widened_rewrite(Widened { loc, message }: Widened) -> Rewrite {
+fn held_rewrite(Held { loc, message }: Held) -> Rewrite {
     Rewrite { rule: "widen".into(), loc, message, effect: Effect::Unknown }
 }
 
@@ -451,8 +461,7 @@ fn groups(
     let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
     let looked_at = |op: &Op| {
         // What is only held in another format has the digits that it has.
-        let computes =
-            is_computed(body, *op) && widen::conversion(body, *op).is_none() || cutter.is_join(*op);
+        let computes = is_computed(body, *op) && conversion(body, *op).is_none() || cutter.is_join(*op);
         wants(*op) && computes && !stays.contains(op)
     };
     let values: Vec<Value> = ops.into_iter().filter(looked_at).map(|op| body.result(op, 0)).collect();

@@ -34,7 +34,7 @@ impl Pass for Stabilize {
          are any: points rank equal forms and prove nothing. The given form stays unless another one is better by a step \
          somewhere and trades nothing for it anywhere: nowhere more than twice the error and four units in the last place, \
          and finite wherever the given form is. A condition of a law is proven from the ranges, or asked when the program \
-         runs. Values whose ranges leave their format are held in a wider one in the end (`widen`). A replacement has the \
+         runs. Values whose ranges leave their format are held in a wider one in the end (`assign-precision`). A replacement has the \
          type of what it replaces, and its location. Each rewrite is a remark. A second run changes nothing."
     }
 

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use super::ValueRanges;
 use crate::analysis::range::Ranges;
-use crate::precision::widen::conversion;
+use crate::precision::conversion;
 
 /// Ops of a window, at most.
 const MOST: usize = 48;

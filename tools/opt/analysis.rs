@@ -5,13 +5,14 @@ use std::sync::Mutex;
 
 use ngc_dialects::runtime::Runtime;
 use ngc_formats::npz;
-use ngc_ir::pass::Pipeline;
+use ngc_ir::pass::{Pipeline, Step};
 use ngc_ir::{Diagnostic, Loc, Module, Severity, Sources};
 use ngc_numerics::{DType, Format as Number, Tensor};
 use ngc_passes::analysis::calibrate::{Parameter, Samples};
 use ngc_passes::analysis::report::Exchange;
 use ngc_passes::precision::amp::Debugged;
 use ngc_passes::precision::amp::policy::Policy;
+use ngc_passes::precision::assign::asks;
 use ngc_passes::precision::assign::report::Assigned;
 use ngc_passes::stabilize::telling;
 
@@ -46,8 +47,16 @@ pub fn check(flags: &Flags, pipeline: &Pipeline) -> Result<(), String> {
         ("--precision-output", flags.precision_output.is_some(), "assign-precision"),
         ("--amp-assignment", flags.amp_assignment.is_some(), "debug-amp"),
     ];
-    if let Some((flag, _, pass)) = about.into_iter().find(|(_, given, pass)| *given && !runs(pass)) {
+    if let Some((flag, _, pass)) = about.iter().find(|(_, given, pass)| *given && !runs(pass)) {
         return Err(format!("error: {flag} is about the pass '{pass}', which does not run; add --{pass}"));
+    }
+    let chooses = |step: &Step| step.pass.name() == "assign-precision" && asks(&step.options);
+    if let Some((flag, ..)) = about[..2].iter().find(|(_, given, _)| *given)
+        && !pipeline.steps.iter().any(chooses)
+    {
+        return Err(format!(
+            "error: {flag} is about formats that are chosen out of several; write --assign-precision='formats=f16|f32'"
+        ));
     }
     if let Some(path) = &flags.precision_output {
         if ![".json", ".py", ".dot"].iter().any(|end| path.ends_with(end)) {

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::precision::assign::explain::is_called;
 use crate::precision::assign::node::{Node, takes};
 use crate::precision::storage::Storage;
-use crate::precision::widen::{constant, conversion};
+use crate::precision::{constant, conversion};
 
 /// Which format an op runs in.
 #[derive(Clone, Debug)]

@@ -1,15 +1,14 @@
 //! Writes an assignment: ops in their formats, with the conversions between them.
 
 use ngc_ir::{Body, Context, Op, Rewriter, Value};
-use ngc_numerics::{DType, Format};
+use ngc_numerics::Format;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::double::{self, Words};
-use super::node::attrs;
-use crate::precision::converted;
+use super::node::{attrs, with};
 use crate::precision::storage::Storage;
-use crate::precision::widen::conversion;
+use crate::precision::{constant, conversion, converted};
 use crate::transform::erase_dead;
 
 /// Writes ops of a body in other formats than they are given in.
@@ -66,7 +65,7 @@ impl Writer<'_> {
     /// An op on operands of a format.
     fn again(&mut self, op: Op, format: Format) -> Result<Value, String> {
         let operands: SmallVec<[Value; 4]> = self.given.operands(op).into();
-        let converts = conversion(self.given, op).is_some();
+        let converts = matches!(conversion(self.given, op), Some((_, Some(_))));
         let mut new_operands = SmallVec::<[Value; 4]>::new();
         for v in operands {
             new_operands.push(if converts {
@@ -103,7 +102,7 @@ impl Writer<'_> {
 
     /// Gives a value the extents of the op's result: they may be looser than what is inferred.
     fn typed(&mut self, op: Op, new: Value, format: Format) {
-        let ty = self.given.ty(self.given.result(op, 0)).with_elem(DType::Float(format));
+        let ty = with(self.given.ty(self.given.result(op, 0)), format);
         self.rewriter.body_mut().set_type(new, ty);
     }
 
@@ -147,14 +146,20 @@ impl Writer<'_> {
 
     /// A value as given, in a format, from what is stored of it.
     fn read(&mut self, before: Op, v: Value, format: Format) -> Result<Value, String> {
-        let Some(own) = self.given.ty(v).format() else { return Ok(v) };
+        let Some(own) = self.given.ty(v).format() else { return Ok(self.own(v).high) };
         if let Some(&known) = self.known.get(&(v, format)) {
             return Ok(known);
         }
         if !self.stored.contains_key(&v) && own == format {
             return Ok(v);
         }
-        let new = self.rounded(before, self.own(v), format)?;
+        let stored = self.own(v);
+        let word = self.rewriter.body().ty(stored.high).format();
+        // A constant that was converted is taken as it was before.
+        let source = self.given.defining_op(v).and_then(|op| conversion(self.given, op));
+        let source = source.map(|(from, _)| from).filter(|from| constant(self.given, *from));
+        let source = source.filter(|_| word.is_some_and(|word| word.precision() < format.precision()));
+        let new = self.rounded(before, source.map_or(stored, Words::from), format)?;
         self.known.insert((v, format), new);
         Ok(new)
     }

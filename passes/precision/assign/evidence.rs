@@ -5,6 +5,7 @@ use ngc_ir::pass::{Changed, Function, PassContext};
 use ngc_ir::{Body, Context, Diagnostic, Diagnostics, Module, Op, Severity};
 use rustc_hash::FxHashSet;
 
+use super::need::stays;
 use super::probe::Parts;
 use super::wanted::{Criterion, DEVIATIONS};
 use crate::analysis::calibrate::{Depth, Followed, Samples};
@@ -12,7 +13,7 @@ use crate::analysis::chains::EFFORT;
 use crate::analysis::error::Errors;
 use crate::analysis::range::Ranges;
 use crate::analysis::report::{Exchange, Table};
-use crate::precision::widen::stays;
+
 use crate::transform::fold_constants::decide;
 
 /// A function, and what is known of its inputs.

@@ -14,8 +14,8 @@ use super::chain::Chain;
 use super::explain::title;
 use super::node::{Nodes, elements};
 use super::program::bytes;
+use crate::precision::constant;
 use crate::precision::storage::Storage;
-use crate::precision::widen::constant;
 
 /// What is done with the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

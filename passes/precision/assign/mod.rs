@@ -4,6 +4,8 @@
 //! errors that ops add to the results are to add up to no more than is allowed; the cheapest such choice is a minimum cut with a
 //! Lagrange multiplier ([`program`], `ngc_sheaf`). The choice is written ([`apply`]), and the error bound of what was written is
 //! computed anew: that figure is the bound, and decides whether a choice is taken.
+//!
+//! Where nothing is asked, the demand is that nothing overflows or is flushed inside ([`hold`], [`need`]). `stabilize` ends with it.
 
 mod apply;
 pub mod chain;
@@ -12,28 +14,34 @@ mod double;
 pub(super) mod evidence;
 pub mod explain;
 mod export;
+pub mod hold;
 pub mod memory;
 mod modules;
+pub mod need;
 pub(super) mod node;
 mod probe;
 pub(super) mod program;
 pub mod report;
 pub(super) mod search;
 mod told;
-pub(super) mod wanted;
+pub mod wanted;
 
 use ngc_ir::pass::{
-    Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, Property, RemarkKind, StatisticDef,
+    Anchor, Changed, Function, OptionDef, OptionKind, Options, Pass, PassContext, Property, RemarkKind,
+    StatisticDef,
 };
 use ngc_ir::{Diagnostic, Diagnostics, Loc, Module, Severity};
 use ngc_sheaf::{Level, Levels};
 
 use self::chain::Chain;
 use self::evidence::Evidence;
+use self::hold::{Held, Hold};
 use self::memory::Use;
 use self::report::{Assigned, Assignments};
 use self::search::{Found, assign};
 use self::wanted::{Criterion, MEASURE, Objective, TARGET, Wanted};
+use crate::analysis::range::Ranges;
+use crate::analysis::report::Exchange;
 
 /// The pass.
 pub struct AssignPrecision;
@@ -48,7 +56,14 @@ impl Pass for AssignPrecision {
     }
 
     fn description(&self) -> &'static str {
-        "Each op that computes in a format takes one of `formats`, for its operands and its result; reductions and contractions \
+        "Where nothing is asked, by none of `formats`, `target` and `memory`, the demand is that nothing overflows and nothing is \
+         flushed to 0 inside. A value of f16 that may, where a number of f16 may come of it in the end, is computed in f32, with what \
+         would be wrong if it read it rounded; ops between are, where that is the cheapest. Where arguments or results are f64, so \
+         is f32. Ranges are those that are stated (`ng.range`), or else the whole finite range of the type; factors of \
+         contractions stay as they are where ranges are not stated. Accumulators of f16 and bf16 become f32. No op takes a narrower \
+         format than it was given in, all others keep theirs, over the reals nothing changes, and a second run changes nothing. \
+         `stabilize` ends with this.\n\n\
+         Else each op that computes in a format takes one of `formats`, for its operands and its result; reductions and contractions \
          accumulate in f32 at least. An op may take a format if all that it reads and makes over the reals fits; an argument of \
          which no range is stated lies anywhere in its type, and what fits no format stays as it was given. With `target` the error bound of each \
          result, in units of the result (or relative to its greatest magnitude, with `measure=relative`), is no more than \
@@ -77,9 +92,10 @@ impl Pass for AssignPrecision {
         &[
             OptionDef {
                 name: "formats",
-                kind: OptionKind::Str("f16|f32"),
+                kind: OptionKind::Str(""),
                 doc: "formats to choose from, with bars between them, out of f16, bf16, f32 and f64, and of f32x2 and f64x2, the \
-                      unevaluated sums of two numbers",
+                      unevaluated sums of two numbers; none stands for f16|f32 with `target` or `memory`, and without for the format \
+                      of each op and those that reach further",
             },
             TARGET,
             MEASURE,
@@ -121,16 +137,22 @@ impl Pass for AssignPrecision {
     fn statistics(&self) -> &'static [StatisticDef] {
         &[
             StatisticDef { name: "assigned", doc: "ops that were given a format" },
-            StatisticDef { name: "changed", doc: "ops whose format is another one than before" },
+            StatisticDef {
+                name: "changed",
+                doc: "ops whose format is another one than before, or that of their accumulators",
+            },
         ]
     }
 
     fn run_on_module(&self, module: &mut Module, cx: &mut PassContext<'_>) -> Result<Changed, Diagnostics> {
-        let chains = Chain::parse(&cx.options.string("formats"))
-            .map_err(|why| Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]))?;
         let levels = cx.options.int("levels").clamp(0, i64::from(Levels::MOST)) as Level;
         let fails = |why| Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]);
         let wanted = Wanted::all(cx.options, levels).map_err(fails)?;
+        if !asks(cx.options) {
+            return hold(module, &wanted, cx).map_err(fails);
+        }
+        let formats = Some(cx.options.string("formats")).filter(|formats| !formats.is_empty());
+        let chains = Chain::parse(formats.as_deref().unwrap_or("f16|f32")).map_err(fails)?;
         Evidence::each(module, cx, |evidence, cx| {
             let Found { body, assigned } = cheapest(evidence, &chains, &wanted)?;
             let changed = tell(&assigned, evidence.function, cx);
@@ -140,6 +162,41 @@ impl Pass for AssignPrecision {
             Ok(changed.then_some(body))
         })
     }
+}
+
+/// Whether anything is asked of an assignment but that values fit.
+pub fn asks(options: &Options) -> bool {
+    ["formats", "memory"].iter().any(|name| !options.string(name).is_empty()) || options.float("target") > 0.0
+}
+
+/// Holds the values of each function, where they are assumed to lie if samples show that.
+fn hold(module: &mut Module, wanted: &Wanted, cx: &mut PassContext<'_>) -> Result<Changed, String> {
+    let exchange = cx.supply::<Exchange>();
+    let samples = exchange.filter(|e| e.assume_calibrated).and_then(|e| e.samples.as_ref());
+    let ranges = |function: &Function| {
+        let sampled = samples.filter(|samples| samples.function() == function.name());
+        let sampled = sampled.map(|samples| samples.ranges()).unwrap_or_default();
+        let Function { attrs, body, resources, .. } = function;
+        Ranges::assuming(body, attrs.get("arg_attrs"), resources, &sampled)
+    };
+    let (context, objective, levels) = (cx.context, wanted.objective, wanted.levels);
+    let hold = Hold { context, allowed: &|_| true, objective, levels, ranges: &ranges };
+    let mut changed = Changed::No;
+    for op in module.functions() {
+        let Some(mut function) = Function::take(module, op) else { continue };
+        let given = ranges(&function);
+        let held = hold.function(&mut function, &given);
+        function.put_back(module);
+        let held = held?;
+        cx.count("changed", held.len());
+        if !held.is_empty() {
+            changed = Changed::Yes;
+        }
+        for Held { loc, message } in held {
+            cx.remark(RemarkKind::Passed, "widen", loc, message);
+        }
+    }
+    Ok(changed)
 }
 
 /// The cheapest assignment of formats of one of some chains.

@@ -20,8 +20,8 @@ use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
 use crate::analysis::work::work;
 use crate::precision::attributes;
+use crate::precision::conversion;
 use crate::precision::storage::Storage;
-use crate::precision::widen::conversion;
 
 /// An op that takes a format: for its operands, for what it computes, and for its result.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct Node {
     pub value: Value,
     /// The format that it is given in.
     pub given: Storage,
+    /// The formats of its levels.
+    pub chain: Chain,
     /// Where its result lies over the reals.
     pub range: Interval,
     /// The levels that it may take.
@@ -161,6 +163,7 @@ impl Known<'_> {
             op,
             value,
             given,
+            chain: self.chain.clone(),
             range: exact,
             admissible: levels.into_iter().collect(),
             refused,
@@ -434,7 +437,7 @@ pub fn takes(body: &Body, op: Op, format: Format) -> bool {
 }
 
 /// A type with elements of a format, if its own are of one.
-fn with(ty: Type, format: Format) -> Type {
+pub fn with(ty: Type, format: Format) -> Type {
     if ty.format().is_some() { ty.with_elem(DType::Float(format)) } else { ty }
 }
 
@@ -446,7 +449,7 @@ fn types(body: &Body, op: Op, format: Format) -> SmallVec<[Type; 4]> {
 /// The attributes of an op in a format: what accumulates holds at least f32, and no less than the format.
 pub fn attrs(body: &Body, op: Op, format: Format) -> AttrDict {
     let mut attrs = attributes(body, op);
-    if conversion(body, op).is_some() {
+    if matches!(conversion(body, op), Some((_, Some(_)))) {
         attrs.set("to", Attr::Type(Type::scalar(DType::Float(format))));
     }
     let accumulates = body.op(op).def.is_some_and(|def| def.attribute(ACCUMULATE.name).is_some());

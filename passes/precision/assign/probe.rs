@@ -11,7 +11,7 @@ use super::evidence::Evidence;
 use super::node::elements;
 use super::wanted::{Criterion, DEVIATIONS};
 use crate::analysis::calibrate::{Depth, Followed, most, variance};
-use crate::precision::widen::constant;
+use crate::precision::constant;
 use crate::stabilize::moves;
 
 /// The part that roundings have in the error of a result, or in its variance.

@@ -8,11 +8,10 @@ use ngc_ir::Body;
 use ngc_sheaf::cut::{Hinge, Program};
 use ngc_sheaf::{Level, Levels, Network, Relation};
 
-use super::chain::Chain;
-use super::node::{Nodes, elements};
+use super::node::{Node, Nodes, elements};
 use super::wanted::Objective;
+use crate::precision::constant;
 use crate::precision::storage::Storage;
-use crate::precision::widen::constant;
 
 /// Operations in f32 that take as long as one byte of memory: a card of 19.5 TFlop/s and 1.6 TB/s (A100, 2020). Operations in a
 /// format of half the width take half as long.
@@ -49,16 +48,11 @@ pub fn network(body: &Body, nodes: &Nodes, free: Level) -> Network {
 }
 
 /// What a choice costs, in bytes: nodes first, then those that stand for conversions.
-pub fn program(
-    body: &Body,
-    nodes: &Nodes,
-    network: &Network,
-    (chain, objective): (&Chain, Objective),
-) -> Program {
+pub fn program(body: &Body, nodes: &Nodes, network: &Network, objective: Objective) -> Program {
     let results = body.entry().and_then(|block| body.last_op(block));
     let returned = results.map(|op| body.operands(op)).unwrap_or_default();
     let cost = |v: usize, level: Level| {
-        let (node, format) = (&nodes.nodes[v], chain.format(level));
+        let (node, format) = (&nodes.nodes[v], nodes.nodes[v].chain.format(level));
         let time = if objective == Objective::Time { operations(node.work, format) } else { 0.0 };
         let own = node.elements * bytes(format) + time;
         // Constants are stored in the format that they are read in. Arguments have their own formats, and results are given in
@@ -79,9 +73,10 @@ pub fn program(
         readers[edge.ends[0]].push(edge.ends[1]);
     }
     let step = |v: usize| {
+        let Node { chain, elements, .. } = &nodes.nodes[v];
         let (low, high) = (chain.format(0), chain.format(chain.len() - 1));
         let levels = f64::from(chain.len().max(2) - 1);
-        (nodes.nodes[v].elements * (bytes(low) + bytes(high)) / 2.0 / levels).ceil() as u64
+        (elements * (bytes(low) + bytes(high)) / 2.0 / levels).ceil() as u64
     };
     for (v, readers) in readers.iter().enumerate().filter(|(_, readers)| !readers.is_empty()) {
         let all = readers.iter().fold(nodes.nodes[v].admissible, |all, &w| all.or(nodes.nodes[w].admissible));

@@ -22,8 +22,8 @@ use crate::analysis::calibrate::Depth;
 use crate::analysis::error::Errors;
 use crate::analysis::range::reach;
 use crate::analysis::report::{down, up};
+use crate::precision::conversion;
 use crate::precision::storage::Storage;
-use crate::precision::widen::conversion;
 
 /// A body in chosen formats, and what is told of it.
 pub(super) struct Found {
@@ -76,7 +76,7 @@ pub(super) fn assign(
             "no formats go together, where one instruction converts across {levels} levels: {ops}"
         ));
     }
-    let program = program::program(&function.body, &nodes, &network, (chain, wanted.objective));
+    let program = program::program(&function.body, &nodes, &network, wanted.objective);
     let search = Search {
         evidence,
         chain,

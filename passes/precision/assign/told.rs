@@ -14,7 +14,7 @@ use super::search::name;
 use super::wanted::{Criterion, Wanted};
 use crate::analysis::report::up;
 use crate::precision::amp::policy::Policy;
-use crate::precision::widen::constant;
+use crate::precision::constant;
 
 /// What an assignment is told of.
 pub(super) struct Told<'a> {

@@ -38,7 +38,7 @@ const WORDS: [(&str, &str); 7] = [
     (
         "widen",
         "The value is held in a format that reaches further, as over the reals it lies beyond the greatest number of its own \
-         or below the least. The function stays the same; the pass `widen` says when it matters.",
+         or below the least. The function stays the same; the pass `assign-precision` says when it matters.",
     ),
     (
         READING,

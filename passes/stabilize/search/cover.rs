@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::root::errors;
 use super::{Choice, Search};
-use crate::precision::widen::conversion;
+use crate::precision::conversion;
 use crate::stabilize::plan::{Found, Plan};
 use crate::stabilize::{is_computed, proof};
 

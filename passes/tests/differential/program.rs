@@ -173,7 +173,7 @@ pub fn run(context: &Context, module: &mut Module, options: &str) -> Result<(), 
     run_steps(context, module, options, |_| true)
 }
 
-/// A pipeline with other passes where it has `stabilize`, as `stabilize{rule-set=roots},widen`.
+/// A pipeline with other passes where it has `stabilize`, as `stabilize{rule-set=roots},cse`.
 fn in_place_of_search(text: &str, passes: &str) -> Result<Pipeline, String> {
     let mut sources = Sources::new();
     let file = sources.add("pipeline", text.replacen("stabilize", passes, 1), 1);

@@ -1,18 +1,16 @@
 //! Which values do not fit their formats where that matters.
 
 use ngc_dialects::facts::{self, Pointwise};
-use ngc_dialects::ng::convert::CONVERT;
 use ngc_dialects::transfer::transfer_aliased;
 use ngc_ir::structure::Function as Meaning;
-use ngc_ir::{Body, Op, Signature, Type, Value};
+use ngc_ir::{Body, Op, Value};
 use ngc_numerics::figures::{magnitude, mignitude};
 use ngc_numerics::{Enclosure, Figures, Format, Interval, Prim, Range, Reduce};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::Widened;
-use super::apply::Region;
 use crate::analysis::range::Ranges;
+use crate::precision::{constant, conversion};
 use crate::stabilize::observed::observed;
 use crate::stabilize::telling::shown;
 
@@ -43,19 +41,13 @@ struct Need {
     matters: [bool; 2],
 }
 
-impl Need {
-    fn is_wide(&self) -> bool {
-        self.above && self.matters[0] || self.below && self.matters[1]
-    }
-}
-
 /// The needs of a function's values.
 pub struct Needs<'a> {
     body: &'a Body,
-    ranges: &'a Ranges,
-    wider: &'a dyn Fn(Format) -> Option<Format>,
+    /// Where its values lie.
+    pub ranges: &'a Ranges,
     /// Ops in order.
-    ops: Vec<Op>,
+    pub ops: Vec<Op>,
     /// Ops that stay as they are.
     pub stays: FxHashSet<Op>,
     users: Vec<SmallVec<[Op; 2]>>,
@@ -71,8 +63,8 @@ pub fn stays(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
 }
 
 impl<'a> Needs<'a> {
-    /// The needs of a body's values; `wider` is the format that holds what one does not.
-    pub fn of(body: &'a Body, ranges: &'a Ranges, wider: &'a dyn Fn(Format) -> Option<Format>) -> Needs<'a> {
+    /// The needs of a body's values.
+    pub fn of(body: &'a Body, ranges: &'a Ranges) -> Needs<'a> {
         let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
         let mut users = vec![SmallVec::new(); body.num_values()];
         for &op in &ops {
@@ -80,7 +72,7 @@ impl<'a> Needs<'a> {
         }
         let stays = stays(body, ranges);
         let needs = vec![Need::default(); body.num_values()];
-        let mut found = Needs { body, ranges, wider, ops, stays, users, needs };
+        let mut found = Needs { body, ranges, ops, stays, users, needs };
         found.forwards();
         found.backwards();
         found
@@ -141,87 +133,36 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// The region that is held in wider formats, and what is said of it.
-    pub fn region(self) -> (Region, Vec<Widened>) {
-        let mut region = Region::default();
-        let mut widened = Vec::new();
-        for &op in &self.ops {
-            let Some(v) = self.body.results(op).next() else { continue };
-            let need = self.needs[v.index()];
-            let format = self.body.ty(v).format();
-            let Some((format, wide)) = format.and_then(|f| Some((f, (self.wider)(f)?))) else { continue };
-            if !need.is_wide() || !self.takes(op, wide) {
-                continue;
+    /// Why a value must be held in a wider format, if it must.
+    pub fn why(&self, v: Value, format: Format) -> Option<String> {
+        let need = self.needs[v.index()];
+        let reach = || shown(magnitude(&self.ranges.of(v).exact));
+        match () {
+            () if need.above && need.matters[0] => {
+                Some(format!("may reach {}, and {format} ends at {:.2e}", reach(), format.max_finite()))
             }
-            region.ops.insert(op, wide);
-            region.values.insert(v);
-            let exact = self.ranges.of(v).exact;
-            let why = match need.above && need.matters[0] {
-                true => format!(
-                    "may reach {}, and {format} ends at {:.2e}",
-                    shown(magnitude(&exact)),
-                    format.max_finite()
-                ),
-                false => {
-                    format!("may be smaller than {:.2e}, which is 0 in {format}", format.min_subnormal())
-                }
-            };
-            let message = format!("{} in {wide}: it {why}", self.body.name(op));
-            widened.push(Widened { loc: self.body.op(op).loc.clone(), message });
-        }
-        let values: Vec<Value> = region.values.iter().copied().collect();
-        for v in values {
-            self.reads(v, &mut region);
-        }
-        self.close(&mut region);
-        (region, widened)
-    }
-
-    /// Adds the ops that read a wide value.
-    fn reads(&self, v: Value, region: &mut Region) {
-        let Some(wide) = self.body.defining_op(v).and_then(|op| region.ops.get(&op).copied()) else { return };
-        for &user in &self.users[v.index()] {
-            let result = self.body.results(user).next();
-            let makes = result.is_some_and(|r| region.values.contains(&r));
-            let moves = result.is_some_and(|r| self.moves(user, r));
-            if (makes || !moves && !self.is_border(user, v)) && self.takes(user, wide) {
-                region.ops.entry(user).or_insert(wide);
+            () if need.below && need.matters[1] => {
+                Some(format!("may be smaller than {:.2e}, which is 0 in {format}", format.min_subnormal()))
             }
+            () => None,
         }
     }
 
-    /// Adds what wide ops read and may not fit, and what they alone read and make, so that it is not rounded between them.
-    fn close(&self, region: &mut Region) {
-        loop {
-            let joins = |&op: &Op| {
-                let v = self.body.results(op).next()?;
-                let (need, users) = (self.needs[v.index()], &self.users[v.index()]);
-                let inner = |user: &Op| region.ops.contains_key(user) && !self.is_border(*user, v);
-                let misfit = (need.above || need.below) && users.iter().any(inner);
-                let own = |user: &Op| inner(user) && !self.contracts(*user);
-                let between = region.ops.contains_key(&op) && !users.is_empty() && users.iter().all(own);
-                let wide = region.ops.get(&op).or_else(|| users.iter().find_map(|user| region.ops.get(user)));
-                let wide = wide.copied().filter(|&wide| self.is_narrower(v, wide) && self.takes(op, wide))?;
-                ((misfit || between) && !region.values.contains(&v)).then_some((op, v, wide))
-            };
-            let found: Vec<(Op, Value, Format)> = self.ops.iter().filter_map(joins).collect();
-            if found.is_empty() {
-                return;
-            }
-            for (op, v, wide) in found {
-                region.ops.entry(op).or_insert(wide);
-                region.values.insert(v);
-                self.reads(v, region);
-            }
-        }
+    /// The ops that compute with a value that may not fit, and read it as it is computed.
+    pub fn readers(&self, v: Value) -> impl Iterator<Item = Op> {
+        let moves = |user: Op| self.body.results(user).next().is_some_and(|r| self.moves(user, r));
+        let users = self.users[v.index()].iter().copied();
+        users.filter(move |&user| self.misfits(v, user) && !moves(user))
     }
 
-    fn is_narrower(&self, v: Value, wide: Format) -> bool {
-        self.body.ty(v).format().is_some_and(|own| (self.wider)(own) == Some(wide))
+    /// Whether a value may not fit its format, and an op reads it as it is computed, not as it is stored.
+    pub fn misfits(&self, v: Value, user: Op) -> bool {
+        let need = self.needs[v.index()];
+        (need.above || need.below) && !self.is_border(user, v)
     }
 
     /// Whether an op may be computed in another format at all.
-    fn is_open(&self, op: Op) -> bool {
+    pub fn is_open(&self, op: Op) -> bool {
         let body = self.body;
         let pure = body.op(op).def.is_some_and(|def| def.traits.pure && !def.traits.constant);
         let one = body.num_results(op) == 1 && body.regions(op).is_empty();
@@ -246,27 +187,6 @@ impl<'a> Needs<'a> {
             open.extend(from.into_iter().map(|n| self.body.operands(op)[n]));
         }
         !constant(self.body, v)
-    }
-
-    /// Whether an op makes values of a wider format of operands of it.
-    fn takes(&self, op: Op, wide: Format) -> bool {
-        if !self.is_open(op) {
-            return false;
-        }
-        if conversion(self.body, op).is_some() {
-            return true;
-        }
-        let elem = |ty: Type| match ty.format() {
-            Some(f) if f.width() < wide.width() => ty.with_elem(ngc_numerics::DType::Float(wide)),
-            _ => ty,
-        };
-        let operands: SmallVec<[Type; 4]> = self.body.operand_types(op).into_iter().map(elem).collect();
-        let data = self.body.op(op);
-        let result = elem(self.body.ty(self.body.result(op, 0))).elem();
-        data.def.is_some_and(|def| {
-            let s = Signature { def, operands: &operands, attrs: &data.attrs };
-            s.infer().is_ok_and(|found| found.len() == 1 && found[0].elem() == result)
-        })
     }
 
     fn contracts(&self, op: Op) -> bool {
@@ -406,18 +326,6 @@ fn near_zero(x: &Interval, least: f64) -> Interval {
 /// The number of a range that is nearest to 1.
 fn ordinary(x: &Interval) -> Interval {
     Enclosure::point(1f64.max(x.lo).min(x.hi))
-}
-
-/// The operand of a conversion, and its format if it leads to one.
-pub fn conversion(body: &Body, op: Op) -> Option<(Value, Option<Format>)> {
-    let from = body.operands(op).first().filter(|_| body.is(op, &CONVERT))?;
-    Some((*from, body.ty(body.result(op, 0)).format()))
-}
-
-/// Whether a value is a constant.
-pub fn constant(body: &Body, v: Value) -> bool {
-    let def = body.defining_op(v).and_then(|op| body.op(op).def);
-    def.is_some_and(|def| def.traits.constant)
 }
 
 fn primitive(body: &Body, op: Op) -> Option<Prim> {
