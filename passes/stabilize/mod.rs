@@ -53,7 +53,8 @@ use self::telling::{Effect, Replaced, Report, Rewrite, cause, overflows};
 use self::window::{Cutter, Group, Likeness, Member, Reach};
 use crate::analysis::calibrate::Samples;
 use crate::analysis::range::Ranges;
-use crate::precision::assign::hold::{Held, Hold, accumulate};
+use crate::precision::assign::hold::{Held, Hold};
+use crate::precision::assign::need::stays;
 use crate::precision::assign::wanted::Objective;
 use crate::precision::conversion;
 use crate::transform::dims::named_dims;
@@ -163,8 +164,15 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
     let samples = wanted.samples.filter(|samples| samples.function() == function.name());
     let start = wanted.figures.then(|| Arc::new(Snapshot::of(function)));
     let mut state = start.clone();
-    let allowed = |format| wanted.allowed.format(format);
-    let accumulating = accumulate(function, &ranges, &allowed);
+    let hold = Hold {
+        context,
+        allowed: &|format| wanted.allowed.format(format),
+        objective: Objective::Time,
+        levels: Levels::MOST,
+        ranges: &|f| Ranges::of_function(&f.body, f.attrs.get("arg_attrs"), &f.resources),
+    };
+    let stays = stays(&function.body, &ranges);
+    let accumulating = hold.accumulators(&mut function.body, &stays);
     let (mut solved, mut covered, definitions) =
         (Solved::default(), Solved::default(), Definitions::new(context));
     let equalities = Equalities { definitions: &definitions, laws, allowed: wanted.allowed };
@@ -207,7 +215,7 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
             *before = after;
         }
         // What no form cures may only want a wider format, and what is wider may have a better form.
-        if replaced.is_empty() && !held((context, equalities), function, &ranges, &mut report) {
+        if replaced.is_empty() && !held(&hold, function, &ranges, &mut report) {
             break;
         }
         let taken = !replaced.is_empty() && take_functions_first(all, function, &mut solved);
@@ -230,22 +238,11 @@ pub fn stabilize(context: &Context, function: &mut Function, laws: &Laws, wanted
 }
 
 /// Chooses formats in which all values fit; whether any changed.
-fn held(
-    (context, equalities): (&Context, Equalities<'_>),
-    function: &mut Function,
-    ranges: &Ranges,
-    report: &mut Report,
-) -> bool {
-    let hold = Hold {
-        context,
-        allowed: &|format| equalities.allowed.format(format),
-        objective: Objective::Time,
-        levels: Levels::MOST,
-        ranges: &|f| Ranges::of_function(&f.body, f.attrs.get("arg_attrs"), &f.resources),
-    };
-    let found = hold.function(function, ranges).unwrap_or_default();
+fn held(hold: &Hold<'_>, function: &mut Function, ranges: &Ranges, report: &mut Report) -> bool {
+    let found = hold.function(function, ranges);
+    debug_assert!(found.is_ok(), "{:?}", found.as_ref().err());
     let before = report.applied.len();
-    report.applied.extend(found.into_iter().map(held_rewrite));
+    report.applied.extend(found.unwrap_or_default().into_iter().map(held_rewrite));
     report.applied.len() > before
 }
 

@@ -11,25 +11,25 @@ use crate::precision::storage::Storage;
 use crate::precision::{constant, conversion, converted};
 use crate::transform::erase_dead;
 
-/// Writes ops of a body in other formats than they are given in.
+/// A body with ops in other formats than they are given in.
 ///
 /// # Errors
 /// What an op says against it: assignments are made of formats that ops take, so this is an error of ours.
-pub fn apply(context: &Context, body: &mut Body, formats: &FxHashMap<Op, Storage>) -> Result<(), String> {
-    let given = body.clone();
-    let Some(block) = given.entry() else { return Ok(()) };
+pub fn apply(context: &Context, given: &Body, formats: &FxHashMap<Op, Storage>) -> Result<Body, String> {
+    let mut body = given.clone();
+    let Some(block) = given.entry() else { return Ok(body) };
     let ops: Vec<Op> = given.ops(block).filter(|op| formats.contains_key(op)).collect();
     let mut writer = Writer {
-        rewriter: Rewriter::new(context, body),
-        given: &given,
+        rewriter: Rewriter::new(context, &mut body),
+        given,
         stored: FxHashMap::default(),
         known: FxHashMap::default(),
     };
     for op in ops {
         writer.op(op, formats[&op])?;
     }
-    erase_dead(body);
-    Ok(())
+    erase_dead(&mut body);
+    Ok(body)
 }
 
 struct Writer<'a> {

@@ -33,12 +33,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::apply::apply;
 use super::chain::Chain;
-use super::need::{Needs, stays};
-use super::node::{Node, Nodes, elements, takes};
+use super::need::Needs;
+use super::node::{Node, Nodes, takes};
 use super::program::{network, program};
 use super::wanted::Objective;
 use crate::analysis::range::Ranges;
-use crate::analysis::work::work;
 use crate::precision::conversion;
 use crate::precision::storage::Storage;
 
@@ -99,25 +98,30 @@ impl Hold<'_> {
         let (mut held, formats) = ops.choose()?;
         let stays = needs.stays;
         if !held.is_empty() {
-            let mut written = body.clone();
-            apply(self.context, &mut written, &formats)?;
-            *body = written;
+            *body = apply(self.context, body, &formats)?;
         }
-        if (self.allowed)(Format::F32) {
-            held.extend(accumulators(body, &stays).into_iter().map(|(_, held)| held));
-        }
+        held.extend(self.accumulators(body, &stays).into_iter().map(|(_, held)| held));
         Ok(held)
     }
-}
 
-/// Lets ops on narrow formats accumulate in f32 before anything else is asked of a function: it costs nothing.
-pub fn accumulate(
-    function: &mut Function,
-    ranges: &Ranges,
-    allowed: &dyn Fn(Format) -> bool,
-) -> Vec<(Op, Held)> {
-    let stays = stays(&function.body, ranges);
-    if allowed(Format::F32) { accumulators(&mut function.body, &stays) } else { Vec::new() }
+    /// Lets ops on narrow formats that need not stay as they are accumulate in f32: it costs nothing.
+    pub fn accumulators(&self, body: &mut Body, stays: &FxHashSet<Op>) -> Vec<(Op, Held)> {
+        let mut held = Vec::new();
+        for op in body.walk().into_iter().filter(|_| (self.allowed)(Format::F32)) {
+            let narrow = |body: &Body| {
+                body.op(op).def?.attribute(ACCUMULATE.name)?;
+                let format = body.ty(*body.operands(op).first()?).format()?;
+                let own = body.with_signature(op, |s| s.accumulate(format))?;
+                (own.precision() < Format::F32.precision()).then_some(own)
+            };
+            let Some(own) = narrow(body).filter(|_| !stays.contains(&op)) else { continue };
+            let wide = Attr::Type(Type::scalar(DType::Float(Format::F32)));
+            body.op_mut(op).attrs.set(ACCUMULATE.name, wide);
+            let message = format!("{} accumulates in f32, not in {own}", body.name(op));
+            held.push((op, Held { loc: body.op(op).loc.clone(), message }));
+        }
+        held
+    }
 }
 
 /// The ops of a function, which take levels: a narrow format, which is the op's own where that is one, f32, and f64.
@@ -207,11 +211,10 @@ impl Ops<'_> {
 
     /// The ops as nodes; those that were not raised, and do not lie `between`, take the formats that they are given in.
     fn nodes(&self, least: &Least, between: &FxHashSet<Op>) -> Nodes {
-        let mut nodes = Nodes { nodes: Vec::new(), of: FxHashMap::default() };
+        let mut nodes = Nodes::default();
         for &op in &self.needs.ops {
-            let (body, data) = (self.body, self.body.op(op));
-            let given = given(body, op).filter(|_| self.needs.is_open(op));
-            let Some((given, own, def)) = given.and_then(|g| Some((g, level_of(g)?, data.def?))) else {
+            let given = given(self.body, op).filter(|_| self.needs.is_open(op));
+            let Some((given, own)) = given.and_then(|given| Some((given, level_of(given)?))) else {
                 continue;
             };
             let narrow = if own == 0 { given } else { Format::F16 };
@@ -219,29 +222,12 @@ impl Ops<'_> {
             let formats = [narrow, Format::F32, Format::F64].into_iter().filter(|f| f.width() <= widest);
             let chain = Chain::of(formats.map(Storage::from));
             let raised = least.get(&op).copied();
-            let may = |level: &Level| match raised {
-                _ if *level == own => raised.is_none_or(|raised| raised <= own),
-                None if !between.contains(&op) => false,
-                _ => *level >= raised.unwrap_or(own) && self.admits(op, chain.format(*level).word()),
-            };
-            let admissible = (own..chain.len()).filter(may).collect();
-            let value = body.result(op, 0);
-            let ty = body.ty(value);
-            nodes.of.insert(op, nodes.nodes.len());
-            nodes.nodes.push(Node {
-                op,
-                value,
-                given: given.into(),
-                chain,
-                range: self.needs.ranges.of(value).exact,
-                admissible,
-                refused: Vec::new(),
-                errors: Vec::new(),
-                reads: Vec::new(),
-                bits: None,
-                elements: if ty.format().is_some() { elements(ty) } else { 0.0 },
-                work: work(def, &body.operand_types(op), ty),
-            });
+            let free = raised.is_some() || between.contains(&op);
+            let levels = own.max(raised.unwrap_or(own))..if free { chain.len() } else { own + 1 };
+            let takes = |&level: &Level| level == own || self.admits(op, chain.format(level).word());
+            let admissible = levels.filter(takes).collect();
+            let range = self.needs.ranges.of(self.body.result(op, 0)).exact;
+            nodes.extend(Node::of(self.body, op, (given.into(), range), chain, admissible));
         }
         nodes
     }
@@ -302,23 +288,4 @@ fn widest(function: &Function) -> Format {
     let types = ty.iter().flat_map(|ty| ty.inputs.iter().chain(ty.results.iter()));
     let wide = types.copied().filter_map(Type::format).any(|format| format == Format::F64);
     if wide { Format::F64 } else { Format::F32 }
-}
-
-/// Lets ops on narrow formats accumulate in f32.
-fn accumulators(body: &mut Body, stays: &FxHashSet<Op>) -> Vec<(Op, Held)> {
-    let mut held = Vec::new();
-    for op in body.walk() {
-        let narrow = |body: &Body| {
-            body.op(op).def?.attribute(ACCUMULATE.name)?;
-            let format = body.ty(*body.operands(op).first()?).format()?;
-            let own = body.with_signature(op, |s| s.accumulate(format))?;
-            (own.precision() < Format::F32.precision()).then_some(own)
-        };
-        let Some(own) = narrow(body).filter(|_| !stays.contains(&op)) else { continue };
-        let wide = Attr::Type(Type::scalar(DType::Float(Format::F32)));
-        body.op_mut(op).attrs.set(ACCUMULATE.name, wide);
-        let message = format!("{} accumulates in f32, not in {own}", body.name(op));
-        held.push((op, Held { loc: body.op(op).loc.clone(), message }));
-    }
-    held
 }

@@ -57,12 +57,12 @@ impl Pass for AssignPrecision {
 
     fn description(&self) -> &'static str {
         "Where nothing is asked, by none of `formats`, `target` and `memory`, the demand is that nothing overflows and nothing is \
-         flushed to 0 inside. A value of f16 that may, where a number of f16 may come of it in the end, is computed in f32, with what \
-         would be wrong if it read it rounded; ops between are, where that is the cheapest. Where arguments or results are f64, so \
-         is f32. Ranges are those that are stated (`ng.range`), or else the whole finite range of the type; factors of \
-         contractions stay as they are where ranges are not stated. Accumulators of f16 and bf16 become f32. No op takes a narrower \
-         format than it was given in, all others keep theirs, over the reals nothing changes, and a second run changes nothing. \
-         `stabilize` ends with this.\n\n\
+         flushed to 0 inside. A value of f16 that may, where a number of f16 may come of it in the end, is computed in f32, and so is \
+         what is computed with it; it is rounded where it fits again, or must. Ops between are as wide as is the cheapest. Where \
+         arguments or results are f64, so is f32. Ranges are those that are stated (`ng.range`), or else the whole finite range of \
+         the type; factors of contractions stay as they are where ranges are not stated. Accumulators of f16 and bf16 become f32. \
+         All others keep their formats, no op takes a narrower one, over the reals nothing changes, and a second run changes \
+         nothing. `stabilize` ends with this.\n\n\
          Else each op that computes in a format takes one of `formats`, for its operands and its result; reductions and contractions \
          accumulate in f32 at least. An op may take a format if all that it reads and makes over the reals fits; an argument of \
          which no range is stated lies anywhere in its type, and what fits no format stays as it was given. With `target` the error bound of each \

@@ -158,7 +158,8 @@ impl<'a> Needs<'a> {
     /// Whether a value may not fit its format, and an op reads it as it is computed, not as it is stored.
     pub fn misfits(&self, v: Value, user: Op) -> bool {
         let need = self.needs[v.index()];
-        (need.above || need.below) && !self.is_border(user, v)
+        // Sums of products take no notice of what is small.
+        need.above && !self.is_border(user, v) || need.below && !self.contracts(user)
     }
 
     /// Whether an op may be computed in another format at all.

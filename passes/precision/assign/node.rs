@@ -54,6 +54,32 @@ pub struct Node {
 }
 
 impl Node {
+    /// An op that is given in a format, with a result in a range, and may take levels of a chain; it adds no error.
+    pub fn of(
+        body: &Body,
+        op: Op,
+        (given, range): (Storage, Interval),
+        chain: Chain,
+        admissible: Levels,
+    ) -> Option<Node> {
+        let value = body.result(op, 0);
+        let ty = body.ty(value);
+        Some(Node {
+            op,
+            value,
+            given,
+            chain,
+            range,
+            admissible,
+            refused: Vec::new(),
+            errors: Vec::new(),
+            reads: Vec::new(),
+            bits: None,
+            elements: if ty.format().is_some() { elements(ty) } else { 0.0 },
+            work: work(body.op(op).def?, &body.operand_types(op), ty),
+        })
+    }
+
     /// The error that it adds in a level, if all that it reads is made in the highest.
     pub fn alone(&self, (level, own): (Level, f64)) -> f64 {
         own + self.reads.iter().filter_map(|(_, errors)| errors.get(usize::from(level))).sum::<f64>()
@@ -61,6 +87,7 @@ impl Node {
 }
 
 /// The nodes of a body, in the order of its ops.
+#[derive(Default)]
 pub struct Nodes {
     /// The nodes.
     pub nodes: Vec<Node>,
@@ -88,18 +115,23 @@ impl Nodes {
     /// The ops of a function that take a format of a chain.
     pub fn of(known: &Known<'_>) -> Nodes {
         let body = known.body;
-        let mut found = Nodes { nodes: Vec::new(), of: FxHashMap::default() };
+        let mut found = Nodes::default();
         for op in body.entry().map(|block| body.ops(block).collect::<Vec<Op>>()).unwrap_or_default() {
             let Some(given) = own_format(body, op).filter(|_| is_open(body, op, &known.facts.fixed)) else {
                 continue;
             };
             let node = known.node(op, given.into(), &found);
-            if let Some(node) = node {
-                found.of.insert(op, found.nodes.len());
-                found.nodes.push(node);
-            }
+            found.extend(node);
         }
         found
+    }
+
+    /// Adds the node of a further op.
+    pub fn extend(&mut self, node: Option<Node>) {
+        if let Some(node) = node {
+            self.of.insert(node.op, self.nodes.len());
+            self.nodes.push(node);
+        }
     }
 
     /// Errors that nodes add where they take what others make in a lower level: that of the lower level, less that of the higher one.
@@ -155,23 +187,10 @@ impl Known<'_> {
         for n in (1..errors.len()).rev() {
             errors[n - 1].1 = errors[n - 1].1.max(errors[n].1);
         }
-        let def = body.op(op).def?;
-        let ty = body.ty(value);
         let bits = curved.or_else(|| demanded_bits(self.facts, (value, given), self.allowed));
-        Some(Node {
-            bits,
-            op,
-            value,
-            given,
-            chain: self.chain.clone(),
-            range: exact,
-            admissible: levels.into_iter().collect(),
-            refused,
-            errors,
-            reads,
-            elements: elements(ty),
-            work: work(def, &body.operand_types(op), ty),
-        })
+        let admissible = levels.into_iter().collect();
+        let node = Node::of(body, op, (given, exact), self.chain.clone(), admissible)?;
+        Some(Node { bits, refused, errors, reads, ..node })
     }
 
     /// Why an op may not take a format.

@@ -9,15 +9,16 @@ use ngc_sheaf::cut::Program;
 use ngc_sheaf::{Level, Network};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::apply::apply;
 use super::chain::Chain;
 use super::evidence::{Bound, Evidence, Facts};
 use super::explain::title;
 use super::memory::Profile;
 use super::node::{Known, Node, Nodes, worst};
+use super::program;
 use super::report::Assigned;
 use super::told::Told;
 use super::wanted::{Criterion, Wanted};
-use super::{apply, program};
 use crate::analysis::calibrate::Depth;
 use crate::analysis::error::Errors;
 use crate::analysis::range::reach;
@@ -292,9 +293,7 @@ pub fn written<'a>(
         |(node, format): &(&Node, Storage)| node.given != *format || conversion(given, node.op).is_some();
     let formats: FxHashMap<Op, Storage> =
         formats.filter(changes).map(|(node, format)| (node.op, format)).collect();
-    let mut body = given.clone();
-    apply::apply(evidence.context, &mut body, &formats)?;
-    Ok(body)
+    apply(evidence.context, given, &formats)
 }
 
 /// Why no assignment serves: what the results have where all is in the widest format, and which ops add most to it.
