@@ -72,17 +72,16 @@ impl Hold<'_> {
     /// # Errors
     /// Which formats do not go together.
     pub fn function(&self, function: &mut Function, ranges: &Ranges) -> Result<Vec<Held>, String> {
-        let mut held = self.once(function, ranges)?;
+        let (mut held, mut found) = (Vec::new(), self.once(function, ranges)?);
         // What reads a wider value may want more.
         for _ in 0..MOST_ROUNDS {
-            let before = held.len();
-            if before > 0 {
-                held.extend(self.once(function, &(self.ranges)(function))?);
-            }
-            if held.len() == before {
+            if found.is_empty() {
                 break;
             }
+            held.append(&mut found);
+            found = self.once(function, &(self.ranges)(function))?;
         }
+        held.append(&mut found);
         Ok(held)
     }
 
