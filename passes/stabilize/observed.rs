@@ -3,7 +3,8 @@
 use std::hash::{Hash, Hasher};
 
 use ngc_dialects::facts::{Pointwise, Signs};
-use ngc_ir::{Attr, AttrDict, Body, Op, Value, structure};
+use ngc_ir::structure::Function;
+use ngc_ir::{Attr, AttrDict, Body, Op, Value};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::analysis::range::Ranges;
@@ -14,7 +15,7 @@ use crate::analysis::range::Ranges;
 pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
     let may_be_nan =
         |v: &Value| ranges.of(*v).exact.may_be_nan && ranges.signs(*v).may_be(Signs::UNDEFINED);
-    let mut stack: Vec<Op> = body.walk().into_iter().filter(|&op| asks(body, op)).collect();
+    let mut stack: Vec<Op> = body.walk().into_iter().filter(|&op| answers(body, op)).collect();
     stack.retain(|&op| body.operands(op).iter().any(may_be_nan));
     let mut found: FxHashSet<Op> = stack.iter().copied().collect();
     while let Some(op) = stack.pop() {
@@ -24,13 +25,23 @@ pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
     found
 }
 
-/// Whether an op has an answer where its operand is no number.
+/// Whether an op asks whether its operand is a number.
 pub fn asks(body: &Body, op: Op) -> bool {
-    match body.with_signature(op, Pointwise::of).flatten() {
-        Some(Pointwise::Function(function)) => {
-            matches!(function, structure::Function::Classify(_) | structure::Function::Compare(_))
-        }
-        _ => false,
+    let operands = body.operands(op);
+    let itself = || operands.first() == operands.get(1);
+    matches!(function(body, op), Some(Function::Classify(_)))
+        || matches!(function(body, op), Some(Function::Compare(_))) && itself()
+}
+
+/// Whether an op has an answer where its operand is no number.
+fn answers(body: &Body, op: Op) -> bool {
+    matches!(function(body, op), Some(Function::Classify(_) | Function::Compare(_)))
+}
+
+fn function(body: &Body, op: Op) -> Option<Function> {
+    match body.with_signature(op, Pointwise::of).flatten()? {
+        Pointwise::Function(function) => Some(function),
+        _ => None,
     }
 }
 
