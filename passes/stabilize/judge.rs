@@ -89,7 +89,8 @@ impl<'a> Judge<'a> {
         // What the window speaks of.
         let ops = window.body.walk();
         let mut near: Vec<f64> = ops.iter().filter_map(|&op| number(&window.body, op)).collect();
-        if ops.iter().any(|&op| matches!(primitive(&window.body, op), Some(Prim::Sin | Prim::Cos | Prim::Tan))) {
+        let turns = |&op| matches!(primitive(&window.body, op), Some(Prim::Sin | Prim::Cos | Prim::Tan));
+        if ops.iter().any(turns) {
             near.extend([FRAC_PI_2, PI]);
         }
         let leaves = Rc::new(Leaves::new(context, resources, window));

@@ -13,8 +13,7 @@ use crate::analysis::range::Ranges;
 /// hold where all terms have values, and such a function has one where a term of it has none. A comparison with what is no number
 /// has an answer, too.
 pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
-    let may_be_nan =
-        |v: &Value| ranges.of(*v).exact.may_be_nan && ranges.signs(*v).may_be(Signs::UNDEFINED);
+    let may_be_nan = |v: &Value| ranges.of(*v).exact.may_be_nan && ranges.signs(*v).may_be(Signs::UNDEFINED);
     let mut stack: Vec<Op> = body.walk().into_iter().filter(|&op| answers(body, op)).collect();
     stack.retain(|&op| body.operands(op).iter().any(may_be_nan));
     let mut found: FxHashSet<Op> = stack.iter().copied().collect();

@@ -130,7 +130,7 @@ fn fold(
         if rewriter.body().ty(value).format().is_some() {
             match flow.error(value) {
                 0.0 => {}
-                error if error.is_finite() => drop(attrs.set(ERROR, Attr::float(error))),
+                error if error.is_finite() => attrs.set(ERROR, Attr::float(error)),
                 _ => continue,
             }
         }

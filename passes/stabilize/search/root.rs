@@ -73,7 +73,8 @@ impl Search<'_> {
         }
         let id = root.element.id;
         let stable = many && given.is_stable_on(&self.judge.ordinary) && !given.is_often_lost();
-        let wanted = |recentring| Some(Wanted { id, given: given.clone(), stable, recentring, refused: Vec::new() });
+        let wanted =
+            |recentring| Some(Wanted { id, given: given.clone(), stable, recentring, refused: Vec::new() });
         let mut plan = None;
         let before = many.then(|| self.known.clone());
         if !stable {

@@ -25,7 +25,12 @@ pub static CONSTANT: OpDef = OpDef {
     example: "%0 = ng.constant dense<[0.5, -1.0]> : tensor<2xf32>",
     attributes: &[
         required("value", AttrKind::Elements, "the value"),
-        attribute(ERROR, AttrKind::Float, Default::Float(0.0), "how far elements may lie from what they stand for"),
+        attribute(
+            ERROR,
+            AttrKind::Float,
+            Default::Float(0.0),
+            "how far elements may lie from what they stand for",
+        ),
     ],
     results: &[result("result", ValueKind::Any)],
     traits: Traits { constant: true, ..Traits::PURE },
