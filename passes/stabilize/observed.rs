@@ -27,9 +27,10 @@ pub fn observed(body: &Body, ranges: &Ranges) -> FxHashSet<Op> {
 /// Whether an op asks whether its operand is a number.
 pub fn asks(body: &Body, op: Op) -> bool {
     let operands = body.operands(op);
-    let itself = || operands.first() == operands.get(1);
-    matches!(function(body, op), Some(Function::Classify(_)))
-        || matches!(function(body, op), Some(Function::Compare(_))) && itself()
+    match function(body, op) {
+        Some(Function::Compare(_)) => operands.first() == operands.get(1),
+        function => matches!(function, Some(Function::Classify(_))),
+    }
 }
 
 /// Whether an op has an answer where its operand is no number.

@@ -121,7 +121,9 @@ fn fold(
             break found;
         }
     };
-    let flow = if found.is_empty() { Flow::default() } else { bounds(function) };
+    // Integers and truth values have no error.
+    let is_float = |(_, value, _): &(Op, Value, Attr)| function.body.ty(*value).format().is_some();
+    let flow = if found.iter().any(is_float) { bounds(function) } else { Flow::default() };
     let mut rewriter = Rewriter::new(context, &mut function.body);
     let mut folded = 0;
     for (op, value, attr) in found {

@@ -205,9 +205,9 @@ impl Flow {
                 figures.range.exact = intersect(&figures.range.exact, &fact);
             }
             // What is known of the elements of a constant is known of what it was rounded to.
-            for (way, &v) in figures.sensitivity.iter().zip(values) {
-                if self.known.constant(v).is_some() && self.error(v) > 0.0 {
-                    figures.range.exact = widen(&figures.range.exact, way.pass(self.error(v)));
+            for ((way, &v), &error) in figures.sensitivity.iter().zip(values).zip(&errors) {
+                if error > 0.0 && self.known.constant(v).is_some() {
+                    figures.range.exact = widen(&figures.range.exact, way.pass(error));
                 }
             }
             let mut error = figures.error(&errors);

@@ -13,7 +13,6 @@ use crate::analysis::chains::EFFORT;
 use crate::analysis::error::Errors;
 use crate::analysis::range::Ranges;
 use crate::analysis::report::{Exchange, Table};
-
 use crate::transform::fold_constants::decide;
 
 /// A function, and what is known of its inputs.

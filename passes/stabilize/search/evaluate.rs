@@ -157,8 +157,8 @@ pub(super) fn along(body: &Body, known: &Known, place: &[i64]) -> Vec<i64> {
     full
 }
 
-/// A place near the middle, and the last one: this lies on the diagonals of dimensions that are as long as each other, the other on
-/// none of them, below it.
+/// A place near the middle, and the last one. This lies on the diagonals of dimensions that are as long as each other; the other
+/// lies below these, unless there are more such dimensions than they are long.
 pub(super) fn places(sizes: &[Size]) -> Option<Vec<Vec<i64>>> {
     let extents: Vec<u64> = sizes.iter().map(|size| size.number().unwrap_or(OPEN as u64)).collect();
     if extents.iter().any(|&n| n == 0 || n == ANYWHERE) {

@@ -9,10 +9,10 @@ use ngc_numerics::{Format, Random};
 
 use super::program::Program;
 use super::suite;
-use crate::random_graphs::{Graph, ops};
+use crate::random_graphs::Graph;
 use crate::support::networks::{NETWORKS, Net};
 use crate::support::patterns::PATTERNS;
-use crate::support::{corpus, naive, parse};
+use crate::support::{corpus, evaluated_ops, naive, parse};
 
 /// Random functions of naive spellings, and random graphs over all ops.
 const RANDOM: [usize; 2] = [120, 16];
@@ -104,9 +104,7 @@ pub fn all(context: &Context) -> Vec<Program> {
         let module = parse(&naive::draw(&mut r, ranges, 6));
         programs.extend(Program::of_module("random naive spellings", &format!("naive {n}"), &module));
     }
-    // MPFR ends the process on some arguments of erf.
-    let mut ops = ops();
-    ops.retain(|op| !["erf", "erfc", "gelu"].iter().any(|name| op.short_name().starts_with(name)));
+    let ops = evaluated_ops();
     for n in 0..most("NGC_GRAPHS", RANDOM[1]) {
         let mut r = Random::seeded(&format!("graph {n}"));
         let format = r.pick(&Format::ALL);
