@@ -18,6 +18,8 @@ enum Kind {
     Near,
     /// Every leaf has a magnitude of its own.
     Mixed,
+    /// Every leaf has an ordinary magnitude of its own: a number and what it is divided by need not be alike.
+    Apart,
     /// Near a number.
     About,
     /// The greatest and the least numbers among ordinary ones.
@@ -73,6 +75,9 @@ pub struct Move {
     /// By how many units in the last place.
     pub places: f64,
 }
+
+/// How great and how small the ordinary magnitudes of single leaves are, in powers of two.
+const APART: i32 = 8;
 
 /// Rungs over the whole format where a form is checked.
 const CHECKED: i32 = 32;
@@ -131,6 +136,9 @@ impl Ladder {
                 draw(Kind::Lone, if n % 2 == 0 { high } else { low }, (n / 2) as f64, beside + 3 + n);
             }
         }
+        for _ in 0..(count / 10).max(6) {
+            draw(Kind::Apart, APART, 0.0, beside + 3 + 2 * LEAVES);
+        }
         for n in 0..(count / 5).max(12) {
             draw(Kind::Mixed, rungs[(5 * n) % rungs.len()], 0.0, beside + 1);
         }
@@ -152,7 +160,7 @@ impl Ladder {
         for point in &self.points {
             ordinary[point.rung] &= match point.kind {
                 Kind::Spread | Kind::Positive | Kind::Near => stated || point.exponent.abs() <= ORDINARY,
-                Kind::About => true,
+                Kind::About | Kind::Apart => true,
                 Kind::Ends | Kind::Lone => stated,
                 Kind::Mixed => false,
             };
@@ -245,6 +253,7 @@ impl Point {
                 sign(self.seed) * power(f64::from(self.exponent) + unit(a))
             }
             Kind::Lone => sign(b) * power(2.0 * unit(a) - 1.0),
+            Kind::Apart => sign(b) * power(f64::from(self.exponent) * (2.0 * unit(c) - 1.0) + unit(a)),
             Kind::Mixed => {
                 // At most points over the whole range, as numbers drawn by their bits are.
                 let (least, greatest) = magnitudes(range, format);

@@ -50,6 +50,8 @@ const COARSE: f64 = 16.0;
 const RARE: usize = 25;
 /// Where a form is lost at so many points of a rung, another form may be at one more.
 const FURTHER: usize = 4;
+/// A form that is finite on ordinary numbers where the given one is not may be lost at one of so many points of a rung beyond them.
+const BEYOND: usize = 4;
 /// Of so many points one is many.
 const OFTEN: usize = 12;
 /// One of so many digits must be right.
@@ -144,6 +146,11 @@ impl Errors {
         self.rungs.iter().map(|r| r.failures).sum()
     }
 
+    /// Those of them on the rungs of a list.
+    fn failures_on(&self, rungs: &[bool]) -> usize {
+        self.rungs.iter().zip(rungs).filter(|(_, on)| **on).map(|(r, _)| r.failures).sum()
+    }
+
     /// Mean bits of error.
     pub fn bits(&self) -> f64 {
         self.rungs.iter().map(|r| r.bits).sum::<f64>() / self.points().max(1) as f64
@@ -170,12 +177,6 @@ impl Errors {
         on.map(|(r, _)| r).all(|r| r.failures == 0 && r.unstable <= 1.0)
     }
 
-    /// Whether a form is finite at no fewer points than another one on each rung of a list.
-    pub fn is_as_finite_on(&self, rungs: &[bool], given: &Errors) -> bool {
-        let on = self.rungs.iter().zip(&given.rungs).zip(rungs).filter(|(_, on)| **on);
-        on.map(|(pair, _)| pair).all(|(own, given)| own.failures - own.wrong <= given.failures - given.wrong)
-    }
-
     /// Whether a form can be better by a step on the rungs of a list.
     pub fn is_coarse_on(&self, rungs: &[bool]) -> bool {
         let on = self.rungs.iter().zip(rungs).filter(|(_, on)| **on);
@@ -191,15 +192,11 @@ impl Errors {
     /// the one that is nowhere much less stable, then the one with fewer bits of error, in so many parts of a bit. `price` is
     /// what this form costs more than the other one, in bits.
     pub fn compare(&self, other: &Errors, rungs: &[bool], parts: f64, price: f64) -> Ordering {
-        let ordinary = |errors: &Errors| -> usize {
-            let on = errors.rungs.iter().zip(rungs).filter(|(_, on)| **on);
-            on.map(|(r, _)| r.failures).sum()
-        };
         let failures = |errors: &Errors| errors.failures() as f64 + 1.0;
         let unstable = |errors: &Errors| errors.rungs.iter().map(|r| r.unstable).fold(1.0, f64::max);
         let bits = |errors: &Errors, price: f64| ((errors.bits() + price) * parts).round();
-        ordinary(self)
-            .cmp(&ordinary(other))
+        self.failures_on(rungs)
+            .cmp(&other.failures_on(rungs))
             .then(by_far(failures(self), failures(other), FACTOR))
             .then(by_far(unstable(self), unstable(other), COARSE))
             .then(bits(self, price).total_cmp(&bits(other, 0.0)))
@@ -208,19 +205,21 @@ impl Errors {
     /// Whether a form nowhere trades what works for what does not. A form that is right where the given one is lost may,
     /// elsewhere, be as wrong as arguments rounded make it: a softmax without its shift is exact to the last place as long
     /// as it does not overflow, and no form that never overflows is. Nor is it held to the few points of a rung on which the
-    /// given form is more exact than it usually is.
-    pub fn keeps(&self, given: &Errors) -> bool {
-        self.keeps_but(given, usize::MAX)
+    /// given form is more exact than it usually is. What cures numbers of the `ordinary` rungs may be lost at some points of others:
+    /// there a quotient overflows that is divided by a number below 1, of which a naive form saw the half that is 0.
+    pub fn keeps(&self, given: &Errors, ordinary: &[bool]) -> bool {
+        self.keeps_but(given, usize::MAX, ordinary)
     }
 
     /// The same, where the given form is stable on ordinary numbers: at the ends of the format, where it is lost at many
     /// points, another may be at one more.
-    pub fn keeps_but_at_ends(&self, given: &Errors) -> bool {
-        self.keeps_but(given, FURTHER)
+    pub fn keeps_but_at_ends(&self, given: &Errors, ordinary: &[bool]) -> bool {
+        self.keeps_but(given, FURTHER, ordinary)
     }
 
-    fn keeps_but(&self, given: &Errors, further: usize) -> bool {
+    fn keeps_but(&self, given: &Errors, further: usize, ordinary: &[bool]) -> bool {
         let cures = self.failures() < given.failures();
+        let cures_ordinary = self.failures_on(ordinary) < given.failures_on(ordinary);
         let (factor, least, slack) =
             if cures { (CURED, given.typical(), CURED) } else { (FACTOR, 0.0, SLACK) };
         self.rungs.iter().enumerate().all(|(n, own)| {
@@ -228,12 +227,13 @@ impl Errors {
             let cured = own.failures < given.failures;
             let close =
                 own.worst <= factor * given.worst.max(least) + slack || (cures && own.unstable <= FACTOR);
-            let most = given.failures + given.failures / further;
+            let as_finite = own.failures - own.wrong <= given.failures - given.wrong;
             // Where both are finite, of little a form may be lost where the given one is not quite.
-            let alike = cures
-                && own.failures - own.wrong <= given.failures - given.wrong
-                && own.furthest <= factor * given.furthest.max(least) + slack;
-            (own.failures <= most || alike) && (cured || close)
+            let alike = cures && as_finite && own.furthest <= factor * given.furthest.max(least) + slack;
+            let is_ordinary = ordinary.get(n) != Some(&false);
+            let beyond = if cures_ordinary && !is_ordinary { own.points / BEYOND } else { 0 };
+            let most = given.failures + beyond.max(given.failures / further);
+            (own.failures <= most || alike) && (cured || close) && (as_finite || !is_ordinary)
         })
     }
 

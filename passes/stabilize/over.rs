@@ -111,5 +111,5 @@ fn gains_nothing(
     let mut judge = Judge::new(context, resources, &window, value, to)?;
     let mut of = |new| errors(&window, &mut judge, &own.plan.extents, [value, new]);
     let (given, new, over) = (of(value)?, of(new)?, of(over)?);
-    Some(over.keeps(&given) && !new.betters(&over))
+    Some(over.keeps(&given, &judge.ordinary) && !new.betters(&over))
 }

@@ -44,7 +44,7 @@ impl Search<'_> {
         for (steps, plan) in plans {
             let (Some(new), true) = (self.written(&plan), steps > 1) else { continue };
             let fine = errors(&self.window, &mut self.judge, &root.extents, [value, new])
-                .is_some_and(|found| found.keeps(&given));
+                .is_some_and(|found| found.keeps(&given, &self.judge.ordinary));
             if fine && self.keeps(&plan, value, &root, false) {
                 return Found::Better(plan);
             }

@@ -107,8 +107,8 @@ struct Wanted {
 
 impl Wanted {
     /// Whether a form of these errors trades nothing for what it gains.
-    fn keeps(&self, errors: &Errors, given: &Errors) -> bool {
-        if self.stable { errors.keeps_but_at_ends(given) } else { errors.keeps(given) }
+    fn keeps(&self, errors: &Errors, given: &Errors, ordinary: &[bool]) -> bool {
+        if self.stable { errors.keeps_but_at_ends(given, ordinary) } else { errors.keeps(given, ordinary) }
     }
 }
 
@@ -544,7 +544,7 @@ impl<'a> Search<'a> {
         };
         let Some(wanted) = self.wanted.as_ref().filter(is_own) else { return false };
         value.is_some_and(|known| wanted.refused.contains(&known.value))
-            || !wanted.keeps(errors, &wanted.given)
+            || !wanted.keeps(errors, &wanted.given, &self.judge.ordinary)
     }
 
     fn shown(&self, id: Id) -> String {

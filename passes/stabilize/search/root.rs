@@ -158,14 +158,11 @@ impl Search<'_> {
         if !found.betters(given) {
             return Trial::Worse;
         }
-        if !self.wanted.as_ref().is_some_and(|wanted| wanted.keeps(&found, given)) {
+        if !self.wanted.as_ref().is_some_and(|wanted| wanted.keeps(&found, given, &self.judge.ordinary)) {
             return Trial::Refused;
         }
-        // What is finite or stable on ordinary numbers stays so, whatever is cured beyond.
+        // What is stable on ordinary numbers stays so, whatever is cured beyond.
         let ordinary = &self.judge.ordinary;
-        if !found.is_as_finite_on(ordinary, given) {
-            return Trial::Refused;
-        }
         if !self.judge.few && given.is_stable_on(ordinary) && !found.is_stable_on(ordinary) {
             return Trial::Refused;
         }
@@ -274,12 +271,9 @@ impl Search<'_> {
         };
         let mut of = |new| errors(&window, &mut judge, &root.extents, [value, new]);
         let pair = of(value).zip(of(new));
-        let keeps = pair.is_some_and(|(given, new)| {
-            let keeps = match &self.wanted {
-                Some(wanted) => wanted.keeps(&new, &given),
-                None => new.keeps(&given),
-            };
-            keeps && new.is_as_finite_on(&judge.ordinary, &given)
+        let keeps = pair.is_some_and(|(given, new)| match &self.wanted {
+            Some(wanted) => wanted.keeps(&new, &given, &judge.ordinary),
+            None => new.keeps(&given, &judge.ordinary),
         });
         if !keeps {
             for place in places(&root.extents).unwrap_or_default() {
