@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use ngc_ir::op_def::{Arity, AttrDef, AttrKind, Default, OpDef, OperandDef};
-use ngc_ir::{Attr, AttrDict, Ident, Semantics, Signature, Type};
-use ngc_numerics::{Format, ScalarFn};
+use ngc_ir::{Attr, AttrDict, Ident, Semantics};
+use ngc_numerics::ScalarFn;
 
 use crate::FAMILIES;
+use crate::structure::function_of;
 
 const INTRODUCTION: &str = "\
 # Operations
@@ -100,23 +101,17 @@ fn formulas(def: &'static OpDef) -> Vec<String> {
         _ => None,
     });
     let Some((attribute, names)) = choices else {
-        return function(def, &AttrDict::EMPTY)
+        return function_of(def, &AttrDict::EMPTY)
             .map(|f| format!("formula: {}", formula(def, f)))
             .into_iter()
             .collect();
     };
     let spelt = names.iter().filter_map(|&name| {
         let attrs = AttrDict::new([(Ident::new(attribute), Attr::from(name))]);
-        let function = function(def, &attrs)?;
+        let function = function_of(def, &attrs)?;
         Some(format!("formula, `{attribute} = \"{name}\"`: {}", formula(def, function)))
     });
     spelt.collect()
-}
-
-fn function(def: &'static OpDef, attrs: &AttrDict) -> Option<&'static ScalarFn> {
-    let Semantics::Elementwise(meaning) = def.semantics else { return None };
-    let operands = vec![Type::float(Format::F32); def.operands.len()];
-    meaning(&Signature { def, operands: &operands, attrs }).ok().map(|m| m.function)
 }
 
 /// A formula, and which attributes its parameters are: its numbers, in the order of their declaration.

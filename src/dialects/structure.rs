@@ -2,9 +2,9 @@
 //! are declared with the vocabulary of this module.
 
 use ngc_ir::structure::{Element, Function, Index, Size, Structure, Test, place, read};
-use ngc_ir::{Dim, Semantics, Signature, Type};
+use ngc_ir::{AttrDict, Dim, OpDef, Semantics, Signature, Type};
 use ngc_numerics::program::Step;
-use ngc_numerics::{Prim, Reduce, ScalarFn, primitives};
+use ngc_numerics::{Format, Prim, Reduce, ScalarFn, primitives};
 
 /// The structures of the results of an op whose operands have these extents: declared, or that of an elementwise
 /// function. Of integers they hold modulo `2^width`.
@@ -21,6 +21,13 @@ pub fn structures(s: &Signature<'_>, operands: &[Vec<Size>]) -> Option<Vec<Struc
         }
         _ => None,
     }
+}
+
+/// The function of an elementwise op with these attributes, of floats.
+pub fn function_of(def: &'static OpDef, attrs: &AttrDict) -> Option<&'static ScalarFn> {
+    let Semantics::Elementwise(meaning) = def.semantics else { return None };
+    let operands = vec![Type::float(Format::F32); def.operands.len()];
+    meaning(&Signature { def, operands: &operands, attrs }).ok().map(|meaning| meaning.function)
 }
 
 /// Whether a function of integers is an integer: then modulo `2^width` it is what it is over the reals.

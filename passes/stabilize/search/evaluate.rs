@@ -2,8 +2,10 @@
 
 use std::rc::Rc;
 
+use ngc_dialects::structure::function_of;
 use ngc_ir::Body;
 use ngc_ir::structure::Size;
+use ngc_numerics::ScalarFn;
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::Known;
 use ngc_reals::{Form, Function, Id, Node, Use};
@@ -122,6 +124,15 @@ impl Search<'_> {
         let Some(places) = places(self.terms.store.sizes(id)).filter(|_| op.over.is_empty()) else {
             return false;
         };
+        // The formula of an op that declares no values beside it gives what its steps do.
+        if self
+            .context
+            .op(op.name.as_str())
+            .and_then(|def| function_of(def, &op.attrs))
+            .is_some_and(is_decided)
+        {
+            return false;
+        }
         let body = &self.window.body;
         for operand in &op.operands {
             let Some(known) = self.known.get(&operand.id).and_then(|best| best.value.clone()) else {
@@ -146,6 +157,11 @@ impl Search<'_> {
         }
         false
     }
+}
+
+/// Whether a formula gives a function's values at infinities, too.
+fn is_decided(function: &ScalarFn) -> bool {
+    function.declared_limits() == [None; 2] && function.declared_specials().is_empty()
 }
 
 /// The place of a value that lies at a place along the slots of its term.
