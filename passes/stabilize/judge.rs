@@ -93,8 +93,10 @@ impl<'a> Judge<'a> {
         if ops.iter().any(turns) {
             near.extend([FRAC_PI_2, PI]);
         }
+        let floats = window.leaves.iter().filter(|leaf| window.body.ty(leaf.value).format().is_some());
+        let drawn = (format, floats.count() > 1);
         let leaves = Rc::new(Leaves::new(context, resources, window));
-        let one = Rc::new(Ladder::new(format, &near, 1, to, &[]));
+        let one = Rc::new(Ladder::new(drawn, &near, 1, to, &[]));
         let mut trial = leaves.elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
         let shape = trial.shape(&window.body, root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
@@ -104,7 +106,7 @@ impl<'a> Judge<'a> {
         if count < POINTS.1 {
             return None;
         }
-        let ladder = Rc::new(Ladder::new(format, &near, count, to, further));
+        let ladder = Rc::new(Ladder::new(drawn, &near, count, to, further));
         let computed = leaves.elements(Mode::Formats, &ladder, None);
         let few = steps(&window.body, root) <= FEW;
         let exact = Exact::new(&leaves, &ladder, format, None, few);

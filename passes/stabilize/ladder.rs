@@ -78,6 +78,9 @@ pub struct Move {
 
 /// How great and how small the ordinary magnitudes of single leaves are, in powers of two.
 const APART: i32 = 8;
+/// One point of so many is one at which they have nothing to do with each other, and so many are.
+const PART: usize = 10;
+const FEWEST: usize = 6;
 
 /// Rungs over the whole format where a form is checked.
 const CHECKED: i32 = 32;
@@ -91,9 +94,15 @@ const ALONE: usize = 3;
 const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
 
 impl Ladder {
-    /// About `count` points for leaves of a format, and `further` ones on rungs of their own; `near` are numbers that the window
-    /// speaks of.
-    pub fn new(format: Format, near: &[f64], count: usize, to: Use, further: &[Point]) -> Ladder {
+    /// About `count` points for leaves of a format, which may be `several`, and `further` ones on rungs of their own; `near` are
+    /// numbers that the window speaks of.
+    pub fn new(
+        (format, several): (Format, bool),
+        near: &[f64],
+        count: usize,
+        to: Use,
+        further: &[Point],
+    ) -> Ladder {
         let (low, high) = (format.min_normal().log2() as i32, format.max_finite().log2() as i32);
         let mut rungs: Vec<i32> =
             vec![0, 1, 3, -1, -4, 5, 7, -10, -20, 10, high / 2, high * 9 / 10, low * 9 / 10];
@@ -136,9 +145,6 @@ impl Ladder {
                 draw(Kind::Lone, if n % 2 == 0 { high } else { low }, (n / 2) as f64, beside + 3 + n);
             }
         }
-        for _ in 0..(count / 10).max(6) {
-            draw(Kind::Apart, APART, 0.0, beside + 3 + 2 * LEAVES);
-        }
         for n in 0..(count / 5).max(12) {
             draw(Kind::Mixed, rungs[(5 * n) % rungs.len()], 0.0, beside + 1);
         }
@@ -148,6 +154,17 @@ impl Ladder {
             points = (0..count).map(|n| points[(n as f64 * step) as usize]).collect();
         }
         let last = points.iter().map(|p| p.rung).max().unwrap_or(0);
+        let apart = if several { (count / PART).max(FEWEST) } else { 0 };
+        let seeds = (0..apart as u64)
+            .map(|n| mix(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (0xA9A7 + u64::from(check))));
+        points.extend(seeds.map(|seed| Point {
+            kind: Kind::Apart,
+            exponent: APART,
+            about: 0.0,
+            seed,
+            rung: last + 1,
+        }));
+        let last = last + usize::from(several);
         points.extend(further.iter().map(|p| Point { rung: last + 1 + p.rung, ..*p }));
         Ladder { points }
     }
