@@ -154,7 +154,7 @@ impl Ladder {
             points = (0..count).map(|n| points[(n as f64 * step) as usize]).collect();
         }
         let last = points.iter().map(|p| p.rung).max().unwrap_or(0);
-        let apart = if several { (count / PART).max(FEWEST) } else { 0 };
+        let apart = if several { (count / PART).max(FEWEST.min(count / 2)) } else { 0 };
         let seeds = (0..apart as u64)
             .map(|n| mix(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (0xA9A7 + u64::from(check))));
         points.extend(seeds.map(|seed| Point {
