@@ -210,7 +210,11 @@ impl<'a, 'b> Writer<'a, 'b> {
             for (slot, &axis) in axes.iter().enumerate() {
                 *dims.get_mut(axis).ok_or("a slot lies along no axis of its value")? = Some(slot);
             }
-            return Ok(Scaled::value((self.as_number(*value)?, dims)).times(factor));
+            let known = match self.sum_of_open_extent(of.id, *value, &dims) {
+                Some(of) => Scaled { factor: 1.into(), of },
+                None => Scaled::value((self.as_number(*value)?, dims)),
+            };
+            return Ok(known.times(factor));
         }
         if let Node::Leaf(leaf) = self.store.node(of.id) {
             return self.leaf(*leaf);
@@ -478,7 +482,7 @@ impl<'a, 'b> Writer<'a, 'b> {
             Reduce::Max | Reduce::Min if least => "ng.reduce_min",
             Reduce::Max | Reduce::Min => "ng.reduce_max",
         };
-        let count = over.iter().try_fold(Size::ONE, |n, size| n.times(size)).filter(|_| kind == Reduce::Sum);
+        let count = laid::count(over).filter(|_| kind == Reduce::Sum);
         let of = self.reduced(name, AttrDict::EMPTY, body, axes, count);
         Ok(Scaled { factor: if carried { outer } else { 1.into() }, of })
     }

@@ -6,11 +6,12 @@
 
 use ngc_ir::structure::{Axis, Size};
 use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::Reduce;
 use rug::Rational;
 use smallvec::SmallVec;
 
 use super::Writer;
-use crate::term::{Map, at};
+use crate::term::{Id, Map, Node, at};
 
 /// Along each axis of a tensor the dimension that lies there; none where the extent is 1.
 pub(super) type Layout = SmallVec<[Option<usize>; 4]>;
@@ -125,6 +126,11 @@ impl Frame {
     }
 }
 
+/// The number of elements along dimensions.
+pub(super) fn count(over: &[Size]) -> Option<Size> {
+    over.iter().try_fold(Size::ONE, |n, size| n.times(size))
+}
+
 /// The dimensions of a layout in a given order, with the gaps that broadcasting needs behind the first of them.
 pub(super) fn pattern(own: &[Option<usize>], order: &[Option<usize>]) -> Layout {
     let kept = order.iter().map(|d| d.filter(|_| own.contains(d)));
@@ -155,6 +161,33 @@ impl Writer<'_, '_> {
         let made = Vec::new();
         self.reductions.push(Reduction { name: name.into(), operand, axes, attrs, count, made });
         Laid { held: Held::Reduced { number: self.reductions.len() - 1, mean: false }, dims }
+    }
+
+    /// A value that is there as the sum over dimensions of which the number of elements is unknown: divided by that number it
+    /// is a mean, which has to be made of what is summed.
+    pub(super) fn sum_of_open_extent(&mut self, id: Id, value: Value, dims: &Layout) -> Option<Laid> {
+        let Node::Reduce(Reduce::Sum, over, _) = self.store.node(id) else { return None };
+        let count = count(over).filter(|count| count.number().is_none())?;
+        let body = &*self.builder.body;
+        let op = body.defining_op(value).filter(|&op| body.name(op) == "ng.reduce_sum")?;
+        let (operand, mut attrs) = (body.operands(op)[0], body.op(op).attrs.clone());
+        let rank = body.ty(operand).shape()?.len();
+        let axes = match attrs.get("axes") {
+            Some(axes) => {
+                axes.as_ints()?.into_iter().map(|axis| axis.rem_euclid(rank as i64) as usize).collect()
+            }
+            None => Vec::from_iter(0..rank),
+        };
+        let kept = attrs.get("keepdims").and_then(Attr::as_bool) == Some(true);
+        let mut own = dims.iter().copied();
+        let mut dim = |n: usize| if kept || !axes.contains(&n) { own.next().flatten() } else { None };
+        let dims = (0..rank).map(&mut dim).collect();
+        attrs.remove("axes");
+        attrs.remove("keepdims");
+        let made = vec![(false, kept, value)];
+        let name = "ng.reduce_sum".to_string();
+        self.reductions.push(Reduction { name, operand, axes, attrs, count: Some(count), made });
+        Some(Laid { held: Held::Reduced { number: self.reductions.len() - 1, mean: false }, dims })
     }
 
     /// The number of elements of a sum that may become a mean.
