@@ -28,6 +28,8 @@ struct Rung {
     failures: usize,
     /// Those of them at which it is finite.
     wrong: usize,
+    /// Points at which the form is lost, or not stable.
+    unsound: usize,
     /// The largest error at these and all others.
     furthest: f64,
     /// Bits of error, summed over the points.
@@ -50,7 +52,7 @@ const COARSE: f64 = 16.0;
 const RARE: usize = 25;
 /// Where a form is lost at so many points of a rung, another form may be at one more.
 const FURTHER: usize = 4;
-/// A form that is finite on ordinary numbers where the given one is not may be lost at one of so many points of a rung beyond them.
+/// A form that is right on ordinary numbers where the given one is lost may be unsound at one of so many points of a rung beyond them.
 const BEYOND: usize = 4;
 /// Of so many points one is many.
 const OFTEN: usize = 12;
@@ -115,8 +117,10 @@ impl Errors {
         if !computed.is_finite() || strict && off > exact.abs() * hardly && unstable > STEP {
             known.failures += 1;
             known.wrong += usize::from(computed.is_finite());
+            known.unsound += 1;
             return;
         }
+        known.unsound += usize::from(unstable > FACTOR);
         known.worst = known.worst.max(off / unit);
         known.unstable = known.unstable.max(unstable);
     }
@@ -129,6 +133,7 @@ impl Errors {
             own.unstable = own.unstable.max(other.unstable);
             own.failures += other.failures;
             own.wrong += other.wrong;
+            own.unsound += other.unsound;
             own.furthest = own.furthest.max(other.furthest);
             own.bits += other.bits;
             own.points += other.points;
@@ -205,7 +210,7 @@ impl Errors {
     /// Whether a form nowhere trades what works for what does not. A form that is right where the given one is lost may,
     /// elsewhere, be as wrong as arguments rounded make it: a softmax without its shift is exact to the last place as long
     /// as it does not overflow, and no form that never overflows is. Nor is it held to the few points of a rung on which the
-    /// given form is more exact than it usually is. What cures numbers of the `ordinary` rungs may be lost at some points of others:
+    /// given form is more exact than it usually is. What cures numbers of the `ordinary` rungs may be unsound at some points of others:
     /// there a quotient overflows that is divided by a number below 1, of which a naive form saw the half that is 0.
     pub fn keeps(&self, given: &Errors, ordinary: &[bool]) -> bool {
         self.keeps_but(given, usize::MAX, ordinary)
@@ -231,8 +236,10 @@ impl Errors {
             // Where both are finite, of little a form may be lost where the given one is not quite.
             let alike = cures && as_finite && own.furthest <= factor * given.furthest.max(least) + slack;
             let is_ordinary = ordinary.get(n) != Some(&false);
-            let beyond = if cures_ordinary && !is_ordinary { own.points / BEYOND } else { 0 };
-            let most = given.failures + beyond.max(given.failures / further);
+            if cures_ordinary && !is_ordinary && own.unsound <= given.unsound + own.points / BEYOND {
+                return true;
+            }
+            let most = given.failures + given.failures / further;
             (own.failures <= most || alike) && (cured || close) && (as_finite || !is_ordinary)
         })
     }
