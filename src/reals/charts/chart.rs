@@ -17,6 +17,8 @@ pub enum Chart {
     Mixture,
     /// Distances from a mean.
     Centred,
+    /// Vectors divided by their lengths.
+    Direction,
     /// One quotient.
     CommonDenominator,
     /// Polynomials in brackets.
@@ -33,13 +35,14 @@ pub enum Chart {
 
 impl Chart {
     /// All of them.
-    pub const ALL: [Chart; 12] = [
+    pub const ALL: [Chart; 13] = [
         Chart::Log,
         Chart::ScaledLog,
         Chart::Scaled,
         Chart::Complement,
         Chart::Mixture,
         Chart::Centred,
+        Chart::Direction,
         Chart::CommonDenominator,
         Chart::Horner,
         Chart::Factored,
@@ -57,6 +60,7 @@ impl Chart {
             Chart::Complement => "complement-chart",
             Chart::Mixture => "mixture-chart",
             Chart::Centred => "centred-chart",
+            Chart::Direction => "direction-chart",
             Chart::CommonDenominator => "common-denominator",
             Chart::Horner => "horner",
             Chart::Factored => "factored",
@@ -99,6 +103,10 @@ impl Chart {
                 "Fractions that cancel do so exactly over a common denominator. The numerator is collected as a polynomial \
                  with exact coefficients before anything is rounded."
             }
+            Chart::Direction => {
+                "Of nearly parallel vectors the cosine is near 1 or -1, or just beyond, and cancels against them. Half of the square \
+                 of the chord between their directions is what is left, and the diagonals of the rhombus of the directions give the angle."
+            }
             Chart::Horner => {
                 "The powers of a polynomial round, and overflow before they meet. In nested form none is taken; the \
                  numerator of a quotient is collected exactly first."
@@ -131,6 +139,7 @@ impl Chart {
             Chart::Complement => "1 - a^2 / (1 + a^2)",
             Chart::Mixture => "log(exp(a)/2 + exp(b)/2)",
             Chart::Centred => "a^2 + b^2 - 2 * a * b",
+            Chart::Direction => "1 - (sum[j] (a[j] * b[j])) / (sqrt(sum[j] a[j]^2) * sqrt(sum[j] b[j]^2))",
             Chart::CommonDenominator => "1/a - 1/(a + 1)",
             Chart::Horner => "a^3 + 3 * a^2 + 3 * a + 1",
             Chart::Factored => "a^3 - a^2 * b - a * b^2 + b^3",

@@ -7,6 +7,7 @@
 mod centred;
 mod chart;
 mod complement;
+mod direction;
 mod exponent;
 mod log;
 mod origin;
@@ -59,6 +60,7 @@ pub fn given(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<(Chart, Use)> 
     laws.extend(charts.multiples(id));
     laws.extend(charts.complements(id));
     laws.extend(charts.centred(id));
+    laws.extend(charts.directions(id));
     laws.extend(charts.quotients(id));
     laws.extend(charts.magnitudes(id));
     laws.extend(charts.origins(id));
