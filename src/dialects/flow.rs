@@ -197,6 +197,7 @@ impl Flow {
             if let Some(fact) = has_elements(ty).then(fact).flatten() {
                 figures.range.exact = intersect(&figures.range.exact, &fact);
                 figures.range.computed = intersect(&figures.range.computed, &fact);
+                round_within(figures);
             }
             if let Some(fact) =
                 normalised(self, body, op).filter(|_| has_elements(ty) && ty.format().is_some())
@@ -249,6 +250,15 @@ fn answer(s: &Signature<'_>, x: &Operands<'_>, alias: &[usize], terms: &[Term], 
         ends.iter().map(|&end| (inner.error(end), inner.relative(end))).collect()
     };
     (transfer_known(s, x, alias, results), followed(s, x, terms).map(errors))
+}
+
+/// What intervals alone let overflow rounds by as little as the numbers of its range do: the exact function of the computed
+/// operands is at most as far from 0 as a number of the range and its own rounding are.
+fn round_within(figures: &mut Figures) {
+    let (Mixed { rho, .. }, most) = (figures.relative, magnitude(&figures.range.computed));
+    if figures.delta.is_infinite() && relative::is_defined(&figures.range.computed) && rho < 1.0 {
+        figures.delta = figures.relative.at_most((most / (1.0 - rho)).next_up());
+    }
 }
 
 /// Narrows the range by the error, and the error by the range.
