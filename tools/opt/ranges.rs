@@ -71,7 +71,10 @@ pub fn state(flags: &Flags, module: &mut Module, sources: &Sources) -> Result<()
     let functions: Vec<(Op, Vec<Argument>)> =
         module.functions().into_iter().map(|f| (f, arguments(module, f, sources))).collect();
     let all = || functions.iter().flat_map(|(_, arguments)| arguments);
-    for stated in &flags.range {
+    for (n, stated) in flags.range.iter().enumerate() {
+        if flags.range[..n].iter().any(|before| before.name == stated.name) {
+            return Err(stated.message("a range is stated for this name twice; state it once").into());
+        }
         if stated.name != "*" && !all().any(|a| a.is(&stated.name)) {
             let known: Vec<&str> = all().map(|a| a.names[0].as_str()).collect();
             return Err(stated
