@@ -90,7 +90,7 @@ pub enum Argument {
     AsInt(i64),
     AsInts(Vec<i64>),
     AsFloat(Float),
-    AsFloats(IgnoredAny),
+    AsFloats(Vec<Float>),
     AsString(String),
     AsStrings(IgnoredAny),
     AsSymInt(SymIntArgument),

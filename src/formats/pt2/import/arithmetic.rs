@@ -251,9 +251,17 @@ fn lerp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         })?;
         return Ok(vec![value]);
     }
-    let weight = Operand::Tensor(n.in_type(weight, dtype)?);
+    let weight = n.in_type(weight, dtype)?;
+    let [start, end] = [n.in_type(tensors[0], dtype)?, n.in_type(tensors[1], dtype)?];
+    Ok(vec![between(n, start, end, weight)?])
+}
+
+/// The same with a weight for each element; all are of one type.
+pub(super) fn between(n: &mut Node<'_, '_>, start: Value, end: Value, weight: Value) -> Result<Value> {
+    let dtype = n.elem(start)?;
+    let [start, end, weight] = [start, end, weight].map(Operand::Tensor);
     let (one, half) = (Operand::Number(Number::Int(1)), Operand::Number(Number::Float(0.5)));
-    let value = kernel(n, dtype, &[tensors[0], tensors[1], weight, one, half], |n, v| {
+    kernel(n, dtype, &[start, end, weight, one, half], |n, v| {
         let span = n.op("ng.sub", &[v[1], v[0]])?;
         let size = n.op("ng.abs", &[v[2]])?;
         let near = n.emit("ng.compare", &[size, v[4]], [("direction", Attr::from("LT"))])?;
@@ -261,8 +269,7 @@ fn lerp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         let weight = n.op("ng.where", &[near, v[2], rest])?;
         let from = n.op("ng.where", &[near, v[0], v[1]])?;
         n.op("ng.fma", &[weight, span, from])
-    })?;
-    Ok(vec![value])
+    })
 }
 
 fn div(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

@@ -6,13 +6,16 @@ use ngc_numerics::DType;
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
-use super::number::{Operand, fitting, kernel};
+use super::number::{Number, Operand, fitting, kernel, opmath};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
+    ("_embedding_bag", embedding_bag),
+    ("_embedding_bag_forward_only", embedding_bag),
     ("argsort", |n| sort(n).map(|both| both[1..].to_vec())),
     ("embedding", embedding),
+    ("embedding_bag", embedding_bag),
     ("gather", gather),
     ("index", index),
     ("index_add", index_add),
@@ -32,6 +35,98 @@ fn embedding(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     n.ignore(&["padding_idx", "scale_grad_by_freq", "sparse"]);
     let (table, indices) = (n.tensor("weight")?, n.tensor("indices")?);
     Ok(vec![n.emit("ng.gather", &[table, indices], [("axis", Attr::int(0))])?])
+}
+
+/// Rows of a table, joined in bags: those from one offset to the next are one. Rows of the padding index count in none,
+/// and a bag without rows gives 0. The other results, which gradients need, are not given.
+fn embedding_bag(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["scale_grad_by_freq", "sparse"]);
+    let (table, indices) = (n.tensor("weight")?, n.tensor("indices")?);
+    let mut offsets = n.tensor("offsets")?;
+    if n.rank(indices) != 1 || n.rank(offsets) != 1 || n.rank(table) != 2 {
+        return unsupported(format!("indices {} with offsets {}", n.ty(indices), n.ty(offsets)));
+    }
+    if n.flag("include_last_offset", false)? {
+        offsets = n.slice(offsets, 0, 0, -1, 1)?;
+    }
+    let (dtype, integers) = (n.elem(table)?, DType::Int(64));
+    let (indices, offsets) = (n.convert(indices, integers)?, n.convert(offsets, integers)?);
+    let rows = n.emit("ng.gather", &[table, indices], [("axis", Attr::int(0))])?;
+    // The bag of a row is the last whose offset is not behind it.
+    let length = n.extents(indices).swap_remove(0);
+    let places = n.count(&length, integers)?;
+    let places = n.unsqueeze(places, [1])?;
+    let begun = n.emit("ng.compare", &[offsets, places], [("direction", Attr::from("LE"))])?;
+    let begun = n.convert(begun, integers)?;
+    let number = n.emit("ng.reduce_sum", &[begun], [("axes", Attr::ints([1]))])?;
+    let one = n.scalar(Number::Int(1), integers)?;
+    let bag = n.op("ng.sub", &[number, one])?;
+    let bag = n.unsqueeze(bag, [1])?;
+
+    // -1 is none for two of the operators, and the last row for the third: that is refused with all from the end.
+    let padding = n.opt_int("padding_idx")?;
+    if padding.is_some_and(|p| p < -1 || (p == -1 && n.is_named("aten.embedding_bag."))) {
+        return unsupported("a padding index from the end");
+    }
+    let padding = padding.unwrap_or(-1);
+    let padding = n.scalar(Number::Int(padding), integers)?;
+    let kept = n.emit("ng.compare", &[indices, padding], [("direction", Attr::from("NE"))])?;
+    let kept = n.unsqueeze(kept, [1])?;
+    let bags = n.extents(offsets).swap_remove(0);
+    let width = n.extents(table).swap_remove(1);
+    let mode = n.int("mode", 0)?;
+    let (neutral, reduction) = match mode {
+        0 | 1 => (0.0, "add"),
+        2 => (f64::NEG_INFINITY, "max"),
+        other => return invalid(format!("mode = {other}")),
+    };
+    let counts = counted(n, kept, bag, &bags, dtype)?;
+    let weights = n.opt_tensor("per_sample_weights")?;
+    if weights.is_some() && mode != 0 {
+        return invalid("per_sample_weights of bags that are not summed");
+    }
+    // All that meets in a bag is rounded once.
+    let value = kernel(n, dtype, &[Operand::Tensor(rows)], |n, v| {
+        let wide = n.elem(v[0])?;
+        let mut rows = v[0];
+        if let Some(weights) = weights {
+            let weights = n.convert(weights, wide)?;
+            let weights = n.unsqueeze(weights, [1])?;
+            rows = n.op("ng.mul", &[rows, weights])?;
+        }
+        let neutral = n.filled(Number::Float(neutral), wide)?;
+        let rows = n.op("ng.where", &[kept, rows, neutral])?;
+        let start = n.broadcast(neutral, &[bags.clone(), width.clone()])?;
+        let bag = n.broadcast(bag, &[length, width])?;
+        let mut attrs: AttrDict = [("axis", Attr::int(0))].into();
+        attrs.set("reduction", reduction);
+        let joined = n.emit("ng.scatter_elements", &[start, bag, rows], attrs)?;
+        let one = n.scalar(Number::Int(1), wide)?;
+        let counts = n.convert(counts, wide)?;
+        match mode {
+            0 => Ok(joined),
+            1 => {
+                let counts = n.op("ng.max", &[counts, one])?;
+                n.op("ng.div", &[joined, counts])
+            }
+            _ => {
+                let some = n.emit("ng.compare", &[counts, one], [("direction", Attr::from("GE"))])?;
+                let zero = n.scalar(Number::Int(0), wide)?;
+                n.op("ng.where", &[some, joined, zero])
+            }
+        }
+    })?;
+    Ok(vec![value])
+}
+
+/// How many rows that are kept each bag has.
+fn counted(n: &mut Node<'_, '_>, kept: Value, bag: Value, bags: &Extent, dtype: DType) -> Result<Value> {
+    let ones = n.convert(kept, opmath(dtype))?;
+    let zero = n.filled(Number::Int(0), opmath(dtype))?;
+    let start = n.broadcast(zero, &[bags.clone(), Extent::Known(1)])?;
+    let mut attrs: AttrDict = [("axis", Attr::int(0))].into();
+    attrs.set("reduction", "add");
+    n.emit("ng.scatter_elements", &[start, bag, ones], attrs)
 }
 
 fn index_select(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

@@ -13,9 +13,11 @@ use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
     ("_scaled_dot_product_flash_attention_for_cpu", attention),
+    ("_trilinear", trilinear),
     ("addmm", addmm),
     ("addmv", |n| added(n, "mat", "vec")),
     ("baddbmm", |n| added(n, "batch1", "batch2")),
+    ("bilinear", bilinear),
     ("bmm", bmm),
     ("conv1d", |n| conv(n, 1)),
     ("conv2d", |n| conv(n, 2)),
@@ -46,6 +48,7 @@ pub(super) const OPS: Table = &[
     ("mv", |n| product(n, "self", "vec")),
     ("outer", outer),
     ("scaled_dot_product_attention", attention),
+    ("vdot", |n| product(n, "self", "other")),
 ];
 
 fn product(n: &mut Node<'_, '_>, a: &str, b: &str) -> Result<Vec<Value>> {
@@ -91,6 +94,33 @@ fn linear(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         y = n.emit("ng.squeeze", &[y], [("axes", Attr::ints([0]))])?;
     }
     Ok(vec![y])
+}
+
+/// x1ᵀ W x2 + b for the matrix W of each feature.
+fn bilinear(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let operands = [n.tensor("input1")?, n.tensor("weight")?, n.tensor("input2")?];
+    let y = crate::einsum::einsum(n, "...i,oij,...j->...o", &operands)?;
+    Ok(vec![match n.opt_tensor("bias")? {
+        Some(bias) => n.op("ng.add", &[y, bias])?,
+        None => y,
+    }])
+}
+
+/// The product of three tensors, each with dimensions of its own inserted, summed over some dimensions.
+fn trilinear(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["unroll_dim"]);
+    let mut factors = Vec::new();
+    for (tensor, inserted) in [("i1", "expand1"), ("i2", "expand2"), ("i3", "expand3")] {
+        let (x, axes) = (n.tensor(tensor)?, n.ints(inserted)?);
+        factors.push(n.unsqueeze(x, axes)?);
+    }
+    let pair = n.op("ng.mul", &factors[..2])?;
+    let all = n.op("ng.mul", &[pair, factors[2]])?;
+    let axes = n.ints("sumdim")?;
+    if axes.is_empty() {
+        return Ok(vec![all]);
+    }
+    Ok(vec![n.emit_sum("ng.reduce_sum", &[all], [("axes", Attr::from(axes))], all)?])
 }
 
 /// The matrix that a weight is the transpose of, if it is one.

@@ -12,15 +12,21 @@ use crate::error::{Result, invalid, unsupported};
 pub(super) const OPS: Table = &[
     ("binary_cross_entropy", binary_cross_entropy),
     ("binary_cross_entropy_with_logits", with_logits),
+    ("cosine_embedding_loss", cosine_embedding),
     ("cross_entropy_loss", |n| classes(n, "ng.cross_entropy", "target")),
+    ("hinge_embedding_loss", hinge_embedding),
     ("huber_loss", huber),
     ("kl_div", kl_div),
     ("l1_loss", |n| of_difference(n, "ng.abs")),
+    ("margin_ranking_loss", margin_ranking),
     ("mse_loss", |n| of_difference(n, "ng.square")),
     ("nll_loss", |n| classes(n, "ng.nll", "target")),
     ("nll_loss_forward", |n| classes(n, "ng.nll", "target")),
     ("nll_loss_nd", |n| classes(n, "ng.nll", "target")),
+    ("poisson_nll_loss", poisson),
     ("smooth_l1_loss", smooth_l1),
+    ("soft_margin_loss", soft_margin),
+    ("triplet_margin_loss", triplet),
 ];
 
 /// The reduction by its name in ngc; torch has numbers for it (`at::Reduction`).
@@ -162,6 +168,142 @@ fn kl_div(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         let cross = n.op("ng.mul", &[y, x])?;
         n.op("ng.sub", &[entropy, cross])?
     };
+    reduced(n, losses)
+}
+
+/// e^x - y x of a logarithm x of the mean, or x - y log(x + eps) of the mean itself; with `full` also Stirling's
+/// approximation of log y!, where y is above 1.
+fn poisson(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y) = (n.tensor("input")?, n.tensor("target")?);
+    let dtype = common(n, &[x, y].map(Operand::Tensor))?;
+    let (x, y) = (n.convert(x, dtype)?, n.convert(y, dtype)?);
+    let eps = n.float("eps", 1e-8)?;
+    let mut losses = if n.flag("log_input", true)? {
+        let (mean, hit) = (n.op("ng.exp", &[x])?, n.op("ng.mul", &[y, x])?);
+        n.op("ng.sub", &[mean, hit])?
+    } else {
+        let eps = number(n, eps, dtype)?;
+        let inside = n.op("ng.add", &[x, eps])?;
+        let log = n.op("ng.log", &[inside])?;
+        let hit = n.op("ng.mul", &[y, log])?;
+        n.op("ng.sub", &[x, hit])?
+    };
+    if n.flag("full", false)? {
+        let log = n.op("ng.log", &[y])?;
+        let product = n.op("ng.mul", &[y, log])?;
+        let powers = n.op("ng.sub", &[product, y])?;
+        let turn = number(n, 2.0 * std::f64::consts::PI, dtype)?;
+        let circle = n.op("ng.mul", &[turn, y])?;
+        let log = n.op("ng.log", &[circle])?;
+        let half = number(n, 0.5, dtype)?;
+        let root = n.op("ng.mul", &[half, log])?;
+        let factorial = n.op("ng.add", &[powers, root])?;
+        let (one, zero) = (number(n, 1.0, dtype)?, number(n, 0.0, dtype)?);
+        let small = n.emit("ng.compare", &[y, one], [("direction", Attr::from("LE"))])?;
+        let factorial = n.op("ng.where", &[small, zero, factorial])?;
+        losses = n.op("ng.add", &[losses, factorial])?;
+    }
+    reduced(n, losses)
+}
+
+/// log(1 + e^(-y x)).
+fn soft_margin(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y, _) = pair(n)?;
+    let negative = n.op("ng.neg", &[x])?;
+    let product = n.op("ng.mul", &[negative, y])?;
+    let power = n.op("ng.exp", &[product])?;
+    let losses = n.op("ng.log1p", &[power])?;
+    reduced(n, losses)
+}
+
+fn positive(n: &mut Node<'_, '_>, x: Value) -> Result<Value> {
+    let zero = number(n, 0.0, n.elem(x)?)?;
+    n.op("ng.max", &[x, zero])
+}
+
+/// The value where the target is not `label`, else 0.
+fn unless(n: &mut Node<'_, '_>, target: Value, label: f64, x: Value) -> Result<Value> {
+    let (label, zero) = (number(n, label, n.elem(target)?)?, number(n, 0.0, n.elem(x)?)?);
+    let other = n.emit("ng.compare", &[target, label], [("direction", Attr::from("NE"))])?;
+    n.op("ng.where", &[other, x, zero])
+}
+
+/// x unless y is -1, and margin - x where that is positive unless y is 1.
+fn hinge_embedding(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y, dtype) = pair(n)?;
+    let margin = n.float("margin", 1.0)?;
+    let margin = number(n, margin, dtype)?;
+    let rest = n.op("ng.sub", &[margin, x])?;
+    let rest = positive(n, rest)?;
+    let (apart, near) = (unless(n, y, 1.0, rest)?, unless(n, y, -1.0, x)?);
+    let losses = n.op("ng.add", &[apart, near])?;
+    reduced(n, losses)
+}
+
+/// margin - y (x1 - x2), where that is positive.
+fn margin_ranking(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let values = [n.tensor("input1")?, n.tensor("input2")?, n.tensor("target")?];
+    let dtype = common(n, &values.map(Operand::Tensor))?;
+    let margin = n.float("margin", 0.0)?;
+    let (x1, x2, y) =
+        (n.convert(values[0], dtype)?, n.convert(values[1], dtype)?, n.convert(values[2], dtype)?);
+    let difference = n.op("ng.sub", &[x1, x2])?;
+    let negative = n.op("ng.neg", &[y])?;
+    let product = n.op("ng.mul", &[negative, difference])?;
+    let margin = number(n, margin, dtype)?;
+    let losses = n.op("ng.add", &[product, margin])?;
+    let losses = positive(n, losses)?;
+    reduced(n, losses)
+}
+
+/// 1 - cos where the target is 1, and cos - margin where that is positive and the target -1.
+fn cosine_embedding(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y, target) = (n.tensor("input1")?, n.tensor("input2")?, n.tensor("target")?);
+    let dtype = common(n, &[x, y].map(Operand::Tensor))?;
+    if !dtype.is_float() || n.rank(x) != n.rank(target) + 1 || n.rank(y) != n.rank(x) {
+        return unsupported(format!("inputs {} and {} with targets {}", n.ty(x), n.ty(y), n.ty(target)));
+    }
+    let (x, y) = (n.convert(x, dtype)?, n.convert(y, dtype)?);
+    let sum = |n: &mut Node<'_, '_>, a: Value, b: Value| {
+        let product = n.op("ng.mul", &[a, b])?;
+        n.emit_sum("ng.reduce_sum", &[product], [("axes", Attr::ints([-1]))], product)
+    };
+    let tiny = number(n, 1e-12, dtype)?;
+    let (both, x, y) = (sum(n, x, y)?, sum(n, x, x)?, sum(n, y, y)?);
+    let (x, y) = (n.op("ng.add", &[x, tiny])?, n.op("ng.add", &[y, tiny])?);
+    let squares = n.op("ng.mul", &[x, y])?;
+    let root = n.op("ng.sqrt", &[squares])?;
+    let cosine = n.op("ng.div", &[both, root])?;
+    let (one, margin) = (number(n, 1.0, dtype)?, n.float("margin", 0.0)?);
+    let margin = number(n, margin, dtype)?;
+    let (near, apart) = (n.op("ng.sub", &[one, cosine])?, n.op("ng.sub", &[cosine, margin])?);
+    let apart = positive(n, apart)?;
+    let zero = number(n, 0.0, dtype)?;
+    let mut only = |label: f64, x: Value| {
+        let label = number(n, label, n.elem(target)?)?;
+        let same = n.emit("ng.compare", &[target, label], [("direction", Attr::from("EQ"))])?;
+        n.op("ng.where", &[same, x, zero])
+    };
+    let (near, apart) = (only(1.0, near)?, only(-1.0, apart)?);
+    let losses = n.op("ng.add", &[near, apart])?;
+    reduced(n, losses)
+}
+
+/// margin + d(anchor, positive) - d(anchor, negative) where that is positive; with `swap` the lesser of the distances
+/// from the negative.
+fn triplet(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (anchor, same, other) = (n.tensor("anchor")?, n.tensor("positive")?, n.tensor("negative")?);
+    let (order, eps, margin) = (n.float("p", 2.0)?, n.float("eps", 1e-6)?, n.float("margin", 1.0)?);
+    let distance = |n: &mut Node<'_, '_>, x, y| super::distance::pairwise(n, x, y, order, eps, false);
+    let (near, mut far) = (distance(n, anchor, same)?, distance(n, anchor, other)?);
+    if n.flag("swap", false)? {
+        let swapped = distance(n, same, other)?;
+        far = n.op("ng.min", &[far, swapped])?;
+    }
+    let margin = number(n, margin, n.elem(near)?)?;
+    let near = n.op("ng.add", &[margin, near])?;
+    let losses = n.op("ng.sub", &[near, far])?;
+    let losses = positive(n, losses)?;
     reduced(n, losses)
 }
 

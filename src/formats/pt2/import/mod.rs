@@ -8,6 +8,7 @@ mod activation;
 mod arithmetic;
 mod compare;
 mod create;
+mod distance;
 mod index;
 mod linear;
 mod location;
@@ -16,11 +17,13 @@ mod node;
 mod norm;
 mod number;
 mod opaque;
+mod order;
 mod pool;
 mod program;
 mod random;
 mod recurrent;
 mod reduce;
+mod resample;
 mod shape;
 mod slice;
 mod softmax;
@@ -54,20 +57,23 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 16] = [
+    let groups: [Table; 19] = [
         activation::OPS,
         arithmetic::OPS,
         compare::OPS,
         create::OPS,
+        distance::OPS,
         index::OPS,
         linear::OPS,
         loss::OPS,
         norm::OPS,
         opaque::OPS,
+        order::OPS,
         pool::OPS,
         recurrent::OPS,
         random::OPS,
         reduce::OPS,
+        resample::OPS,
         shape::OPS,
         slice::OPS,
         softmax::OPS,

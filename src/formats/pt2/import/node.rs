@@ -171,6 +171,14 @@ impl<'g, 'a> Node<'g, 'a> {
         Ok(self.opt_number(name)?.map_or(default, Number::to_f64))
     }
 
+    pub(super) fn opt_floats(&mut self, name: &str) -> Result<Option<Vec<f64>>> {
+        match self.argument(name) {
+            None => Ok(None),
+            Some(Argument::AsFloats(list)) => Ok(Some(list.iter().map(|x| x.0).collect())),
+            Some(_) => invalid(format!("argument '{name}' must be a list of numbers")),
+        }
+    }
+
     pub(super) fn opt_int(&mut self, name: &str) -> Result<Option<i64>> {
         match self.opt_number(name)? {
             None => Ok(None),
@@ -284,6 +292,11 @@ impl<'g, 'a> Node<'g, 'a> {
             found if found == value => Ok(()),
             found => unsupported(format!("{name} = {found}")),
         }
+    }
+
+    /// Whether the operator's name contains this: operators that share an importer may spell one thing differently.
+    pub(super) fn is_named(&self, part: &str) -> bool {
+        self.proto.target.contains(part)
     }
 
     /// Whether an argument is a string; marks nothing as read.

@@ -6,11 +6,12 @@ use super::Table;
 use super::node::Node;
 use super::number::{Number, Operand, kernel};
 use crate::emit::Emit;
-use crate::error::{Result, unsupported};
+use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
     ("_fused_rms_norm", rms_norm),
     ("_native_batch_norm_legit_no_training", batch_norm),
+    ("_weight_norm", weight_norm),
     ("batch_norm", batch_norm),
     ("cudnn_batch_norm", batch_norm),
     ("group_norm", |n| group_norm(n, "num_groups")),
@@ -102,8 +103,10 @@ fn group_norm(n: &mut Node<'_, '_>, groups: &str) -> Result<Vec<Value>> {
 
 /// With statistics of each sample alone: a group a channel.
 fn instance_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    if !n.flag("use_input_stats", true)? {
+        return batch_norm(n);
+    }
     n.ignore(&["momentum", "cudnn_enabled"]);
-    n.only_flag("use_input_stats", true)?;
     n.ignore(&["running_mean", "running_var"]);
     let x = n.tensor("input")?;
     let Some(channels) = n.shape(x).get(1).and_then(|d| d.known()) else {
@@ -114,6 +117,25 @@ fn instance_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mut operands = vec![x];
     operands.extend(scale_and_bias(n, x)?);
     normalized(n, "ng.group_norm", &operands, attrs)
+}
+
+/// v with the norms g, over all dimensions but one, or over all (-1).
+fn weight_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (v, g) = (n.tensor("v")?, n.tensor("g")?);
+    let (dim, rank) = (n.int("dim", 0)?, n.rank(v) as i64);
+    if !(-1..rank).contains(&dim) {
+        return invalid(format!("dimension {dim} of {}", n.ty(v)));
+    }
+    let mut attrs: AttrDict = [("axes", Attr::ints((0..rank).filter(|&a| a != dim)))].into();
+    if dim != -1 {
+        attrs.set("keepdims", true);
+    }
+    let value = kernel(n, n.elem(v)?, &[v, g].map(Operand::Tensor), |n, v| {
+        let norms = n.emit("ng.norm", &v[..1], attrs)?;
+        let scale = n.op("ng.div", &[v[1], norms])?;
+        n.op("ng.mul", &[v[0], scale])
+    })?;
+    Ok(vec![value])
 }
 
 fn batch_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

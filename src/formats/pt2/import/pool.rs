@@ -1,4 +1,4 @@
-//! Pooling, and resampling by factors.
+//! Pooling.
 
 use ngc_ir::{Attr, AttrDict, Value};
 
@@ -23,9 +23,6 @@ pub(super) const OPS: Table = &[
     ("max_pool2d_with_indices", |n| max_pool(n, 2)),
     ("max_pool3d", |n| max_pool(n, 3)),
     ("max_pool3d_with_indices", |n| max_pool(n, 3)),
-    ("upsample_nearest1d", nearest),
-    ("upsample_nearest2d", nearest),
-    ("upsample_nearest3d", nearest),
 ];
 
 /// Numbers, one for each dimension; one alone is for all, and none is the default for all.
@@ -106,33 +103,5 @@ fn adaptive(n: &mut Node<'_, '_>, op: &str, rank: usize) -> Result<Vec<Value>> {
         "ng.adaptive_max_pool" => n.emit(op, &[x], attrs)?,
         _ => n.emit_sum(op, &[x], attrs, x)?,
     };
-    Ok(vec![y])
-}
-
-/// The nearest element, by whole factors: every element is repeated.
-fn nearest(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    n.ignore(&["output_size", "scale_factors", "scales", "scales_d", "scales_h", "scales_w"]);
-    let x = n.tensor(if n.has("input") { "input" } else { "self" })?;
-    let (_, to) = n.declared(0)?;
-    let from = n.extents(x);
-    let mut y = x;
-    for axis in 2..from.len().min(to.len()) {
-        let (Some(a), Some(b)) = (from[axis].known(), to[axis].known()) else {
-            return unsupported("resampling of unknown extents");
-        };
-        if a == 0 || b % a != 0 {
-            return unsupported(format!("resampling from {a} to {b} elements, which is no whole factor"));
-        }
-        if a == b {
-            continue;
-        }
-        let mut shape: Vec<_> = n.extents(y);
-        shape[axis] = to[axis].clone();
-        let column = n.unsqueeze(y, [axis as i64 + 1])?;
-        let mut repeats = vec![1; from.len() + 1];
-        repeats[axis + 1] = (b / a) as i64;
-        let tiled = n.emit("ng.tile", &[column], [("repeats", Attr::from(repeats))])?;
-        y = n.reshape(tiled, &shape)?;
-    }
     Ok(vec![y])
 }

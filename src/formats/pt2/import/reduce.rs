@@ -6,7 +6,7 @@ use ngc_numerics::{DType, Format};
 use super::Table;
 use super::arithmetic::floats;
 use super::node::Node;
-use super::number::{Number, Operand, common, floating, kernel, opmath};
+use super::number::{Number, Operand, floating, kernel, opmath};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -17,11 +17,10 @@ pub(super) const OPS: Table = &[
     ("any", |n| truth(n, "ng.reduce_max")),
     ("argmax", |n| position(n, "ng.argmax")),
     ("argmin", |n| position(n, "ng.argmin")),
-    ("cdist", cdist),
-    ("cosine_similarity", cosine_similarity),
     ("count_nonzero", count_nonzero),
     ("cumprod", |n| scan(n, "ng.cumprod")),
     ("cumsum", |n| scan(n, "ng.cumsum")),
+    ("cumulative_trapezoid", cumulative_trapezoid),
     ("diff", diff),
     ("linalg_matrix_norm", matrix_norm),
     ("logcumsumexp", logcumsumexp),
@@ -30,12 +29,15 @@ pub(super) const OPS: Table = &[
     ("max", |n| greatest(n, "ng.reduce_max", "ng.argmax", "ng.max")),
     ("mean", mean),
     ("min", |n| greatest(n, "ng.reduce_min", "ng.argmin", "ng.min")),
+    ("nanmean", nanmean),
+    ("nansum", |n| Ok(vec![nansum(n)?.0])),
     ("norm", |n| norm(n, "p")),
     ("prod", product),
     ("std", |n| Ok(vec![deviation(n)?])),
     ("std_mean", |n| with_mean(n, deviation)),
     ("sum", |n| sum(n, "ng.reduce_sum")),
     ("trace", trace),
+    ("trapezoid", trapezoid),
     ("var", |n| Ok(vec![variance(n)?])),
     ("var_mean", |n| with_mean(n, variance)),
 ];
@@ -83,6 +85,104 @@ fn mean(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(vec![n.emit_sum("ng.reduce_mean", &[x], attrs, x)?])
 }
 
+/// The sum of the elements that are numbers; and which these are.
+fn nansum(n: &mut Node<'_, '_>) -> Result<(Value, Value, AttrDict)> {
+    n.ignore(&["dtype"]);
+    let x = n.tensor("self")?;
+    let dtype = n.declared(0)?.0;
+    if !n.elem(x)?.is_float() || !dtype.is_float() {
+        return unsupported(format!("elements of type {}, none of which is NaN", n.elem(x)?));
+    }
+    let x = n.convert(x, dtype)?;
+    let attrs = axes(n, x)?;
+    let (nan, zero) = (n.op("ng.is_nan", &[x])?, n.scalar(Number::Int(0), dtype)?);
+    let numbers = n.op("ng.where", &[nan, zero, x])?;
+    Ok((n.emit_sum("ng.reduce_sum", &[numbers], attrs.clone(), x)?, nan, attrs))
+}
+
+fn nanmean(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (sum, nan, attrs) = nansum(n)?;
+    let number = n.op("ng.not", &[nan])?;
+    let ones = n.convert(number, DType::Int(64))?;
+    let count = n.emit("ng.reduce_sum", &[ones], attrs)?;
+    let count = n.convert(count, n.elem(sum)?)?;
+    Ok(vec![n.op("ng.div", &[sum, count])?])
+}
+
+/// The values, the dimension, and where places are given how far neighbours are apart.
+fn samples(n: &mut Node<'_, '_>) -> Result<(Value, usize, Option<Value>)> {
+    let y = n.tensor("y")?;
+    let rank = n.rank(y);
+    if !n.elem(y)?.is_float() || rank == 0 {
+        return unsupported(format!("the integral of {}", n.ty(y)));
+    }
+    let axis = n.dim("dim", -1, rank)?;
+    let Some(x) = n.opt_tensor("x")? else { return Ok((y, axis, None)) };
+    let mut x = n.convert(x, n.elem(y)?)?;
+    if n.rank(x) == 1 {
+        x = n.unsqueeze(x, 1..(rank - axis) as i64)?;
+    } else if n.rank(x) != rank {
+        return unsupported(format!("places of type {} for {}", n.ty(x), n.ty(y)));
+    }
+    // Places of their own have no dimensions before this one.
+    let own = axis + n.rank(x) - rank;
+    let (after, before) = (n.slice(x, own, 1, i64::MAX, 1)?, n.slice(x, own, 0, -1, 1)?);
+    Ok((y, axis, Some(n.op("ng.sub", &[after, before])?)))
+}
+
+/// Sums of neighbours.
+fn neighbours(n: &mut Node<'_, '_>, y: Value, axis: usize) -> Result<Value> {
+    let (before, after) = (n.slice(y, axis, 0, -1, 1)?, n.slice(y, axis, 1, i64::MAX, 1)?);
+    n.op("ng.add", &[before, after])
+}
+
+/// The integral by trapezes: half of the sums of neighbours, times how far they are apart. With one distance for all it is
+/// the sum of all elements without half of both ends, as torch computes it.
+fn trapezoid(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (y, axis, apart) = samples(n)?;
+    let dtype = n.elem(y)?;
+    let over = |n: &mut Node<'_, '_>, v: Value| {
+        n.emit_sum("ng.reduce_sum", &[v], [("axes", Attr::ints([axis as i64]))], v)
+    };
+    if let Some(apart) = apart {
+        let both = neighbours(n, y, axis)?;
+        let areas = n.op("ng.mul", &[both, apart])?;
+        let (total, two) = (over(n, areas)?, n.scalar(Number::Int(2), dtype)?);
+        return Ok(vec![n.op("ng.div", &[total, two])?]);
+    }
+    let apart = n.float("dx", 1.0)?;
+    let (first, last) = (n.slice(y, axis, 0, 1, 1)?, n.slice(y, axis, -1, i64::MAX, 1)?);
+    let ends = n.op("ng.add", &[first, last])?;
+    let ends = n.emit("ng.squeeze", &[ends], [("axes", Attr::ints([axis as i64]))])?;
+    let half = n.scalar(Number::Float(0.5), dtype)?;
+    let (total, ends) = (over(n, y)?, n.op("ng.mul", &[ends, half])?);
+    let inner = n.op("ng.sub", &[total, ends])?;
+    let apart = n.scalar(Number::Float(apart), dtype)?;
+    Ok(vec![n.op("ng.mul", &[inner, apart])?])
+}
+
+fn cumulative_trapezoid(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (y, axis, apart) = samples(n)?;
+    let dtype = n.elem(y)?;
+    let both = neighbours(n, y, axis)?;
+    let sums = |n: &mut Node<'_, '_>, v: Value| {
+        let mut attrs: AttrDict = [("axis", Attr::int(axis as i64))].into();
+        if dtype == DType::Float(Format::F32) {
+            attrs.set("accumulate", Type::float(Format::F64));
+        }
+        n.emit_sum("ng.cumsum", &[v], attrs, v)
+    };
+    if let Some(apart) = apart {
+        let areas = n.op("ng.mul", &[both, apart])?;
+        let (sums, two) = (sums(n, areas)?, n.scalar(Number::Int(2), dtype)?);
+        return Ok(vec![n.op("ng.div", &[sums, two])?]);
+    }
+    let half = n.float("dx", 1.0)? / 2.0;
+    let half = n.scalar(Number::Float(half), dtype)?;
+    let areas = n.op("ng.mul", &[half, both])?;
+    Ok(vec![sums(n, areas)?])
+}
+
 /// Products of f16 and bf16 are rounded factor by factor.
 fn product(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     n.ignore(&["dtype"]);
@@ -125,18 +225,24 @@ fn logcumsumexp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     }
     let (axis, dtype) = (n.dim("dim", 0, rank)?, n.elem(x)?);
     let wide = n.convert(x, opmath(dtype))?;
-    let extent = n.extents(x).swap_remove(axis);
-    let along = n.count(&extent, DType::Int(64))?;
-    // Place i lies along the dimension, and place j along a new one behind it; other dimensions follow.
-    let behind = |first: usize| (first as i64..(rank + 1 - axis) as i64).collect::<Vec<i64>>();
-    let i = n.unsqueeze(along, behind(1))?;
-    let j = n.unsqueeze(along, std::iter::once(0).chain(behind(2)))?;
-    let counts = n.emit("ng.compare", &[j, i], [("direction", Attr::from("LE"))])?;
-    let each = n.unsqueeze(wide, [axis as i64])?;
+    let (counts, each, _) = prefixes(n, wide, axis)?;
     let none = n.scalar(Number::Float(f64::NEG_INFINITY), opmath(dtype))?;
     let chosen = n.op("ng.where", &[counts, each, none])?;
     let sums = n.emit("ng.logsumexp", &[chosen], [("axes", Attr::ints([axis as i64 + 1]))])?;
     Ok(vec![n.convert(sums, dtype)?])
+}
+
+/// Each element with those before it: place i lies along the dimension, place j along a new one behind it. Whether j is at
+/// most i, the elements by j, and j itself.
+pub(super) fn prefixes(n: &mut Node<'_, '_>, x: Value, axis: usize) -> Result<(Value, Value, Value)> {
+    let rank = n.rank(x);
+    let extent = n.extents(x).swap_remove(axis);
+    let along = n.count(&extent, DType::Int(64))?;
+    let behind = |first: usize| (first as i64..(rank + 1 - axis) as i64).collect::<Vec<i64>>();
+    let i = n.unsqueeze(along, behind(1))?;
+    let j = n.unsqueeze(along, std::iter::once(0).chain(behind(2)))?;
+    let counts = n.emit("ng.compare", &[j, i], [("direction", Attr::from("LE"))])?;
+    Ok((counts, n.unsqueeze(x, [axis as i64])?, j))
 }
 
 fn extremes(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
@@ -297,42 +403,6 @@ fn matrix_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let most = if keep || most < sums { most } else { most - 1 };
     let op = if order > 0.0 { "ng.reduce_max" } else { "ng.reduce_min" };
     Ok(vec![n.emit(op, &[sums_of], along(vec![most]))?])
-}
-
-/// The sum of the products of both over their norms, which are at least eps.
-fn cosine_similarity(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (x, y) = (Operand::Tensor(n.tensor("x1")?), Operand::Tensor(n.tensor("x2")?));
-    let dtype = floating(common(n, &[x, y])?);
-    let (x, y) = (n.in_type(x, dtype)?, n.in_type(y, dtype)?);
-    let axis = n.dim("dim", 1, n.rank(x).max(n.rank(y)))? as i64 - n.rank(x).max(n.rank(y)) as i64;
-    // As for a bound that is a tensor of its own: one beyond the format is rounded.
-    let eps = n.float("eps", 1e-8)?;
-    let eps = n.scalar(Number::Float(eps), dtype)?;
-    let mut unit = |v: Value| {
-        let mut attrs: AttrDict = [("axes", Attr::ints([axis]))].into();
-        attrs.set("keepdims", true);
-        let norm = n.emit_sum("ng.norm", &[v], attrs, v)?;
-        let norm = n.op("ng.max", &[norm, eps])?;
-        n.op("ng.div", &[v, norm])
-    };
-    let (x, y) = (unit(x)?, unit(y)?);
-    let product = n.op("ng.mul", &[x, y])?;
-    Ok(vec![n.emit_sum("ng.reduce_sum", &[product], [("axes", Attr::ints([axis]))], product)?])
-}
-
-/// The norm of the difference of each row of one with each row of the other.
-fn cdist(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    n.ignore(&["compute_mode"]);
-    let (x, y) = (n.tensor("x1")?, n.tensor("x2")?);
-    let order = n.float("p", 2.0)?;
-    if order.is_nan() || order <= 0.0 {
-        return unsupported(format!("a norm of order {order}"));
-    }
-    let (x, y) = (n.unsqueeze(x, [-2])?, n.unsqueeze(y, [-3])?);
-    let difference = n.op("ng.sub", &[x, y])?;
-    let mut attrs: AttrDict = [("axes", Attr::ints([-1]))].into();
-    attrs.set("ord", order);
-    Ok(vec![n.emit_sum("ng.norm", &[difference], attrs, difference)?])
 }
 
 fn correction(n: &mut Node<'_, '_>) -> Result<i64> {

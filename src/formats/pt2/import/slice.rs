@@ -6,7 +6,7 @@ use ngc_numerics::DType;
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
-use super::number::{Number, fitting};
+use super::number::{Number, Operand, fitting};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -24,9 +24,11 @@ pub(super) const OPS: Table = &[
     ("reflection_pad1d", |n| pad_by(n, "padding", "reflect")),
     ("reflection_pad2d", |n| pad_by(n, "padding", "reflect")),
     ("repeat", repeat),
+    ("repeat_interleave", repeat_interleave),
     ("replication_pad1d", |n| pad_by(n, "padding", "edge")),
     ("replication_pad2d", |n| pad_by(n, "padding", "edge")),
     ("roll", roll),
+    ("rot90", rot90),
     ("select", select),
     ("select_scatter", select_scatter),
     ("slice", slice),
@@ -319,6 +321,52 @@ fn repeat(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         repeats.insert(0, 1);
     }
     Ok(vec![n.emit("ng.tile", &[x], [("repeats", Attr::from(repeats))])?])
+}
+
+/// Every element so many times; without a dimension all elements in order are one.
+fn repeat_interleave(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["output_size"]);
+    if !n.has("self") {
+        return unsupported("places repeated by a tensor, which says how long the result is");
+    }
+    let (mut x, times) = (n.tensor("self")?, n.operand("repeats")?);
+    let Operand::Number(Number::Int(times)) = times else {
+        return unsupported("a number of repeats for each element, which says how long the result is");
+    };
+    let Ok(times) = usize::try_from(times) else { return invalid(format!("repeats = {times}")) };
+    let axis = match n.opt_int("dim")? {
+        Some(dim) if n.rank(x) > 0 => n.axis(dim, n.rank(x))?,
+        _ => {
+            x = n.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])?;
+            0
+        }
+    };
+    Ok(vec![super::resample::repeated(n, x, axis, times)?])
+}
+
+/// Quarter turns from the first dimension towards the second: one exchanges them and reverses the first.
+fn rot90(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mut x = n.tensor("self")?;
+    let (turns, rank) = (n.int("k", 1)?.rem_euclid(4), n.rank(x));
+    let dims = n.opt_ints("dims")?.unwrap_or_else(|| vec![0, 1]);
+    let [first, second] = dims[..] else { return invalid("a plane has two dimensions") };
+    let (first, second) = (n.axis(first, rank)?, n.axis(second, rank)?);
+    let reversed: &[usize] = match turns {
+        0 => &[],
+        1 => &[first],
+        2 => &[first, second],
+        _ => &[second],
+    };
+    if turns % 2 == 1 {
+        let mut order: Vec<usize> = (0..rank).collect();
+        order.swap(first, second);
+        x = n.transpose(x, &order)?;
+    }
+    if reversed.is_empty() {
+        return Ok(vec![x]);
+    }
+    let axes = Attr::ints(reversed.iter().map(|&a| a as i64));
+    Ok(vec![n.emit("ng.reverse", &[x], [("axes", axes)])?])
 }
 
 /// A dimension in a circle: its end moves to its start.

@@ -1,0 +1,123 @@
+//! What the order of elements decides: running extremes, and quantiles.
+
+use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::DType;
+
+use super::super::extent::Extent;
+use super::Table;
+use super::node::Node;
+use super::number::{Number, Operand};
+use super::reduce::prefixes;
+use crate::emit::Emit;
+use crate::error::{Result, invalid, unsupported};
+
+pub(super) const OPS: Table =
+    &[("cummax", |n| running(n, "GE")), ("cummin", |n| running(n, "LE")), ("quantile", quantile)];
+
+/// The greatest, or the least, of each element and those before it, and the last place where it stands; NaN is beyond all.
+fn running(n: &mut Node<'_, '_>, direction: &str) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let DType::Float(format) = n.elem(x)? else {
+        return unsupported(format!("running extremes of elements of type {}", n.elem(x)?));
+    };
+    let rank = n.rank(x);
+    if rank == 0 {
+        return unsupported("a dimension of a single number");
+    }
+    let axis = n.dim("dim", 0, rank)?;
+    let (reduce, least) = match direction {
+        "GE" => ("ng.reduce_max", f64::NEG_INFINITY),
+        _ => ("ng.reduce_min", f64::INFINITY),
+    };
+    let behind: AttrDict = [("axes", Attr::ints([axis as i64 + 1]))].into();
+    let (counts, each, place) = prefixes(n, x, axis)?;
+    let least = n.scalar(Number::Float(least), DType::Float(format))?;
+    let chosen = n.op("ng.where", &[counts, each, least])?;
+    let most = n.emit(reduce, &[chosen], behind.clone())?;
+    // No comparison holds with NaN, so elements that are NaN count on their own.
+    let result = n.unsqueeze(most, [axis as i64 + 1])?;
+    let equal = n.emit("ng.compare", &[each, result], [("direction", Attr::from("EQ"))])?;
+    let nan = n.op("ng.is_nan", &[each])?;
+    let here = n.op("ng.or", &[equal, nan])?;
+    let here = n.op("ng.and", &[counts, here])?;
+    let none = n.scalar(Number::Int(0), DType::Int(64))?;
+    let places = n.op("ng.where", &[here, place, none])?;
+    Ok(vec![most, n.emit("ng.reduce_max", &[places], behind)?])
+}
+
+/// The elements of the sorted lanes beside the place q (extent - 1), joined as `interpolation` says; NaN of lanes that have
+/// one. The dimension of several q comes first.
+fn quantile(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let mut x = n.tensor("self")?;
+    let (dtype, rank) = (n.elem(x)?, n.rank(x));
+    let keep = n.flag("keepdim", false)?;
+    let axis = match n.opt_int("dim")? {
+        Some(dim) if rank > 0 => n.axis(dim, rank)?,
+        _ if keep => return unsupported("keepdim without a dimension"),
+        _ => {
+            x = n.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])?;
+            0
+        }
+    };
+    let Some(extent @ 1..) = n.extents(x).get(axis).and_then(Extent::known) else {
+        return unsupported(format!("quantiles along dimension {axis} of {}", n.ty(x)));
+    };
+    let q = n.operand("q")?;
+    if let Operand::Number(q) = q
+        && !(0.0..=1.0).contains(&q.to_f64())
+    {
+        return invalid(format!("q = {}", q.to_f64()));
+    }
+    let q = n.in_type(q, dtype)?;
+    let several = n.rank(q);
+    if several > 1 {
+        return invalid(format!("q of type {}", n.ty(q)));
+    }
+    let steps = n.scalar(Number::Int(extent as i64 - 1), dtype)?;
+    let mut place = n.op("ng.mul", &[q, steps])?;
+    let interpolation = n.string("interpolation", "linear")?;
+    place = match interpolation {
+        "lower" => n.op("ng.floor", &[place])?,
+        "higher" => n.op("ng.ceil", &[place])?,
+        "nearest" => n.op("ng.round", &[place])?,
+        "linear" | "midpoint" => place,
+        other => return invalid(format!("interpolation = '{}'", other.escape_debug())),
+    };
+    let (low, high) = (n.op("ng.floor", &[place])?, n.op("ng.ceil", &[place])?);
+    let sorted = n.emit_many("ng.sort", &[x], [("axis", Attr::int(axis as i64))])?[0];
+    let at = |n: &mut Node<'_, '_>, place: Value| {
+        let place = n.convert(place, DType::Int(64))?;
+        n.emit("ng.gather", &[sorted, place], [("axis", Attr::int(axis as i64))])
+    };
+    let below = at(n, low)?;
+    let mut y = below;
+    if matches!(interpolation, "linear" | "midpoint") {
+        let above = at(n, high)?;
+        let weight = match interpolation {
+            "linear" => {
+                let weight = n.op("ng.sub", &[place, low])?;
+                let behind = n.rank(below) - axis;
+                n.unsqueeze(weight, several as i64..if several == 1 { behind as i64 } else { 0 })?
+            }
+            _ => n.scalar(Number::Float(0.5), dtype)?,
+        };
+        y = super::arithmetic::between(n, below, above, weight)?;
+    }
+    // NaN is sorted behind all numbers.
+    let last = n.slice(sorted, axis, extent as i64 - 1, i64::MAX, 1)?;
+    let last = if several == 1 {
+        last
+    } else {
+        n.emit("ng.squeeze", &[last], [("axes", Attr::ints([axis as i64]))])?
+    };
+    let broken = n.op("ng.is_nan", &[last])?;
+    y = n.op("ng.where", &[broken, last, y])?;
+    if keep {
+        y = n.unsqueeze(y, [axis as i64 + several as i64])?;
+    }
+    if several == 1 && axis > 0 {
+        let order: Vec<usize> = [axis].into_iter().chain((0..n.rank(y)).filter(|&a| a != axis)).collect();
+        y = n.transpose(y, &order)?;
+    }
+    Ok(vec![y])
+}

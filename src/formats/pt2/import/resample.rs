@@ -1,0 +1,200 @@
+//! Resampling to another size, one dimension after the other: each element of the result is a sum of a few elements of
+//! the input, whose places and weights depend on its own place alone.
+
+use ngc_ir::{Attr, Value};
+use ngc_numerics::{DType, Format, Tensor};
+
+use super::super::extent::Extent;
+use super::Table;
+use super::node::Node;
+use super::number::{Operand, kernel, opmath};
+use crate::emit::Emit;
+use crate::error::{Result, invalid, unsupported};
+
+pub(super) const OPS: Table = &[
+    ("_upsample_nearest_exact1d", |n| nearest(n, 0.5)),
+    ("_upsample_nearest_exact2d", |n| nearest(n, 0.5)),
+    ("_upsample_nearest_exact3d", |n| nearest(n, 0.5)),
+    ("upsample_bicubic2d", |n| weighted(n, cubic)),
+    ("upsample_bilinear2d", |n| weighted(n, linear)),
+    ("upsample_linear1d", |n| weighted(n, linear)),
+    ("upsample_nearest1d", |n| nearest(n, 0.0)),
+    ("upsample_nearest2d", |n| nearest(n, 0.0)),
+    ("upsample_nearest3d", |n| nearest(n, 0.0)),
+    ("upsample_trilinear3d", |n| weighted(n, linear)),
+];
+
+/// More places of a result are refused.
+const MAX_EXTENT: usize = 1 << 20;
+
+/// A dimension, its extents, and the distance in the input of neighbours in the result, in the format in which torch
+/// computes places.
+struct Axis {
+    axis: usize,
+    from: usize,
+    to: usize,
+    step: f64,
+    corners: bool,
+    format: Format,
+}
+
+impl Axis {
+    /// The place in the input of place `i` of the result, where places are the centres of cells, or the first and the last
+    /// ones meet with `corners`.
+    fn source(&self, i: usize) -> f64 {
+        let round = |x: f64| self.format.round(x);
+        if self.corners {
+            return round(self.step * i as f64);
+        }
+        round(round(self.step * round(i as f64 + 0.5)) - 0.5)
+    }
+}
+
+/// The dimensions behind samples and channels. The factor that the program asks for, where it gives one, and not the
+/// quotient of the extents, says how far places are apart.
+fn axes(n: &mut Node<'_, '_>, x: Value) -> Result<Vec<Axis>> {
+    n.ignore(&["output_size"]);
+    let (from, (_, to)) = (n.extents(x), n.declared(0)?);
+    if from.len() != to.len() || from.len() < 3 {
+        return invalid(format!("resampling of {}", n.ty(x)));
+    }
+    let names = ["scales_d", "scales_h", "scales_w"];
+    let names = if from.len() == 3 { &["scales"][..] } else { &names[5usize.saturating_sub(from.len())..] };
+    let mut factors = n.opt_floats("scale_factors")?.map(|list| list.into_iter().map(Some).collect());
+    if factors.is_none() {
+        let each = names.iter().map(|name| Ok(n.opt_number(name)?.map(|f| f.to_f64())));
+        factors = Some(each.collect::<Result<Vec<_>>>()?);
+    }
+    let factors: Vec<Option<f64>> = factors.unwrap_or_default();
+    let corners = n.flag("align_corners", false)?;
+    let DType::Float(format) = (match n.elem(x)? {
+        float @ DType::Float(_) => opmath(float),
+        _ => DType::Float(Format::F32),
+    }) else {
+        return unsupported(format!("resampling of {}", n.ty(x)));
+    };
+    let mut axes = Vec::new();
+    for (i, axis) in (2..from.len()).enumerate() {
+        let (Extent::Known(from @ 1..), Extent::Known(to)) = (&from[axis], &to[axis]) else {
+            return unsupported("resampling of unknown extents");
+        };
+        let (from, to) = (*from, *to);
+        if to > MAX_EXTENT {
+            return unsupported(format!("resampling to {to} elements"));
+        }
+        let factor = factors.get(i).copied().flatten().filter(|f| *f > 0.0);
+        let step = match (corners, factor) {
+            (true, _) if to > 1 => (from - 1) as f64 / (to - 1) as f64,
+            (true, _) => 0.0,
+            (false, Some(factor)) => 1.0 / factor,
+            (false, None) => from as f64 / to as f64,
+        };
+        axes.push(Axis { axis, from, to, step: format.round(step), corners, format });
+    }
+    Ok(axes)
+}
+
+fn operand(n: &mut Node<'_, '_>) -> Result<Value> {
+    n.tensor(if n.has("input") { "input" } else { "self" })
+}
+
+/// The elements at these places along a dimension.
+fn picked(n: &mut Node<'_, '_>, x: Value, axis: usize, places: Vec<i64>) -> Result<Value> {
+    let places = n.constant(&Tensor::ints(DType::Int(64), vec![places.len()], places).map_err(broken)?)?;
+    n.emit("ng.gather", &[x, places], [("axis", Attr::int(axis as i64))])
+}
+
+fn broken(message: String) -> crate::error::FormatError {
+    crate::error::FormatError::Invalid(message)
+}
+
+/// The element whose cell holds the place, which is counted from its start (0) or from its centre (0.5).
+fn nearest(n: &mut Node<'_, '_>, offset: f64) -> Result<Vec<Value>> {
+    let x = operand(n)?;
+    let mut y = x;
+    for a in axes(n, x)? {
+        let place = |i: usize| a.format.round((i as f64 + offset) * a.step).floor();
+        let places: Vec<i64> = (0..a.to).map(|i| (place(i) as i64).min(a.from as i64 - 1)).collect();
+        let times = a.to / a.from;
+        if a.to % a.from != 0 || places.iter().enumerate().any(|(i, &p)| p != (i / times) as i64) {
+            y = picked(n, y, a.axis, places)?;
+        } else if times > 1 {
+            y = repeated(n, y, a.axis, times)?;
+        }
+    }
+    Ok(vec![y])
+}
+
+/// Every element so many times.
+pub(super) fn repeated(n: &mut Node<'_, '_>, x: Value, axis: usize, times: usize) -> Result<Value> {
+    let mut shape = n.extents(x);
+    let Some(extent) = shape[axis].known().and_then(|e| e.checked_mul(times)) else {
+        return unsupported(format!("repeated elements of an unknown extent in {}", n.ty(x)));
+    };
+    let column = n.unsqueeze(x, [axis as i64 + 1])?;
+    let mut repeats = vec![1; shape.len() + 1];
+    repeats[axis + 1] = times as i64;
+    let tiled = n.emit("ng.tile", &[column], [("repeats", Attr::from(repeats))])?;
+    shape[axis] = Extent::Known(extent);
+    n.reshape(tiled, &shape)
+}
+
+/// Places and weights that make an element of the result.
+type Taps = fn(&Axis, usize) -> Vec<(f64, f64)>;
+
+/// Of the two neighbours, by the distance to them.
+fn linear(a: &Axis, i: usize) -> Vec<(f64, f64)> {
+    let at = if a.from == a.to { i as f64 } else { a.source(i).max(0.0) };
+    let first = at.floor().min(a.from as f64 - 1.0);
+    let part = a.format.round(at - first).min(1.0);
+    vec![(first, a.format.round(1.0 - part)), (first + 1.0, part)]
+}
+
+/// Of four neighbours, by cubic convolution with a = -3/4 (R. Keys, Cubic Convolution Interpolation, 1981).
+fn cubic(a: &Axis, i: usize) -> Vec<(f64, f64)> {
+    let round = |x: f64| a.format.round(x);
+    let at = a.source(i);
+    let first = at.floor().min(a.from as f64 - 1.0);
+    let part = round(at - first).min(1.0);
+    let near = |x: f64| round((1.25 * x - 2.25) * x * x + 1.0);
+    let far = |x: f64| round(((-0.75 * x + 3.75) * x - 6.0) * x + 3.0);
+    let weights = [far(part + 1.0), near(part), near(1.0 - part), far(2.0 - part)];
+    weights.into_iter().zip(-1i8..).map(|(w, k)| (first + f64::from(k), w)).collect()
+}
+
+/// Sums of neighbours, of the last dimension first; all of them are rounded once.
+fn weighted(n: &mut Node<'_, '_>, taps: Taps) -> Result<Vec<Value>> {
+    let x = operand(n)?;
+    let dtype = n.elem(x)?;
+    if !dtype.is_float() {
+        return unsupported(format!("means of elements of type {dtype}"));
+    }
+    let axes = axes(n, x)?;
+    let value = kernel(n, dtype, &[Operand::Tensor(x)], |n, v| {
+        axes.iter().rev().try_fold(v[0], |y, axis| along(n, y, axis, taps))
+    })?;
+    Ok(vec![value])
+}
+
+fn along(n: &mut Node<'_, '_>, x: Value, a: &Axis, taps: Taps) -> Result<Value> {
+    let each: Vec<Vec<(f64, f64)>> = (0..a.to).map(|i| taps(a, i)).collect();
+    let behind = (n.rank(x) - a.axis) as i64;
+    let mut sum = None;
+    for t in 0..each.first().map_or(0, Vec::len) {
+        // Beyond the ends the last element counts.
+        let places = each.iter().map(|taps| taps[t].0.clamp(0.0, a.from as f64 - 1.0) as i64).collect();
+        let weights = each.iter().map(|taps| taps[t].1).collect();
+        let weights = n.constant(&Tensor::floats(a.format, vec![a.to], weights).map_err(broken)?)?;
+        let weights = n.unsqueeze(weights, 1..behind)?;
+        let part = picked(n, x, a.axis, places)?;
+        let term = n.op("ng.mul", &[part, weights])?;
+        sum = Some(match sum {
+            Some(sum) => n.op("ng.add", &[sum, term])?,
+            None => term,
+        });
+    }
+    match sum {
+        Some(sum) => Ok(sum),
+        None => unsupported(format!("no elements of {}", n.ty(x))),
+    }
+}
