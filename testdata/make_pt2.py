@@ -182,6 +182,91 @@ def recurrent():
     return Cell(), (floats(2, 3, 4), torch.zeros(2, 6)), None
 
 
+class Several(nn.Module):
+    """The results of functions of the arguments."""
+
+    def __init__(self, *functions):
+        super().__init__()
+        self.functions = functions
+
+    def forward(self, *args):
+        return tuple(f(*args) for f in self.functions)
+
+
+@small
+def resampling():
+    """Resampling by sizes and by factors, and repeated and turned elements; weights that are exact in f32."""
+    functions = (
+        lambda x: F.interpolate(x, size=(3, 8)),
+        lambda x: F.interpolate(x, scale_factor=(2.3, 1.4)),
+        lambda x: F.interpolate(x[0], scale_factor=1.2),
+        lambda x: F.interpolate(x, scale_factor=1.4, mode="nearest-exact"),
+        lambda x: F.interpolate(x, scale_factor=(2, 0.5), mode="bilinear"),
+        lambda x: F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=True),
+        lambda x: F.interpolate(x[0], size=8, mode="linear"),
+        lambda x: F.interpolate(x[None], scale_factor=(1, 2, 0.5), mode="trilinear"),
+        lambda x: F.interpolate(x, scale_factor=2, mode="bicubic"),
+        lambda x: x.repeat_interleave(2, -1),
+        lambda x: torch.rot90(x, 3, (-1, -2)),
+    )
+    return Several(*functions), (floats(1, 2, 4, 5),), None
+
+
+@small
+def losses():
+    """Losses, distances, and products of vectors."""
+    functions = (
+        lambda x, y, z: F.poisson_nll_loss(x, y.abs() + 1.5, full=True),
+        lambda x, y, z: F.triplet_margin_loss(x, y, z, margin=3.0, swap=True),
+        lambda x, y, z: F.soft_margin_loss(x, torch.sign(y)),
+        lambda x, y, z: F.hinge_embedding_loss(x, torch.sign(y), margin=0.5),
+        lambda x, y, z: F.margin_ranking_loss(x, y, torch.sign(z), margin=0.2, reduction="none"),
+        lambda x, y, z: F.cosine_embedding_loss(x, y, torch.sign(z[:, 0])),
+        lambda x, y, z: F.pairwise_distance(x, y, p=1),
+        lambda x, y, z: torch.cdist(x, y[:3], p=1),
+        lambda x, y, z: F.pdist(x),
+        lambda x, y, z: torch.vdot(x[0], y[0]),
+        lambda x, y, z: F.bilinear(x, y, torch.stack([z[0, :, None] * z[1], z[2, :, None] * z[3]])),
+    )
+    return Several(*functions), tuple(floats(4, 5, seed=seed) for seed in (2, 3, 4)), None
+
+
+@small
+def orders():
+    """Quantiles, running extremes, sums that leave out what is no number, and areas."""
+    functions = (
+        lambda x: torch.quantile(x, 0.3, dim=1),
+        lambda x: torch.quantile(x, 0.61, dim=0, interpolation="nearest"),
+        lambda x: torch.cummax(x, 1)[0],
+        lambda x: torch.cummin(x, 0)[1].float(),
+        lambda x: torch.nansum(torch.where(x > 0, x, torch.nan), 1),
+        lambda x: torch.nanmean(torch.where(x > -9, x, torch.nan), 0),
+        lambda x: torch.trapezoid(x, dx=0.3),
+        lambda x: torch.cumulative_trapezoid(x, dx=2, dim=0),
+    )
+    return Several(*functions), (floats(4, 6),), None
+
+
+@small
+def layers():
+    """Layers of recurrent networks, a normalized weight and bags of rows."""
+
+    class Layers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru, self.lstm = nn.GRU(4, 3, bidirectional=True), nn.LSTM(4, 3, batch_first=True)
+            self.rnn, self.cell = nn.RNN(4, 3), nn.GRUCell(4, 3)
+            self.bag = nn.EmbeddingBag(5, 3, mode="mean")
+            self.norm = nn.utils.parametrizations.weight_norm(nn.Linear(4, 2))
+
+        def forward(self, x):
+            rows, starts = torch.tensor([0, 3, 2, 4]), torch.tensor([0, 1, 3])
+            y, state = self.lstm(x)
+            return self.gru(x)[0], y, state[1], self.rnn(x)[0], self.cell(x[0]), self.bag(rows, starts), self.norm(x)
+
+    return Layers(), (floats(2, 3, 4),), None
+
+
 # The families.
 
 
@@ -436,7 +521,10 @@ def write(name, make, folder, levels):
         # torch keeps the arguments in the archive, pickled; ours lie beside it.
         lowered.example_inputs = None
         suffix = f".{level}" if len(levels) > 1 else ""
-        torch.export.save(lowered, folder / f"{name}{suffix}.pt2")
+        path = folder / f"{name}{suffix}.pt2"
+        torch.export.save(lowered, path)
+        if name in ("resampling", "losses", "orders", "layers"):
+            deflate(path)
     np.savez(folder / f"{name}.in.npz", **{f"arg{i}": a.numpy() for i, a in enumerate(args)})
     out = {f"y{i:02}": y.numpy() for i, y in enumerate(results)}
     np.savez(folder / f"{name}.out.npz", **out, **{f"d{i:02}": y.numpy() for i, y in enumerate(exact)})

@@ -19,6 +19,10 @@ type Files = Vec<(String, Vec<u8>)>;
 
 const MODEL: &str = "models/model.json";
 const WEIGHTS: &str = "data/weights/model_weights_config.json";
+/// Programs that hold every mapping of several kinds.
+const STORED: [&str; 8] =
+    ["mlp", "attention", "image", "recurrent", "layers", "losses", "orders", "resampling"];
+
 const CONSTANTS: &str = "data/constants/model_constants_config.json";
 
 fn stored(name: &str) -> Vec<u8> {
@@ -390,13 +394,29 @@ fn extents_that_nobody_has_are_refused() {
     assert!(matches!(with_graph(view), Err(FormatError::Unsupported(_))));
 }
 
+/// A doubled extent by another factor than 2 is not what all kernels of torch make of it.
+#[test]
+fn resampling_that_kernels_disagree_on_is_refused() {
+    let mut files = unpack(&stored("resampling"));
+    let mut json: Value = serde_json::from_slice(file(&mut files, MODEL)).unwrap();
+    let g = &mut json["graph_module"]["graph"];
+    let resampled = node(g, "upsample_nearest2d");
+    let factors =
+        resampled["inputs"].as_array_mut().unwrap().iter_mut().find(|a| a["name"] == "scale_factors");
+    factors.unwrap()["arg"] = json!({"as_floats": [2.1, 1.6]});
+    let name = resampled["outputs"][0]["as_tensor"]["name"].as_str().unwrap().to_string();
+    g["tensor_values"][name.as_str()]["sizes"][2] = json!({"as_int": 8});
+    *file(&mut files, MODEL) = serde_json::to_vec(&json).unwrap();
+    unsupported(read(&pack(&files, CompressionMethod::Stored)), "from 4 to 8 elements");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(2015), ..ProptestConfig::default() })]
 
     /// Whatever stands in a file, it is read or refused.
     #[test]
-    fn no_bytes_make_it_panic(which in 0usize..4, cut in any::<prop::sample::Index>(), edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)) {
-        let mut bytes = stored(["mlp", "attention", "image", "recurrent"][which]);
+    fn no_bytes_make_it_panic(which in 0..STORED.len(), cut in any::<prop::sample::Index>(), edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)) {
+        let mut bytes = stored(STORED[which]);
         for (at, value) in edits {
             let at = at.index(bytes.len());
             bytes[at] = value;
@@ -409,8 +429,8 @@ proptest! {
 
     /// Numbers and words of the program exchanged for others.
     #[test]
-    fn no_program_makes_it_panic(which in 0usize..4, edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12), 1..6)) {
-        let name = ["mlp", "attention", "image", "recurrent"][which];
+    fn no_program_makes_it_panic(which in 0..STORED.len(), edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12), 1..6)) {
+        let name = STORED[which];
         let mut files = unpack(&stored(name));
         let mut json: Value = serde_json::from_slice(file(&mut files, MODEL)).unwrap();
         let graph = &mut json["graph_module"]["graph"];

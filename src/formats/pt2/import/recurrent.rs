@@ -21,11 +21,14 @@ pub(super) const OPS: Table = &[
 /// Longer sequences are refused.
 const MAX_STEPS: usize = 1024;
 
+/// The next state, of the parts of the input and of the hidden state, and of the state before.
+type Step = fn(&mut Node<'_, '_>, x: &[Value], h: &[Value], state: &[Value]) -> Result<Vec<Value>>;
+
 /// A kind of cell: what its state is made of, and the next state from what input and state say to the gates.
 struct Cell {
     gates: usize,
     states: usize,
-    next: fn(&mut Node<'_, '_>, x: &[Value], h: &[Value], state: &[Value]) -> Result<Vec<Value>>,
+    next: Step,
 }
 
 static GRU: Cell = Cell { gates: 3, states: 1, next: gru };

@@ -33,6 +33,8 @@ struct Axis {
     axis: usize,
     from: usize,
     to: usize,
+    /// What the program asks for, where it does.
+    factor: Option<f64>,
     step: f64,
     corners: bool,
     format: Format,
@@ -89,7 +91,7 @@ fn axes(n: &mut Node<'_, '_>, x: Value) -> Result<Vec<Axis>> {
             (false, Some(factor)) => 1.0 / factor,
             (false, None) => from as f64 / to as f64,
         };
-        axes.push(Axis { axis, from, to, step: format.round(step), corners, format });
+        axes.push(Axis { axis, from, to, factor, step: format.round(step), corners, format });
     }
     Ok(axes)
 }
@@ -108,15 +110,41 @@ fn broken(message: String) -> crate::error::FormatError {
     crate::error::FormatError::Invalid(message)
 }
 
+/// The places of the elements whose cells hold the places of the result, computed in a format.
+fn cells(a: &Axis, offset: f64, format: Format) -> Vec<i64> {
+    let step = match a.factor {
+        Some(factor) => 1.0 / factor,
+        None => format.round(a.from as f64) / format.round(a.to as f64),
+    };
+    let step = format.round(step);
+    let place = |i: usize| format.round((i as f64 + offset) * step).floor();
+    (0..a.to).map(|i| (place(i) as i64).min(a.from as i64 - 1)).collect()
+}
+
 /// The element whose cell holds the place, which is counted from its start (0) or from its centre (0.5).
+///
+/// Kernels of torch do not agree where the product is rounded to f32 or not, for elements of f64, nor where the extent
+/// stays as it is or doubles: most of those of two and three dimensions then ignore the factor, by the order of the
+/// elements in memory, of which a program says nothing. Where that makes a difference nothing is right.
 fn nearest(n: &mut Node<'_, '_>, offset: f64) -> Result<Vec<Value>> {
     let x = operand(n)?;
     let mut y = x;
-    for a in axes(n, x)? {
-        let place = |i: usize| a.format.round((i as f64 + offset) * a.step).floor();
-        let places: Vec<i64> = (0..a.to).map(|i| (place(i) as i64).min(a.from as i64 - 1)).collect();
+    let axes = axes(n, x)?;
+    for a in &axes {
+        let places = cells(a, offset, Format::F32);
         let times = a.to / a.from;
-        if a.to % a.from != 0 || places.iter().enumerate().any(|(i, &p)| p != (i / times) as i64) {
+        let even = a.to % a.from == 0 && places.iter().enumerate().all(|(i, &p)| p == (i / times) as i64);
+        let whole = a.to == a.from || a.to == 2 * a.from;
+        if (a.format != Format::F32 && cells(a, offset, a.format) != places)
+            || (offset == 0.0 && axes.len() > 1 && whole && !even)
+        {
+            return unsupported(format!(
+                "resampling from {} to {} elements by a factor that is not their quotient, where kernels of torch \
+                 differ: ask for the size, or for recompute_scale_factor=True",
+                a.from, a.to
+            ));
+        }
+        if !even {
             y = picked(n, y, a.axis, places)?;
         } else if times > 1 {
             y = repeated(n, y, a.axis, times)?;
