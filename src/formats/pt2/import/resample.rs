@@ -170,9 +170,13 @@ pub(super) fn repeated(n: &mut Node<'_, '_>, x: Value, axis: usize, times: usize
 /// Places and weights that make an element of the result.
 type Taps = fn(&Axis, usize) -> Vec<(f64, f64)>;
 
-/// Of the two neighbours, by the distance to them.
+/// Of the two neighbours, by the distance to them; of an extent that stays the element itself, twice, as torch does: 0 times an
+/// infinite one is no number.
 fn linear(a: &Axis, i: usize) -> Vec<(f64, f64)> {
-    let at = if a.from == a.to { i as f64 } else { a.source(i).max(0.0) };
+    if a.from == a.to {
+        return vec![(i as f64, 1.0), (i as f64, 0.0)];
+    }
+    let at = a.source(i).max(0.0);
     let first = at.floor().min(a.from as f64 - 1.0);
     let part = a.format.round(at - first).min(1.0);
     vec![(first, a.format.round(1.0 - part)), (first + 1.0, part)]
