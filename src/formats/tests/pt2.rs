@@ -19,7 +19,7 @@ type Files = Vec<(String, Vec<u8>)>;
 
 const MODEL: &str = "models/model.json";
 const WEIGHTS: &str = "data/weights/model_weights_config.json";
-/// Programs that hold every mapping of several kinds.
+/// Programs that hold mappings of several kinds.
 const STORED: [&str; 8] =
     ["mlp", "attention", "image", "recurrent", "layers", "losses", "orders", "resampling"];
 
