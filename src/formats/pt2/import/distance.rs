@@ -1,14 +1,14 @@
 //! Distances of vectors: norms of their differences.
 
 use ngc_ir::{Attr, AttrDict, Value};
-use ngc_numerics::{DType, Tensor};
 
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
 use super::number::{Number, Operand, common, floating};
+use super::resample::picked;
 use crate::emit::Emit;
-use crate::error::{FormatError, Result, unsupported};
+use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[
     ("_cdist_forward", cdist),
@@ -74,13 +74,7 @@ fn pdist(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     };
     let pairs = (0..rows as i64).flat_map(|i| (i + 1..rows as i64).map(move |j| (i, j)));
     let (first, second): (Vec<i64>, Vec<i64>) = pairs.unzip();
-    let mut of = |places: Vec<i64>| {
-        let places =
-            Tensor::ints(DType::Int(64), vec![places.len()], places).map_err(FormatError::Invalid)?;
-        let places = n.constant(&places)?;
-        n.emit("ng.gather", &[x, places], [("axis", Attr::int(0))])
-    };
-    let (x, y) = (of(first)?, of(second)?);
+    let (x, y) = (picked(n, x, 0, first)?, picked(n, x, 0, second)?);
     Ok(vec![pairwise(n, x, y, order, 0.0, false)?])
 }
 

@@ -221,11 +221,11 @@ fn positive(n: &mut Node<'_, '_>, x: Value) -> Result<Value> {
     n.op("ng.max", &[x, zero])
 }
 
-/// The value where the target is not `label`, else 0.
-fn unless(n: &mut Node<'_, '_>, target: Value, label: f64, x: Value) -> Result<Value> {
+/// The value where the target compares so with a label, else 0.
+fn only(n: &mut Node<'_, '_>, target: Value, direction: &str, label: f64, x: Value) -> Result<Value> {
     let (label, zero) = (number(n, label, n.elem(target)?)?, number(n, 0.0, n.elem(x)?)?);
-    let other = n.emit("ng.compare", &[target, label], [("direction", Attr::from("NE"))])?;
-    n.op("ng.where", &[other, x, zero])
+    let holds = n.emit("ng.compare", &[target, label], [("direction", Attr::from(direction))])?;
+    n.op("ng.where", &[holds, x, zero])
 }
 
 /// x unless y is -1, and margin - x where that is positive unless y is 1.
@@ -235,7 +235,7 @@ fn hinge_embedding(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let margin = number(n, margin, dtype)?;
     let rest = n.op("ng.sub", &[margin, x])?;
     let rest = positive(n, rest)?;
-    let (apart, near) = (unless(n, y, 1.0, rest)?, unless(n, y, -1.0, x)?);
+    let (apart, near) = (only(n, y, "NE", 1.0, rest)?, only(n, y, "NE", -1.0, x)?);
     let losses = n.op("ng.add", &[apart, near])?;
     reduced(n, losses)
 }
@@ -278,13 +278,7 @@ fn cosine_embedding(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let margin = number(n, margin, dtype)?;
     let (near, apart) = (n.op("ng.sub", &[one, cosine])?, n.op("ng.sub", &[cosine, margin])?);
     let apart = positive(n, apart)?;
-    let zero = number(n, 0.0, dtype)?;
-    let mut only = |label: f64, x: Value| {
-        let label = number(n, label, n.elem(target)?)?;
-        let same = n.emit("ng.compare", &[target, label], [("direction", Attr::from("EQ"))])?;
-        n.op("ng.where", &[same, x, zero])
-    };
-    let (near, apart) = (only(1.0, near)?, only(-1.0, apart)?);
+    let (near, apart) = (only(n, target, "EQ", 1.0, near)?, only(n, target, "EQ", -1.0, apart)?);
     let losses = n.op("ng.add", &[near, apart])?;
     reduced(n, losses)
 }

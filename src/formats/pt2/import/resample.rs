@@ -9,7 +9,7 @@ use super::Table;
 use super::node::Node;
 use super::number::{Operand, kernel, opmath};
 use crate::emit::Emit;
-use crate::error::{Result, invalid, unsupported};
+use crate::error::{FormatError, Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
     ("_upsample_nearest_exact1d", |n| nearest(n, 0.5)),
@@ -101,13 +101,10 @@ fn operand(n: &mut Node<'_, '_>) -> Result<Value> {
 }
 
 /// The elements at these places along a dimension.
-fn picked(n: &mut Node<'_, '_>, x: Value, axis: usize, places: Vec<i64>) -> Result<Value> {
-    let places = n.constant(&Tensor::ints(DType::Int(64), vec![places.len()], places).map_err(broken)?)?;
+pub(super) fn picked(n: &mut Node<'_, '_>, x: Value, axis: usize, places: Vec<i64>) -> Result<Value> {
+    let places = Tensor::ints(DType::Int(64), vec![places.len()], places).map_err(FormatError::Invalid)?;
+    let places = n.constant(&places)?;
     n.emit("ng.gather", &[x, places], [("axis", Attr::int(axis as i64))])
-}
-
-fn broken(message: String) -> crate::error::FormatError {
-    crate::error::FormatError::Invalid(message)
 }
 
 /// The places of the elements whose cells hold the places of the result, computed in a format.
@@ -216,7 +213,8 @@ fn along(n: &mut Node<'_, '_>, x: Value, a: &Axis, taps: Taps) -> Result<Value> 
         // Beyond the ends the last element counts.
         let places = each.iter().map(|taps| taps[t].0.clamp(0.0, a.from as f64 - 1.0) as i64).collect();
         let weights = each.iter().map(|taps| taps[t].1).collect();
-        let weights = n.constant(&Tensor::floats(a.format, vec![a.to], weights).map_err(broken)?)?;
+        let weights =
+            n.constant(&Tensor::floats(a.format, vec![a.to], weights).map_err(FormatError::Invalid)?)?;
         let weights = n.unsqueeze(weights, 1..behind)?;
         let part = picked(n, x, a.axis, places)?;
         let term = n.op("ng.mul", &[part, weights])?;
