@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use ngc_dialects::structure::product;
 use ngc_ir::structure::{Axis, Coordinate, Element, Index, Size, place};
 use ngc_ir::{Attr, Value};
 use ngc_numerics::{DType, SumMethod};
@@ -218,7 +219,7 @@ impl Plan {
         if let (Meaning::Reduce(r), None) = (&graph.meanings[value.index()], copies)
             && r.method == SumMethod::Pairwise
         {
-            let count = r.over.iter().try_fold(Size::ONE, |n, e| n.times(e));
+            let count = product(&r.over);
             let extents = vec![count.unwrap_or(Size::known(u64::MAX)), Size::from(lanes)];
             terms = Some(self.buffers.len());
             let live = (nest, nest);

@@ -1,6 +1,7 @@
 //! Reductions and scans: loops over terms that carry what these have come to.
 
 use ngc_dialects::ng::{arith, compare};
+use ngc_dialects::structure::product;
 use ngc_ir::structure::{Axis, Element, Index, Size, place};
 use ngc_ir::{AttrDict, Op, Value};
 use ngc_numerics::{DType, Format, Reduce, SumMethod};
@@ -71,7 +72,7 @@ impl Nests<'_> {
         let combination = Combination { kind: r.kind, method: r.method, elem: r.accumulate, lanes: width };
         scope.space.truncate(rank);
         scope.space.extend(r.over.iter().cloned());
-        let size = r.over.iter().try_fold(Size::ONE, |n, extent| n.times(extent)).ok_or("too many terms")?;
+        let size = product(&r.over).ok_or("too many terms")?;
         let count = e.size(&size)?;
         let results = if r.method == SumMethod::Pairwise {
             let terms = self.arena[nest.terms.ok_or("a pairwise sum without a buffer")?];

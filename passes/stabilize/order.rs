@@ -153,7 +153,12 @@ impl Errors {
 
     /// Those of them on the rungs of a list.
     fn failures_on(&self, rungs: &[bool]) -> usize {
-        self.rungs.iter().zip(rungs).filter(|(_, on)| **on).map(|(r, _)| r.failures).sum()
+        self.on(rungs).map(|r| r.failures).sum()
+    }
+
+    /// The rungs of a list.
+    fn on<'a>(&'a self, rungs: &'a [bool]) -> impl Iterator<Item = &'a Rung> {
+        self.rungs.iter().zip(rungs).filter(|(_, on)| **on).map(|(rung, _)| rung)
     }
 
     /// Mean bits of error.
@@ -178,14 +183,12 @@ impl Errors {
 
     /// Whether a form is stable on the rungs of a list.
     pub fn is_stable_on(&self, rungs: &[bool]) -> bool {
-        let on = self.rungs.iter().zip(rungs).filter(|(_, on)| **on);
-        on.map(|(r, _)| r).all(|r| r.failures == 0 && r.unstable <= 1.0)
+        self.on(rungs).all(|r| r.failures == 0 && r.unstable <= 1.0)
     }
 
     /// Whether a form can be better by a step on the rungs of a list.
     pub fn is_coarse_on(&self, rungs: &[bool]) -> bool {
-        let on = self.rungs.iter().zip(rungs).filter(|(_, on)| **on);
-        on.map(|(r, _)| r).any(|r| r.failures > 0 || r.worst > STEP * SLACK)
+        self.on(rungs).any(|r| r.failures > 0 || r.worst > STEP * SLACK)
     }
 
     /// Whether a form is stable wherever it is finite.

@@ -114,8 +114,8 @@ pub(crate) fn of_dim(dim: Dim) -> Option<Size> {
     dim.known().map(Size::from)
 }
 
-/// The product of extents.
-pub(crate) fn product(extents: &[Size]) -> Option<Size> {
+/// The product of extents; nothing where it has no size.
+pub fn product(extents: &[Size]) -> Option<Size> {
     extents.iter().try_fold(Size::ONE, |n, e| n.times(e))
 }
 

@@ -15,6 +15,7 @@ mod product;
 mod sum;
 
 use ngc_dialects::ng::compare::direction_name;
+use ngc_dialects::structure::product;
 use ngc_ir::op_def::ACCUMULATE;
 use ngc_ir::structure::{Axis, Size};
 use ngc_ir::{Attr, AttrDict, Builder, Ident, Type, Value};
@@ -482,7 +483,7 @@ impl<'a, 'b> Writer<'a, 'b> {
             Reduce::Max | Reduce::Min if least => "ng.reduce_min",
             Reduce::Max | Reduce::Min => "ng.reduce_max",
         };
-        let count = laid::count(over).filter(|_| kind == Reduce::Sum);
+        let count = product(over).filter(|_| kind == Reduce::Sum);
         let of = self.reduced(name, AttrDict::EMPTY, body, axes, count);
         Ok(Scaled { factor: if carried { outer } else { 1.into() }, of })
     }

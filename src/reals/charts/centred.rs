@@ -4,6 +4,7 @@
 //! differences: `Σ qᵢⱼ xᵢ xⱼ = -Σ_{i<j} qᵢⱼ (xᵢ - xⱼ)²`. Variances, covariances and distances of written-out values are such
 //! forms. Over a dimension, `Σ x y - Σx Σy / n = Σ (x - x̄)(y - ȳ)`.
 
+use ngc_dialects::structure::product;
 use ngc_ir::structure::Size;
 use ngc_numerics::Reduce;
 use rug::Rational;
@@ -341,7 +342,7 @@ impl Charts<'_> {
 
     /// How many values there are over dimensions of these extents.
     fn count(&mut self, over: &[Size]) -> Option<Use> {
-        let count = over.iter().try_fold(Size::ONE, |n, size| n.times(size))?;
+        let count = product(over)?;
         Some(match count.number() {
             Some(n) => self.store.number(Number::Finite(Rational::from(n))),
             None => self.store.close(Node::Size(count), &[]),

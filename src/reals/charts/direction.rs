@@ -10,7 +10,7 @@ use rug::Rational;
 
 use super::{Chart, Charts};
 use crate::store::within;
-use crate::term::{Function, Id, Node, Use, at};
+use crate::term::{Function, Id, Node, Use};
 
 /// The sums of the squares of what two directions differ by, and of what they add up to.
 struct Diagonals {
@@ -39,8 +39,7 @@ impl Charts<'_> {
         if constant.is_zero() {
             return None;
         }
-        let as_large = |c: &Rational| c.clone().abs() == constant.clone().abs();
-        for (n, (c, x)) in terms.iter().enumerate().filter(|(_, (c, _))| as_large(c)) {
+        for (n, (c, x)) in terms.iter().enumerate().filter(|(_, (c, _))| c.cmp_abs(constant).is_eq()) {
             let Some(Diagonals { apart, along }) = self.diagonals(x, space) else { continue };
             let square = if (*c < 0) == (*constant < 0) { along } else { apart };
             let mut all = terms.to_vec();
@@ -80,12 +79,10 @@ impl Charts<'_> {
         let opposite = self.sum(vec![((-1).into(), product.clone())], &inner);
         let sign = if product == products { 1 } else { -1 };
         (sign == 1 || opposite == products).then_some(())?;
-        let map = (0..space.len()).map(at).collect();
         let mut direction = |x: Use, squares: &Use| {
-            let squares = self.store.compose(squares, &map, &inner)?;
-            Some(self.store.product(1.into(), vec![(x, 1.into()), (squares, inverse.clone())], &inner))
+            self.store.product(1.into(), vec![(x, 1.into()), (squares.clone(), inverse.clone())], &inner)
         };
-        let (u, v) = (direction(a, aa)?, direction(b, bb)?);
+        let (u, v) = (direction(a, aa), direction(b, bb));
         let mut square = |sign: i32| {
             let sum = self.sum(vec![(1.into(), u.clone()), (sign.into(), v.clone())], &inner);
             let square = self.store.product(1.into(), vec![(sum, 2.into())], &inner);
@@ -99,7 +96,7 @@ impl Charts<'_> {
         let Node::Product(factors) = self.node(of.id) else { return None };
         let mut halves = Vec::new();
         for (x, e) in factors {
-            let half = Rational::from(e / 2);
+            let half: Rational = e / 2;
             (*half.denom() == 1).then_some(())?;
             halves.push((self.placed(&x, of, space)?, half));
         }

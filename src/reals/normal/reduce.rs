@@ -1,5 +1,6 @@
 //! Reductions over bound dimensions.
 
+use ngc_dialects::structure::product;
 use ngc_ir::structure::{Axis, Index, Size, Test, Whole};
 use ngc_numerics::Reduce;
 use rug::Rational;
@@ -24,7 +25,7 @@ impl Store {
             };
         }
         let (body, over, repeated) = self.only_used(body, over, space);
-        let Some(count) = repeated.iter().try_fold(Size::ONE, |n, size| n.times(size)) else {
+        let Some(count) = product(&repeated) else {
             return self.close(Node::Reduce(kind, within(&over, &repeated), body), space);
         };
         let value = self.reduce_used(kind, over, body, space);

@@ -4,6 +4,7 @@
 //! of a whole program is no op inside it. What follows from the use alone is left open: whether a reduction keeps the
 //! axes that it reduces, whether it is a sum or a mean, and the factor of a value.
 
+use ngc_dialects::structure::product;
 use ngc_ir::structure::{Axis, Size};
 use ngc_ir::{Attr, AttrDict, Value};
 use ngc_numerics::Reduce;
@@ -126,11 +127,6 @@ impl Frame {
     }
 }
 
-/// The number of elements along dimensions.
-pub(super) fn count(over: &[Size]) -> Option<Size> {
-    over.iter().try_fold(Size::ONE, |n, size| n.times(size))
-}
-
 /// The dimensions of a layout in a given order, with the gaps that broadcasting needs behind the first of them.
 pub(super) fn pattern(own: &[Option<usize>], order: &[Option<usize>]) -> Layout {
     let kept = order.iter().map(|d| d.filter(|_| own.contains(d)));
@@ -167,7 +163,7 @@ impl Writer<'_, '_> {
     /// is a mean, which has to be made of what is summed.
     pub(super) fn sum_of_open_extent(&mut self, id: Id, value: Value, dims: &Layout) -> Option<Laid> {
         let Node::Reduce(Reduce::Sum, over, _) = self.store.node(id) else { return None };
-        let count = count(over).filter(|count| count.number().is_none())?;
+        let count = product(over).filter(|count| count.number().is_none())?;
         let body = &*self.builder.body;
         let op = body.defining_op(value).filter(|&op| body.name(op) == "ng.reduce_sum")?;
         let (operand, mut attrs) = (body.operands(op)[0], body.op(op).attrs.clone());
@@ -184,10 +180,9 @@ impl Writer<'_, '_> {
         let dims = (0..rank).map(&mut dim).collect();
         attrs.remove("axes");
         attrs.remove("keepdims");
-        let made = vec![(false, kept, value)];
-        let name = "ng.reduce_sum".to_string();
-        self.reductions.push(Reduction { name, operand, axes, attrs, count: Some(count), made });
-        Some(Laid { held: Held::Reduced { number: self.reductions.len() - 1, mean: false }, dims })
+        let sum = self.reduced("ng.reduce_sum", attrs, (operand, dims), axes, Some(count));
+        self.reductions.last_mut()?.made.push((false, kept, value));
+        Some(sum)
     }
 
     /// The number of elements of a sum that may become a mean.
