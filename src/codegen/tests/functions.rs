@@ -1,12 +1,14 @@
 //! Implementations of functions take the place of ops, at the width of vectors.
 
+use std::collections::BTreeMap;
+
 use ngc_codegen::Target;
 use ngc_interp::Interpreter;
 use ngc_ir::Dim;
 use ngc_math::certificate::max_ulp;
 use ngc_math::function::{format_of, module_of, symbol};
 use ngc_math::library::{ENTRIES, Entry, library};
-use ngc_math::text::parse;
+use ngc_math::text::{Text, parse};
 use ngc_math::verify::pairs;
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
 use ngc_passes::lowering::functions::Functions;
@@ -97,8 +99,8 @@ fn the_library_gives_the_bits_of_the_interpreter() {
 
 fn the_bits_of_the_interpreter(target: &Target, ulps: f64, is_taken: &dyn Fn(usize) -> bool) {
     let mut functions = Functions::default();
-    let chosen = library(&CONTEXT, ulps, target.instructions()).expect("the library");
-    functions.complete(&chosen).expect("implementations");
+    let bundled = library(&CONTEXT, ulps, target.instructions()).expect("the library");
+    functions.complete(&bundled).expect("implementations");
     let mut r = Random::new(19);
     let mut text = String::new();
     let mut all = Vec::new();
@@ -106,9 +108,10 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64, is_taken: &dyn Fn(usi
     let n = drawn[0].len();
     let mut values = encodings(&mut r, n);
     values.truncate(n);
-    let chosen = ENTRIES.iter().filter(|entry| is_chosen(entry, ulps)).enumerate();
-    for entry in chosen.filter(|(n, _)| is_taken(*n)).map(|(_, entry)| entry) {
-        let own = parse(entry.text, 0).expect("an implementation");
+    let all_entries: Vec<(&Entry, Vec<Text>)> =
+        ENTRIES.iter().map(|entry| (entry, parse(entry.text, 0).expect("an implementation"))).collect();
+    let chosen = chosen_of(&all_entries, ulps).enumerate();
+    for own in chosen.filter(|(n, _)| is_taken(*n)).map(|(_, own)| own) {
         let (name, format) = (&own[0].name, format_of(&own[0]));
         let (op, attrs) = match name.strip_suffix("_tanh") {
             Some(op) => (op, " {approximate = \"tanh\"}"),
@@ -143,9 +146,10 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64, is_taken: &dyn Fn(usi
         let interpreter = Interpreter::new(&CONTEXT, &arrays, Evaluator::new(Mode::Rounded));
         let theirs = interpreter.call(&symbol(&own[0]), inputs).expect("results");
         let ours = compiled.call(&format!("of_{}", symbol(&own[0])), inputs, &[vec![n]]).expect("results");
+        let given: Vec<Vec<f64>> = inputs.iter().map(Tensor::to_f64s).collect();
         for (i, (a, b)) in ours[0].to_f64s().into_iter().zip(theirs[0].to_f64s()).enumerate() {
             let same = a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
-            let (name, x): (_, Vec<f64>) = (&own[0].name, inputs.iter().map(|t| t.to_f64s()[i]).collect());
+            let (name, x): (_, Vec<f64>) = (&own[0].name, given.iter().map(|t| t[i]).collect());
             assert!(
                 same,
                 "{name} of {x:?} is {a:e}, and {b:e} in the interpreter ({}, {ulps} ulp)",
@@ -155,10 +159,15 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64, is_taken: &dyn Fn(usi
     }
 }
 
-/// Whether an implementation is the one that is taken where errors are at most `ulps`.
-fn is_chosen(entry: &Entry, ulps: f64) -> bool {
+/// The implementations that are taken where errors are at most `ulps`: of each function the one that errs most.
+fn chosen_of<'e>(all: &'e [(&Entry, Vec<Text>)], ulps: f64) -> impl Iterator<Item = &'e Vec<Text>> {
     let error = |entry: &Entry| max_ulp(entry.certificate).expect("a certificate");
-    let name = |entry: &Entry| symbol(&parse(entry.text, 0).expect("an implementation")[0]);
-    let of_same = ENTRIES.iter().filter(|other| name(other) == name(entry) && error(other) <= ulps);
-    of_same.map(error).fold(0.0, f64::max) == error(entry)
+    let mut worst: BTreeMap<String, f64> = BTreeMap::new();
+    for (entry, own) in all.iter().filter(|(entry, _)| error(entry) <= ulps) {
+        let worst = worst.entry(symbol(&own[0])).or_default();
+        *worst = worst.max(error(entry));
+    }
+    let is_chosen =
+        move |(entry, own): &&(&Entry, Vec<Text>)| worst.get(&symbol(&own[0])) == Some(&error(entry));
+    all.iter().filter(is_chosen).map(|(_, own)| own)
 }

@@ -1,10 +1,11 @@
 //! Random programs: compiled code gives the interpreter's results, bit for bit.
 //!
 //! The graphs are those on which bounds are tested. What is not lowered yet is left out of them, op by op, so that each op
-//! joins on the day when it is. `NGC_PROGRAMS` sets how many programs are drawn (default 2 000), `NGC_PROGRAMS_SEED` which.
+//! joins on the day when it is. `NGC_PROGRAMS` sets how many programs are drawn, `NGC_PROGRAMS_SEED` which.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::process::Command;
 use std::thread;
 
 use ngc_ir::{Attr, AttrDict, Body, Builder, Loc, Module, OpDef, Type, Value};
@@ -15,6 +16,9 @@ use ngc_passes::lowering::lower_module;
 use crate::random_graphs::{self, Argument, Graph, numbers};
 use crate::support::{CONTEXT, difference, interpreted, load, shapes};
 
+/// Programs that are drawn, and how many of them where the certificate is fresh.
+const PROGRAMS: u64 = 2000;
+const SAMPLE: u64 = 400;
 /// Programs in one library.
 const BATCH: usize = 20;
 /// Inputs for each program.
@@ -24,6 +28,13 @@ const FORMATS: [Format; 4] = [Format::F64, Format::F32, Format::F16, Format::Bf1
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+/// Whether the certificate of all programs is fresh, and is not being made.
+fn is_certified() -> bool {
+    let certify = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/certify");
+    let fresh = || Command::new(certify).args(["--fresh", "programs"]).status();
+    std::env::var_os("NGC_CERTIFY").is_none() && fresh().is_ok_and(|status| status.success())
 }
 
 /// Which ops are lowered, by op, attributes and operand types.
@@ -184,7 +195,8 @@ fn compare(numbers: Range<u64>, seed: u64, ops: &[&'static OpDef], known: &mut L
 
 #[test]
 fn programs_give_what_the_interpreter_gives() {
-    let (count, seed) = (setting("NGC_PROGRAMS", 2000), setting("NGC_PROGRAMS_SEED", 1));
+    let count = if is_certified() { SAMPLE } else { PROGRAMS };
+    let (count, seed) = (setting("NGC_PROGRAMS", count), setting("NGC_PROGRAMS_SEED", 1));
     let ops = random_graphs::ops();
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let work = |worker: usize| {
@@ -203,7 +215,10 @@ fn programs_give_what_the_interpreter_gives() {
     });
     let list: Vec<String> = seen.ops.iter().map(|(name, n)| format!("{name} {n}")).collect();
     let (open, compared) = (seen.open, seen.compared);
-    println!("{count} programs, {open} with open extents, {compared} elements compared; {}", list.join(", "));
+    println!(
+        "certificate: {count} programs, {open} with open extents, {compared} elements compared; {}",
+        list.join(", ")
+    );
     assert!(
         list.len() > 40 && compared > 100 * count as usize,
         "too little is compared: {}",
