@@ -88,30 +88,31 @@ fn the_library_gives_the_bits_of_the_interpreter() {
     let plain = Target::new("", "x86-64-v3", "")
         .ok()
         .filter(|plain| host.triple.starts_with("x86_64") && host.vector_bits() > plain.vector_bits());
+    let read = |entry: &'static Entry| (entry, parse(entry.text, 0).expect("an implementation"));
+    let entries: Vec<(&Entry, Vec<Text>)> = ENTRIES.iter().map(read).collect();
     // All functions on the host, and every second one on the other target, others by the one accuracy than by the other.
     for ulps in [1.0, 0.51] {
-        the_bits_of_the_interpreter(&host, ulps, &|_| true);
+        let chosen = chosen_of(&entries, ulps);
+        the_bits_of_the_interpreter(&host, ulps, &chosen);
         if let Some(plain) = &plain {
-            the_bits_of_the_interpreter(plain, ulps, &|n| n % 2 == usize::from(ulps < 1.0));
+            let second: Vec<&Vec<Text>> =
+                chosen.iter().copied().skip(usize::from(ulps < 1.0)).step_by(2).collect();
+            the_bits_of_the_interpreter(plain, ulps, &second);
         }
     }
 }
 
-fn the_bits_of_the_interpreter(target: &Target, ulps: f64, is_taken: &dyn Fn(usize) -> bool) {
+fn the_bits_of_the_interpreter(target: &Target, ulps: f64, all: &[&Vec<Text>]) {
     let mut functions = Functions::default();
     let bundled = library(&CONTEXT, ulps, target.instructions()).expect("the library");
     functions.complete(&bundled).expect("implementations");
     let mut r = Random::new(19);
     let mut text = String::new();
-    let mut all = Vec::new();
     let drawn = [Format::F32, Format::F64].map(|format| pairs(format, 8192));
     let n = drawn[0].len();
     let mut values = encodings(&mut r, n);
     values.truncate(n);
-    let all_entries: Vec<(&Entry, Vec<Text>)> =
-        ENTRIES.iter().map(|entry| (entry, parse(entry.text, 0).expect("an implementation"))).collect();
-    let chosen = chosen_of(&all_entries, ulps).enumerate();
-    for own in chosen.filter(|(n, _)| is_taken(*n)).map(|(_, own)| own) {
+    for own in all {
         let (name, format) = (&own[0].name, format_of(&own[0]));
         let (op, attrs) = match name.strip_suffix("_tanh") {
             Some(op) => (op, " {approximate = \"tanh\"}"),
@@ -125,7 +126,6 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64, is_taken: &dyn Fn(usi
         text += &format!(
             "func.func @of_{symbol}({arguments}) -> tensor<{n}x{format}> {{\n  %y = ng.{op} {operands}{attrs} : tensor<{n}x{format}>\n  func.return %y : tensor<{n}x{format}>\n}}\n"
         );
-        all.push(own);
     }
     assert!(all.len() >= 15, "{} functions", all.len());
     let compiled = load_for(target, &module(&text), &functions);
@@ -135,7 +135,7 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64, is_taken: &dyn Fn(usi
     let column = |of: usize, n: usize| drawn[of].iter().map(|pair| pair[n]).collect();
     let both = [0, 1].map(|n| array(Format::F32, column(0, n)));
     let both_wide = [0, 1].map(|n| array(Format::F64, column(1, n)));
-    for own in &all {
+    for own in all {
         let inputs = match (own[0].arguments.len(), format_of(&own[0])) {
             (1, Format::F32) => &alone[..],
             (1, _) => &wide[..],
@@ -160,14 +160,13 @@ fn the_bits_of_the_interpreter(target: &Target, ulps: f64, is_taken: &dyn Fn(usi
 }
 
 /// The implementations that are taken where errors are at most `ulps`: of each function the one that errs most.
-fn chosen_of<'e>(all: &'e [(&Entry, Vec<Text>)], ulps: f64) -> impl Iterator<Item = &'e Vec<Text>> {
+fn chosen_of<'e>(all: &'e [(&Entry, Vec<Text>)], ulps: f64) -> Vec<&'e Vec<Text>> {
     let error = |entry: &Entry| max_ulp(entry.certificate).expect("a certificate");
     let mut worst: BTreeMap<String, f64> = BTreeMap::new();
     for (entry, own) in all.iter().filter(|(entry, _)| error(entry) <= ulps) {
         let worst = worst.entry(symbol(&own[0])).or_default();
         *worst = worst.max(error(entry));
     }
-    let is_chosen =
-        move |(entry, own): &&(&Entry, Vec<Text>)| worst.get(&symbol(&own[0])) == Some(&error(entry));
-    all.iter().filter(is_chosen).map(|(_, own)| own)
+    let is_chosen = |(entry, own): &&(&Entry, Vec<Text>)| worst.get(&symbol(&own[0])) == Some(&error(entry));
+    all.iter().filter(is_chosen).map(|(_, own)| own).collect()
 }
