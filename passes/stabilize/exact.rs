@@ -18,7 +18,7 @@ use super::ladder::{Ladder, Move};
 use super::window::{Leaf, Window, moves};
 
 /// Bits of enclosures, tried in this order.
-const BITS: [u32; 4] = [128, 320, 1152, 2200];
+const BITS: [u32; 4] = [128, 448, 1152, 2200];
 
 /// So many of these are for all values, the others for those of few operations.
 const ALL: usize = 3;

@@ -380,6 +380,9 @@ fn binary<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, y: &Interval<D>) -> Int
 /// A function that is monotone along each axis takes its extrema at the corners. A corner that is NaN (0·∞, ∞/∞) is left
 /// out, for the values around it are between the others, and flagged.
 fn corners<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, y: &Interval<D>) -> Interval<D> {
+    if let Some([(a, b), (e, f)]) = opposite_corners(prim, x, y) {
+        return Enclosure::new(d.binary(prim, a, b).0, d.binary(prim, e, f).1);
+    }
     let value = x
         .ends()
         .flat_map(|x| y.ends().map(move |y| (x, y)))
@@ -395,6 +398,33 @@ fn corners<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, y: &Interval<D>) -> In
     }
     let meets = (x.is_unbounded() && y.has_zero()) || (y.is_unbounded() && x.has_zero());
     value.flagged(prim == Prim::Mul && meets)
+}
+
+/// The corners at which a product, a quotient or a hypotenuse is least and greatest, where signs say which these are.
+fn opposite_corners<'x, N: Number>(
+    prim: Prim,
+    x: &'x Enclosure<N>,
+    y: &'x Enclosure<N>,
+) -> Option<[(&'x N, &'x N); 2]> {
+    let sign = |x: &Enclosure<N>| match () {
+        () if x.is_unbounded() => None,
+        () if x.lo > 0.0 => Some(true),
+        () => (x.hi < 0.0).then_some(false),
+    };
+    if x.is_point() || y.is_point() {
+        return None;
+    }
+    // A product rises with a factor where the other one is positive, a quotient with its dividend where the divisor is; it
+    // falls with its divisor where the dividend is positive.
+    let (x_rises, y_rises) = match (prim, sign(x)?, sign(y)?) {
+        (Prim::Mul, x, y) => (y, x),
+        (Prim::Div, x, y) => (y, !x),
+        (Prim::Hypot, true, true) => (true, true),
+        _ => return None,
+    };
+    let ends = |x: &'x Enclosure<N>, rises: bool| if rises { (&x.lo, &x.hi) } else { (&x.hi, &x.lo) };
+    let (x, y) = (ends(x, x_rises), ends(y, y_rises));
+    Some([(x.0, y.0), (x.1, y.1)])
 }
 
 fn add<D: Domain>(d: &D, x: &Interval<D>, y: &Interval<D>) -> Interval<D> {

@@ -157,6 +157,28 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(3000), failure_persistence: None, ..Default::default() })]
+
+    /// Where signs say at which corners a function is least and greatest, its ends are those of all four.
+    #[test]
+    fn ends_are_those_of_all_corners(
+        prim in prop_oneof![Just(Prim::Mul), Just(Prim::Div), Just(Prim::Hypot)],
+        (a, b, _) in interval(),
+        (e, f, _) in interval(),
+    ) {
+        let corners = [(a, e), (a, f), (b, e), (b, f)].map(|(x, y)| of(prim, &[(x, x), (y, y)]));
+        let turns = prim == Prim::Hypot && (a < 0.0 || e < 0.0) || prim == Prim::Div && e <= 0.0 && f >= 0.0;
+        if turns || corners.iter().any(|(.., may_be_nan)| *may_be_nan) {
+            return Ok(());
+        }
+        let (lo, hi, _) = of(prim, &[(a, b), (e, f)]);
+        let least = corners.iter().map(|corner| corner.0).fold(f64::INFINITY, f64::min);
+        let greatest = corners.iter().map(|corner| corner.1).fold(f64::NEG_INFINITY, f64::max);
+        prop_assert_eq!((lo, hi), (least, greatest));
+    }
+}
+
 #[test]
 fn a_comparison_at_a_pole_is_open() {
     let pole = apply(&Binary64, Prim::Div, &[&Enclosure::new(1.0, 2.0), &Enclosure::new(-0.0, 4.0)]);
