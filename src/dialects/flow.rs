@@ -6,11 +6,13 @@ use std::sync::Arc;
 use ngc_ir::{Attr, Body, InternalError, Op, Resources, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{intersect, magnitude, widen};
 use ngc_numerics::{
-    Enclosure, Figures, Flags, Format, Interval, Mixed, Operands, Prim, Range, Reduce, StoredTensor,
+    Enclosure, Figures, Flags, Format, Interval, Kind, Kinds, Mixed, Operands, Prim, Range, Reduce,
+    StoredTensor,
 };
 use smallvec::SmallVec;
 
 use crate::facts::{self, Fact, Pointwise, Store};
+use crate::kinds;
 use crate::memo::{Answer, Memo, Question};
 use crate::ng::constant;
 use crate::ng::convert::is_exact;
@@ -96,6 +98,16 @@ impl Flow {
         tensor.norm2_estimate()
     }
 
+    /// The kinds of the elements of a value, where it has two.
+    pub(crate) fn kinds(&self, value: Value) -> Option<Kinds> {
+        self.known.kinds(value)
+    }
+
+    /// Whether ops run as they are written.
+    pub(crate) fn is_reference(&self) -> bool {
+        self.runtime.is_none()
+    }
+
     /// Sets what is known of a value.
     pub fn set(&mut self, value: Value, range: Range, error: f64) {
         self.set_mixed(value, range, error, Mixed::absolute(error));
@@ -163,21 +175,54 @@ impl Flow {
     }
 
     fn bounded(&mut self, body: &Body, op: Op) -> Option<Vec<Figures>> {
-        let values = body.operands(op);
-        let operands: SmallVec<[Range; 4]> = values.iter().map(|&v| self.range(v)).collect();
-        let errors: SmallVec<[f64; 4]> = values.iter().map(|&v| self.error(v)).collect();
-        let alias: SmallVec<[usize; 4]> =
-            values.iter().map(|v| values.iter().position(|w| w == v).unwrap_or(0)).collect();
-        let results = body.result_types(op);
         if let Some(tensor) = self.read(body, op) {
             let figures = constant::figures(tensor.facts().interval, constant::error(&body.op(op).attrs));
             let value = body.result(op, 0);
             self.set(value, figures.range, figures.delta);
+            self.known.set_kinds(value, tensor.kinds().filter(|_| figures.delta == 0.0));
             self.known.set_constant(value, tensor);
             return Some(vec![figures]);
         }
-        let terms: SmallVec<[Term; 4]> = values.iter().map(|&v| self.term(v)).collect();
-        let lent = self.known.lend(values, &operands);
+        let mut found = self.concluded(body, op, None)?;
+        let kinds = kinds::step(self, body, op, &mut found);
+        for (value, Concluded { figures, error, relative }) in body.results(op).zip(&found) {
+            self.set_mixed(value, figures.range, *error, *relative);
+        }
+        let found: Vec<Figures> = found.into_iter().map(|of| of.figures).collect();
+        let operands: SmallVec<[Range; 4]> = body.operands(op).iter().map(|&v| self.range(v)).collect();
+        self.known.step(body, op, &operands, &found);
+        if let &[value] = &body.results(op).collect::<SmallVec<[Value; 1]>>()[..] {
+            // What is computed from constants is as good as a constant, where it does not round.
+            let kinds = kinds.or_else(|| {
+                (self.error(value) == 0.0).then(|| self.known.compute(body, op)?.kinds()).flatten()
+            });
+            self.known.set_kinds(value, kinds);
+        }
+        Some(found)
+    }
+
+    /// What is known of the results of an op; of those whose elements are made of one kind of elements of an operand, if that is given.
+    pub(crate) fn concluded(
+        &mut self,
+        body: &Body,
+        op: Op,
+        given: Option<(Value, &Kind)>,
+    ) -> Option<Vec<Concluded>> {
+        let values = body.operands(op);
+        let given = |v: Value| given.and_then(|(of, kind)| (of == v).then_some(kind));
+        let term = |&v: &Value| match given(v) {
+            Some(kind) => Term::new(kind.range, kind.error, kind.relative),
+            None => self.term(v),
+        };
+        let terms: SmallVec<[Term; 4]> = values.iter().map(term).collect();
+        let operands: SmallVec<[Range; 4]> =
+            terms.iter().map(|x| Range { exact: x.exact, computed: x.moved }).collect();
+        let errors: SmallVec<[f64; 4]> = terms.iter().map(|x| x.absolute).collect();
+        let alias: SmallVec<[usize; 4]> =
+            values.iter().map(|v| values.iter().position(|w| w == v).unwrap_or(0)).collect();
+        let results = body.result_types(op);
+        let mut lent = self.known.lend(values, &operands);
+        (0..values.len()).filter(|&i| given(values[i]).is_some()).for_each(|i| lent.forget(i));
         let x = lent.operands(&operands);
         let (mut found, steps) = body.with_signature(op, |s| {
             let found = || answer(s, &x, &alias, &terms, &results);
@@ -191,13 +236,14 @@ impl Flow {
                 self.worsen(body, op, &operands, figures, ty);
             }
         }
-        for (n, (figures, value)) in found.iter_mut().zip(body.results(op)).enumerate() {
+        let mut all = Vec::with_capacity(found.len());
+        for (n, mut figures) in found.into_iter().enumerate().take(results.len()) {
             let ty = results[n];
             let fact = || relation(body, op, &operands).or_else(|| relative::shifted_sum(body, op));
             if let Some(fact) = has_elements(ty).then(fact).flatten() {
                 figures.range.exact = intersect(&figures.range.exact, &fact);
                 figures.range.computed = intersect(&figures.range.computed, &fact);
-                round_within(figures);
+                round_within(&mut figures);
             }
             if let Some(fact) =
                 normalised(self, body, op).filter(|_| has_elements(ty) && ty.format().is_some())
@@ -212,25 +258,33 @@ impl Flow {
                 }
             }
             let mut error = figures.error(&errors);
-            let mut mixed = body
-                .with_signature(op, |s| relative::through(s, figures, &terms, &alias, ty))
+            let mut relative = body
+                .with_signature(op, |s| relative::through(s, &figures, &terms, &alias, ty))
                 .unwrap_or(Mixed::UNBOUNDED);
             if let (Some(ends), Some(format)) = (&steps, ty.format()) {
-                let (absolute, relative) = ends[n];
-                error = error.min(absolute);
-                mixed = mixed.better(relative, &figures.range.exact, format.min_normal());
+                let (by_steps, mixed) = ends[n];
+                error = error.min(by_steps);
+                relative = relative.better(mixed, &figures.range.exact, format.min_normal());
             }
             let Range { exact, computed } = figures.range;
-            figures.range.computed = intersect(&computed, &relative::reach(&exact, &mixed));
-            if mixed.is_finite() {
-                error = error.min(mixed.at_most(magnitude(&exact)));
+            figures.range.computed = intersect(&computed, &relative::reach(&exact, &relative));
+            if relative.is_finite() {
+                error = error.min(relative.at_most(magnitude(&exact)));
             }
             let error = settle(&mut figures.range, error);
-            self.set_mixed(value, figures.range, error, mixed);
+            all.push(Concluded { figures, error, relative });
         }
-        self.known.step(body, op, &operands, &found);
-        Some(found)
+        Some(all)
     }
+}
+
+/// What is known of a result of an op.
+pub(crate) struct Concluded {
+    pub figures: Figures,
+    /// The error, with those of the operands.
+    pub error: f64,
+    /// The same in relative form.
+    pub relative: Mixed,
 }
 
 impl Flow {

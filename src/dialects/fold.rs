@@ -41,7 +41,8 @@ pub fn fold_constants(s: &Signature<'_>, operands: Constants<'_>) -> Option<Attr
     is_same(&value, &real).then(|| tensor_to_attr_of(&value, result))
 }
 
-fn evaluate(mode: Mode, s: &Signature<'_>, operands: &[Tensor], result: Type) -> Option<Tensor> {
+/// The result of an op on these operands, where it is no composite one.
+pub(crate) fn evaluate(mode: Mode, s: &Signature<'_>, operands: &[Tensor], result: Type) -> Option<Tensor> {
     let evaluator = Evaluator::new(mode);
     let lifted: Vec<Tensor> = operands.iter().map(|t| evaluator.lift(t)).collect();
     let inputs: Vec<&Tensor> = lifted.iter().collect();

@@ -14,6 +14,7 @@ pub mod func;
 mod integers;
 mod kept;
 pub mod kernel;
+mod kinds;
 mod lemmas;
 mod memo;
 pub mod ng;

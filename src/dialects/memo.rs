@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use ngc_ir::{AttrDict, Ident, Signature, Type};
-use ngc_numerics::{DType, Figures, Flags, Mixed, Operands, StoredTensor};
+use ngc_numerics::{DType, Figures, Flags, Kind, Mixed, Operands, Range, StoredTensor};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -69,10 +69,18 @@ impl Question {
             number(lengths.exact);
             number(lengths.computed);
         }
+        for kind in x.kinds.iter().flat_map(|kinds| kinds.as_slice().as_flattened()) {
+            let Kind { range: Range { exact, computed }, error, relative: Mixed { rho, eta }, lines } = *kind;
+            for x in [exact, computed] {
+                [x.lo, x.hi, f64::from(u8::from(x.may_be_nan))].into_iter().for_each(&mut number);
+            }
+            [error, rho, eta, f64::from(lines)].into_iter().for_each(&mut number);
+        }
         for extents in x.extents {
             number(extents.len() as f64);
             extents.iter().flat_map(|e| [e.least, e.most]).for_each(&mut number);
         }
+        words.extend(x.kinds.iter().map(|kinds| u64::from(kinds.is_some())));
         words.extend(alias.iter().map(|&n| n as u64));
         let types = s.operands.iter().chain(results).copied().collect();
         let flags = x.flags.iter().copied().collect();

@@ -238,6 +238,12 @@ fn rounding(
     image: &Interval,
     format: Format,
 ) -> f64 {
+    // What an infinity makes certain is certain as computed: -inf beside a number, and 0 as its exponential.
+    let is_end = |x: &Interval| x.lo == x.hi && x.lo.is_infinite() && !x.may_be_nan;
+    let is_kept = image.lo == image.hi && !image.may_be_nan && format.contains(image.lo);
+    if is_kept && args.iter().any(is_end) && !args.iter().any(|x| x.may_be_nan) {
+        return 0.0;
+    }
     let unbounded = |x: &Interval| x.may_be_nan || x.lo.is_infinite() || x.hi.is_infinite();
     // Neither the operands nor the values may be beyond what is finite.
     if unbounded(image) || args.iter().any(unbounded) {

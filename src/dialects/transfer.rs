@@ -10,12 +10,15 @@ use std::sync::OnceLock;
 
 use ngc_ir::{Block, Body, Builder, Context, Dim, Loc, Semantics, Signature, Type, Value};
 use ngc_numerics::figures::{self, add, mul};
-use ngc_numerics::{Enclosure, Extent, Figures, Form, Format, Operands, Range, Sensitivity, functional};
+use ngc_numerics::{
+    Enclosure, Extent, Figures, Form, Format, Kinds, Operands, Range, Sensitivity, functional,
+};
 use smallvec::SmallVec;
 
 pub use crate::flow::{Flow, settle};
 use crate::integers;
 use crate::kept::Kept;
+use crate::kinds;
 use crate::ng::infer;
 use crate::pointwise::elementwise;
 use crate::relative::Term;
@@ -167,7 +170,8 @@ pub fn decomposed(s: &Signature<'_>, operands: &Operands<'_>, results: &[Type]) 
     }
     // The steps are run on exact inputs from exact and computed operands alike: what they add is the op's own error.
     let mut flow = Flow::default();
-    flow.known.enter(&arguments, s.operands, operands);
+    let kinds: SmallVec<[Option<Kinds>; 4]> = operands.kinds.iter().map(|of| of.map(kinds::exact)).collect();
+    flow.known.enter(&arguments, s.operands, &Operands { kinds: &kinds, ..*operands });
     let mut paths: Vec<SmallVec<[Sensitivity; 3]>> =
         vec![SmallVec::from_elem(Sensitivity::NONE, operands.len()); body.num_values()];
     let mut conditions = vec![0.0f64; body.num_values()];

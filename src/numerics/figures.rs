@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::kinds::Kinds;
 use crate::{Enclosure, Flags, Format, Mixed, StoredTensor};
 
 /// The values a quantity may take.
@@ -94,6 +95,8 @@ pub struct Operands<'a> {
     pub extents: &'a [&'a [Extent]],
     /// Bounds of the 2-norms of the rows of each operand, its vectors along the last axis.
     pub lengths: &'a [Lengths],
+    /// The kinds of the elements of each operand that has two.
+    pub kinds: &'a [Option<Kinds>],
 }
 
 /// Bounds of the 2-norms of the rows of a tensor, its vectors along the last axis.
@@ -113,7 +116,7 @@ impl Lengths {
 impl<'a> Operands<'a> {
     /// Operands of which only the ranges are known.
     pub const fn of_ranges(ranges: &'a [Range]) -> Operands<'a> {
-        Operands { ranges, constants: &[], flags: &[], extents: &[], lengths: &[] }
+        Operands { ranges, constants: &[], flags: &[], extents: &[], lengths: &[], kinds: &[] }
     }
 
     /// The value of operand `i`, if it is a constant. One whose elements are all the same has a single element, with 1
@@ -134,6 +137,11 @@ impl<'a> Operands<'a> {
     /// Bounds of the 2-norms of the rows of operand `i`.
     pub fn lengths(&self, i: usize) -> Lengths {
         self.lengths.get(i).copied().unwrap_or(Lengths::UNKNOWN)
+    }
+
+    /// The kinds of the elements of operand `i`, where it has two.
+    pub fn kinds(&self, i: usize) -> Option<&Kinds> {
+        self.kinds.get(i)?.as_ref()
     }
 
     /// What is known of a dimension of operand `i` that its type leaves open.

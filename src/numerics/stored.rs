@@ -9,6 +9,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::facts::Facts;
+use crate::kinds::{self, Kinds};
 use crate::tensor::{element_count, show};
 use crate::weights::{self, Weights};
 use crate::{DType, Data, Extent, Format, Tensor};
@@ -31,6 +32,7 @@ type Key = (DType, View);
 struct Found {
     facts: OnceLock<Facts>,
     norm2: OnceLock<Option<f64>>,
+    kinds: OnceLock<Option<Kinds>>,
     weights: Mutex<Vec<(Range<usize>, Channels)>>,
 }
 
@@ -302,6 +304,11 @@ impl StoredTensor {
         let weights = Weights::of(self, contracted.clone()).map(Arc::from);
         known().push((contracted, weights.clone()));
         weights
+    }
+
+    /// The kinds of the elements, where the constant looks like a mask.
+    pub fn kinds(&self) -> Option<Kinds> {
+        *self.found.kinds.get_or_init(|| kinds::of(self))
     }
 
     /// Estimate of the 2-norm of the matrices that the last two axes make, the largest of them; it comes from below.

@@ -5,6 +5,7 @@
 //! constants, arguments or computed. What an op refuses is left out. [`Graph::opened`] leaves extents unknown.
 
 mod attributes;
+mod masks;
 pub mod numbers;
 mod operands;
 pub mod values;
@@ -80,6 +81,7 @@ impl Graph {
             match sketch.r.below(250) {
                 0 => sketch.long(),
                 1..9 => sketch.decided_integer(),
+                9..12 => sketch.masked(),
                 _ => {
                     let op = sketch.r.pick(ops);
                     sketch.grow(op);

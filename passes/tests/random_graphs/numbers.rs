@@ -97,6 +97,13 @@ pub fn integers(r: &mut Random, elem: DType, shape: &[usize], least: i64, greate
     Tensor::ints(elem, shape.to_vec(), data).expect("fits")
 }
 
+/// What a mask puts in the place of what it takes away.
+pub fn far(r: &mut Random, format: Format) -> f64 {
+    let far = [f64::NEG_INFINITY, -format.max_finite(), -1e4, -1e9, f64::INFINITY, 2000.0];
+    let x = format.round(r.pick(&far));
+    if x.is_nan() { -format.max_finite() } else { x }
+}
+
 /// A constant: one number throughout, numbers of one range, or of another magnitude in each channel (last axis).
 pub fn constant(r: &mut Random, elem: DType, shape: &[usize]) -> Tensor {
     let DType::Float(format) = elem else {

@@ -1,6 +1,9 @@
 //! The tests of ngc-codegen.
 
 mod conversions;
+#[path = "../../../passes/tests/support/evidence.rs"]
+#[allow(dead_code)]
+mod evidence;
 mod formulas;
 mod functions;
 mod programs;

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::process::Command;
 use std::thread;
 
 use ngc_ir::{Attr, AttrDict, Body, Builder, Loc, Module, OpDef, Type, Value};
@@ -13,6 +12,7 @@ use ngc_numerics::{Format, Random, Tensor};
 use ngc_passes::lowering::functions::Functions;
 use ngc_passes::lowering::lower_module;
 
+use crate::evidence;
 use crate::random_graphs::{self, Argument, Graph, numbers};
 use crate::support::{CONTEXT, difference, interpreted, load, shapes};
 
@@ -28,13 +28,6 @@ const FORMATS: [Format; 4] = [Format::F64, Format::F32, Format::F16, Format::Bf1
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
-
-/// Whether the certificate of all programs is fresh, and is not being made.
-fn is_certified() -> bool {
-    let certify = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/certify");
-    let fresh = || Command::new(certify).args(["--fresh", "programs"]).status();
-    std::env::var_os("NGC_CERTIFY").is_none() && fresh().is_ok_and(|status| status.success())
 }
 
 /// Which ops are lowered, by op, attributes and operand types.
@@ -195,7 +188,7 @@ fn compare(numbers: Range<u64>, seed: u64, ops: &[&'static OpDef], known: &mut L
 
 #[test]
 fn programs_give_what_the_interpreter_gives() {
-    let count = if is_certified() { SAMPLE } else { PROGRAMS };
+    let count = if evidence::whole("programs") { PROGRAMS } else { SAMPLE };
     let (count, seed) = (setting("NGC_PROGRAMS", count), setting("NGC_PROGRAMS_SEED", 1));
     let ops = random_graphs::ops();
     let workers = thread::available_parallelism().map_or(1, usize::from);

@@ -155,9 +155,37 @@ pub fn moved(s: &Signature<'_>, result: usize, ty: Type) -> Option<SmallVec<[usi
     (moves && operands.iter().all(alike)).then_some(operands)
 }
 
+/// Where each element of the one result of an op lies in its first operand, if it is one of that as it is.
+pub fn places(s: &Signature<'_>, ty: Type) -> Option<Vec<Index>> {
+    match &declared(s)?[..] {
+        [Structure { element: Element::Read { operand: 0, at }, .. }] => {
+            moved(s, 0, ty)?;
+            Some(at.clone())
+        }
+        _ => None,
+    }
+}
+
 /// Whether elements of an op's results are elements of its operands, numbers or places, by the place alone.
 pub fn only_chooses(s: &Signature<'_>) -> bool {
     declared(s).is_some_and(|found| found.iter().all(|result| result.element.only_chooses()))
+}
+
+/// How an op makes one of the elements of whole lines of its first operand, each taken as it is, and along which of its axes these
+/// lines lie.
+pub fn lines(s: &Signature<'_>) -> Option<(Reduce, SmallVec<[usize; 4]>)> {
+    let found = declared(s)?;
+    let [Structure { extents, element: Element::Reduce { kind, over, body } }] = &found[..] else {
+        return None;
+    };
+    let Element::Read { operand: 0, at } = &**body else { return None };
+    let own = &sizes(s.operands)?[0];
+    let is_whole = |&axis: &usize| {
+        let place = at[axis].as_axis().and_then(|of| (of.0 as usize).checked_sub(extents.len()));
+        let alone = at.iter().filter(|index| **index == at[axis]).count() == 1;
+        alone && place.and_then(|n| over.get(n)) == Some(&own[axis])
+    };
+    Some((*kind, (0..at.len()).filter(is_whole).collect()))
 }
 
 /// Adds the operands of which an expression is an element; whether it is that and nothing else.

@@ -27,7 +27,9 @@ use smallvec::SmallVec;
 
 use crate::transfer::has_elements;
 
-pub use element::{Pointwise, function, is_pointwise, moved, only_chooses, reduction, together};
+pub use element::{
+    Pointwise, function, is_pointwise, lines, moved, only_chooses, places, reduction, together,
+};
 pub use formula::Traced;
 pub use primitives::{apply, repeated};
 pub use signs::Signs;

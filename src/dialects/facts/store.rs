@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use ngc_ir::structure::{Element, Index};
 use ngc_ir::{Attr, Body, Dim, Op, Resources, Semantics, Signature, Type, Value};
-use ngc_numerics::{Evaluator, Extent, Figures, Flags, Lengths, Mode, Operands, Range, StoredTensor};
+use ngc_numerics::{
+    Evaluator, Extent, Figures, Flags, Kinds, Lengths, Mode, Operands, Range, StoredTensor, Tensor,
+};
 use smallvec::SmallVec;
 
 use super::extents::{self, Extents, with_extents};
-use super::{Fact, Signs, moved, of_results};
+use super::{Fact, Signs, moved, of_results, only_chooses};
+use crate::fold;
 use crate::ng::constant::stored_tensor;
 use crate::structure;
 
@@ -27,6 +30,7 @@ struct Entry {
     signs: Option<Signs>,
     extents: Option<Extents>,
     lengths: Option<Lengths>,
+    kinds: Option<Kinds>,
 }
 
 /// What [`Operands`] borrows.
@@ -36,15 +40,21 @@ pub(crate) struct Lent<'a> {
     flags: SmallVec<[Flags; 4]>,
     extents: SmallVec<[&'a [Extent]; 4]>,
     lengths: SmallVec<[Lengths; 4]>,
+    kinds: SmallVec<[Option<Kinds>; 4]>,
 }
 
 impl<'a> Lent<'a> {
+    /// Without what is known of all elements of an operand together.
+    pub fn forget(&mut self, operand: usize) {
+        (self.constants[operand], self.kinds[operand]) = (None, None);
+    }
+
     pub fn operands<'b>(&'b self, ranges: &'b [Range]) -> Operands<'b>
     where
         'a: 'b,
     {
-        let Lent { constants, flags, extents, lengths } = self;
-        Operands { ranges, constants, flags, extents, lengths }
+        let Lent { constants, flags, extents, lengths, kinds } = self;
+        Operands { ranges, constants, flags, extents, lengths, kinds }
     }
 }
 
@@ -98,7 +108,18 @@ impl Store {
             flags: values.iter().zip(ranges).map(|(&v, range)| self.flags(v, range)).collect(),
             extents: values.iter().map(extents).collect(),
             lengths: values.iter().map(lengths).collect(),
+            kinds: values.iter().map(|&v| self.kinds(v)).collect(),
         }
+    }
+
+    /// The kinds of the elements of a value, where it has two.
+    pub fn kinds(&self, value: Value) -> Option<Kinds> {
+        self.entry(value)?.kinds
+    }
+
+    /// Sets the kinds of the elements of a value.
+    pub fn set_kinds(&mut self, value: Value, kinds: Option<Kinds>) {
+        self.entry_mut(value).kinds = kinds;
     }
 
     /// Takes over what is known of operands, of types `types`, for the arguments that stand for them in another body.
@@ -112,6 +133,7 @@ impl Store {
             entry.constant = x.constants.get(i).copied().flatten().cloned();
             entry.flags = Some(x.flags(i));
             entry.lengths = x.lengths.get(i).copied();
+            entry.kinds = x.kinds(i).copied();
             entry.extents = ends;
         }
     }
@@ -177,6 +199,37 @@ impl Store {
             entry.lengths = lengths.filter(|_| n == 0);
             entry.extents = extents.get(n).cloned().flatten();
         }
+    }
+
+    /// The value of a result that places, integers and truth values decide, from those of constants.
+    pub fn compute(&mut self, body: &Body, op: Op) -> Option<Arc<StoredTensor>> {
+        /// Elements of operands and results.
+        const MOST: usize = 1 << 16;
+        let small = |ty: Type| ty.static_shape().filter(|shape| shape.iter().product::<usize>() <= MOST);
+        let value = body.result(op, 0);
+        if let Some(known) = self.constant(value) {
+            return Some(known.clone());
+        }
+        body.op(op).def.filter(|def| def.traits.pure)?;
+        let ty = body.ty(value);
+        let shape = small(ty)?;
+        let whole = |&v: &Value| {
+            let (tensor, shape) = (self.constant(v)?, small(body.ty(v))?);
+            // One element stands for all.
+            let view = || tensor.viewed(&shape, tensor.layout().0, &vec![0; shape.len()]);
+            Some(if tensor.len() == 1 { view()?.tensor() } else { tensor.tensor() })
+        };
+        let operands = body.operands(op).iter().map(whole).collect::<Option<Vec<Tensor>>>()?;
+        let found = body.with_signature(op, |s| {
+            let decides = ty.format().is_none() || only_chooses(s);
+            decides.then(|| fold::evaluate(Mode::Rounded, s, &operands, ty))?
+        })??;
+        if found.dtype != ty.elem()? || found.shape != shape {
+            return None;
+        }
+        let found = Arc::new(StoredTensor::of(&found));
+        self.entry_mut(value).constant = Some(found.clone());
+        Some(found)
     }
 
     /// The extents of results: what is inferred from the least ones of the operands, and from the greatest.
