@@ -43,7 +43,9 @@ const MOST: usize = 1 << 24;
 /// or 0 beside positive numbers.
 pub(crate) fn of(tensor: &StoredTensor) -> Option<Kinds> {
     let Interval { lo, hi, may_be_nan } = tensor.facts().interval;
-    if may_be_nan || tensor.len() < 2 || tensor.len() > MOST {
+    // An integer beyond 2^53 may lie between two `f64`.
+    let is_exact = tensor.dtype.is_float() || lo.abs().max(hi.abs()) <= (1u64 << 53) as f64;
+    if may_be_nan || !is_exact || tensor.len() < 2 || tensor.len() > MOST {
         return None;
     }
     let first: &dyn Fn(f64) -> bool = match () {
