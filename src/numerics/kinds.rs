@@ -48,15 +48,10 @@ pub(crate) fn of(tensor: &StoredTensor) -> Option<Kinds> {
     if may_be_nan || !is_exact || tensor.len() < 2 || tensor.len() > MOST {
         return None;
     }
+    let (near, is_infinite) = (-FAR..=FAR, |x: f64| x.is_infinite());
     let first: &dyn Fn(f64) -> bool = match () {
-        () if lo == f64::NEG_INFINITY && hi < f64::INFINITY
-            || hi == f64::INFINITY && lo > f64::NEG_INFINITY =>
-        {
-            &|x| x.is_finite()
-        }
-        () if lo < -FAR && -FAR <= hi && hi <= FAR || hi > FAR && lo <= FAR && lo >= -FAR => {
-            &|x| x.abs() <= FAR
-        }
+        () if is_infinite(lo) != is_infinite(hi) => &|x| x.is_finite(),
+        () if near.contains(&lo) != near.contains(&hi) => &|x| x.abs() <= FAR,
         () if lo == 0.0 && hi > 0.0 && (tensor.dtype.is_float() || hi == 1.0) => &|x| x > 0.0,
         () => return None,
     };

@@ -3,11 +3,12 @@
 pub mod layers;
 pub mod policy;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Mutex;
 
 use ngc_ir::pass::{Anchor, Changed, Function, OptionDef, OptionKind, Pass, PassContext, RemarkKind};
-use ngc_ir::{Diagnostics, Module};
+use ngc_ir::{Diagnostic, Diagnostics, Loc, Module, Severity};
 use ngc_numerics::Format;
 use ngc_sheaf::Levels;
 
@@ -85,7 +86,13 @@ impl Pass for DebugAmp {
         let named = cx.options.string("amp");
         let policy = debugged.and_then(|d| d.policy.clone()).or_else(|| Policy::of(&named));
         let Some(policy) = policy else { return Ok(Changed::No) };
-        Evidence::each(module, cx, |evidence, cx| {
+        let mut unknown: Option<BTreeSet<&str>> = None;
+        let changed = Evidence::each(module, cx, |evidence, cx| {
+            let own = policy.unknown(evidence.context, &evidence.function.body);
+            unknown = Some(match unknown.take() {
+                Some(before) => before.intersection(&own).copied().collect(),
+                None => own,
+            });
             let text = debug(evidence, &policy, &wanted)?;
             for line in text.lines().skip(1) {
                 cx.remark(
@@ -99,7 +106,18 @@ impl Pass for DebugAmp {
                 debugged.texts.lock().unwrap_or_else(|e| e.into_inner()).push(text);
             }
             Ok(None)
-        })
+        })?;
+        match unknown.unwrap_or_default().first() {
+            None => Ok(changed),
+            Some(name) => {
+                let why = format!(
+                    "{} names '{name}', as which no op, module or value is known; `--assign-precision --precision-output=FILE.json` writes \
+                     the names that there are",
+                    policy.name
+                );
+                Err(Diagnostics(vec![Diagnostic::new(Severity::Error, Loc::Unknown, why)]))
+            }
+        }
     }
 }
 

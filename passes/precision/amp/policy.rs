@@ -1,6 +1,8 @@
 //! Assignments of formats as AMP makes them: by lists of ops, or by a file.
 
-use ngc_ir::{Body, Loc, Op, Type};
+use std::collections::BTreeSet;
+
+use ngc_ir::{Body, Context, Loc, Op, Type};
 use ngc_numerics::Format;
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
@@ -124,6 +126,15 @@ impl Policy {
             own.into()
         });
         formats.collect()
+    }
+
+    /// Those names of a file that are neither of an op that there is, nor of anything in a body.
+    pub fn unknown(&self, context: &Context, body: &Body) -> BTreeSet<&str> {
+        let ops = body.walk();
+        let is_op = |name: &str| context.op(name).is_some() || context.op(&format!("ng.{name}")).is_some();
+        let is_here = |name: &str| ops.iter().any(|&op| is_called(body.name(op), &body.op(op).loc, name));
+        let names = self.named.iter().map(|(name, _)| name.as_str()).filter(|_| !self.lists);
+        names.filter(|name| !is_op(name) && !is_here(name)).collect()
     }
 
     fn format(&self, body: &Body, op: Op, taken: &FxHashMap<Op, Format>) -> Option<Format> {
