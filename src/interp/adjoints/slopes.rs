@@ -188,17 +188,21 @@ pub fn of_product(x: &[Span]) -> Vec<Slope> {
     out
 }
 
-/// Of an extreme by each term: 1 at the extreme; shared between that of the run and the exact one where these are two.
+/// Of an extreme by each term: 1 at the extreme; shared between that of the run and the exact one where these are two. Exact terms
+/// that differ may be one number in `f64`: then each of them may be the exact extreme.
 pub fn of_extreme(kind: Reduce, x: &[Span]) -> Vec<Slope> {
-    let first = |of: &dyn Fn(&Span) -> f64| {
-        let best = x.iter().map(of).reduce(|a, b| joined(kind, a, b));
-        x.iter().position(|x| Some(of(x)) == best)
-    };
-    let (run, exact) = (first(&|x| x.0), first(&|x| x.1));
-    let slope = |i: usize| match (run == Some(i), exact == Some(i)) {
-        (true, true) => Slope::ONE,
-        (false, false) => Slope::NONE,
-        _ => Slope { mid: 0.5, rad: 0.5 },
+    let best = |of: &dyn Fn(&Span) -> f64| x.iter().map(of).reduce(|a, b| joined(kind, a, b));
+    let (run, exact) = (best(&|x| x.0), best(&|x| x.1));
+    let first = |of: &dyn Fn(&Span) -> f64, best| x.iter().position(|x| Some(of(x)) == best);
+    let (run, known) = (first(&|x| x.0, run), first(&|x| x.1, exact));
+    let alike = |x: &Span| Some(x.1) == exact;
+    let is_certain = x.iter().filter(|x| alike(x)).all(|x| x.0 == x.1);
+    let may_be = |i: usize| if is_certain { known == Some(i) } else { alike(&x[i]) };
+    let alone = (0..x.len()).filter(|&i| may_be(i) || run == Some(i)).count() <= 1;
+    let slope = |i: usize| match may_be(i) || run == Some(i) {
+        true if alone => Slope::ONE,
+        true => Slope { mid: 0.5, rad: 0.5 },
+        false => Slope::NONE,
     };
     (0..x.len()).map(slope).collect()
 }
