@@ -13,7 +13,7 @@ use ngc_reals::evaluate::Evaluation;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::store::Leaf;
 use rug::Float;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Graphs, and how many elements of how many values were compared.
 #[derive(Default)]
@@ -88,6 +88,7 @@ fn check(number: u64, seen: &mut Seen) {
     let mut evaluation = Evaluation::new(&store, &context, BITS + 200, &unknown, &leaf);
     // Of log(1 + x) for a small x more bits are needed than of log1p(x).
     let mut precise = Evaluation::new(&store, &context, 4_000, &unknown, &leaf);
+    let mut spilt: FxHashSet<Value> = FxHashSet::default();
     for (i, v) in graph.values.iter().enumerate().filter(|(i, _)| finite[*i]) {
         let Some(reading) = readings.get(v) else { continue };
         let name = graph.body.defining_op(*v).map_or("argument", |op| graph.body.name(op));
@@ -110,10 +111,14 @@ fn check(number: u64, seen: &mut Seen) {
                 ours = reals(&precise.value(&reading.element, &at).expect("it had a value")).remove(0);
             }
             // The exponential of such a number leaves even big floats.
-            let huge = |x: &Float| x.get_exp() > Some(60);
-            let of_huge = || operands(&graph, *v, &exact).iter().flatten().any(|x| x.abs() > (60f64).exp2());
-            let spilt = ours.is_infinite() && huge(theirs) || ours.is_nan() && of_huge();
-            let close = spilt || is_close(&ours);
+            let own = ours.is_infinite() && theirs.get_exp() > Some(60);
+            if own {
+                spilt.insert(*v);
+            }
+            // Of such a value another function may have none.
+            let op = graph.body.defining_op(*v);
+            let of_spilt = || op.is_some_and(|op| graph.body.operands(op).iter().any(|w| spilt.contains(w)));
+            let close = own || is_close(&ours) || ours.is_nan() && of_spilt();
             // At a jump what 300 bits lose may decide.
             let stable = || {
                 run(BITS + 700).is_ok_and(|again| {
