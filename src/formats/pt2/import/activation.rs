@@ -30,6 +30,9 @@ pub(super) const OPS: Table = &[
     }),
     ("relu", relu),
     ("relu6", |n| clipped(n, Number::Int(0), Number::Int(6))),
+    ("rrelu", rrelu),
+    ("rrelu_with_noise", rrelu),
+    ("rrelu_with_noise_functional", rrelu),
     ("selu", |n| unary(n, "ng.selu")),
     ("sigmoid", |n| unary(n, "ng.sigmoid")),
     ("silu", |n| unary(n, "ng.silu")),
@@ -95,6 +98,14 @@ fn gelu(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         "tanh" => with(n, "ng.gelu", [("approximate", Attr::from("tanh"))].into()),
         other => unsupported(format!("approximate = '{}'", other.escape_debug())),
     }
+}
+
+/// A slope below zero that is drawn in training, and the middle of its range otherwise.
+fn rrelu(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["generator", "noise"]);
+    n.only_flag("training", false)?;
+    let slope = (n.float("lower", 1.0 / 8.0)? + n.float("upper", 1.0 / 3.0)?) / 2.0;
+    with_numbers(n, "ng.leaky_relu", &[("alpha", slope)])
 }
 
 /// alpha (e^x - 1) below zero, times scale throughout.

@@ -159,7 +159,7 @@ fn unrounded(n: &mut Node<'_, '_>, y: Operand, dtype: DType) -> Result<Option<Op
 }
 
 /// A product or a quotient.
-fn by(n: &mut Node<'_, '_>, op: &str, dtype: DType, x: Operand, y: Operand) -> Result<Value> {
+pub(super) fn by(n: &mut Node<'_, '_>, op: &str, dtype: DType, x: Operand, y: Operand) -> Result<Value> {
     let x = n.in_type(x, dtype)?;
     match unrounded(n, y, dtype)? {
         Some(y) => kernel(n, dtype, &[Operand::Tensor(x), y], |n, v| n.op(op, v)),

@@ -15,6 +15,10 @@ pub(super) const OPS: Table = &[
     ("copy", copy),
     ("empty", |n| filled(n, Number::Int(0))),
     ("empty_like", |n| filled(n, Number::Int(0))),
+    ("empty_permuted", |n| {
+        n.ignore(&["physical_layout"]);
+        filled(n, Number::Int(0))
+    }),
     ("eye", eye),
     ("full", with_value),
     ("full_like", with_value),

@@ -18,7 +18,9 @@ pub(super) const OPS: Table = &[
     ("embedding_bag", embedding_bag),
     ("gather", gather),
     ("index", index),
-    ("index_add", index_add),
+    ("index_add", |n| at_places(n, "add")),
+    ("index_copy", |n| at_places(n, "none")),
+    ("index_fill", index_fill),
     ("index_put", index_put),
     ("index_select", index_select),
     ("one_hot", one_hot),
@@ -26,6 +28,8 @@ pub(super) const OPS: Table = &[
     ("scatter_add", |n| put(n, "src", "add")),
     ("scatter_reduce", scatter_reduce),
     ("sort", sort),
+    ("take", take),
+    ("take_along_dim", take_along_dim),
     ("topk", topk),
 ];
 
@@ -201,24 +205,46 @@ fn vectors_of(n: &mut Node<'_, '_>, tensors: &[Value]) -> Result<(Value, Vec<Ext
     Ok((vectors, shape))
 }
 
-/// Values at the places that index tensors of the first dimensions name; those that meet in one place are added one by
-/// one with `accumulate`.
+/// Values at the places that index tensors name; those that meet in one place are added one by one with `accumulate`.
 fn index_put(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, values) = (n.tensor("self")?, n.tensor("values")?);
     let given = n.opt_tensors("indices")?;
-    let tensors: Vec<Value> = given.iter().map_while(|t| *t).collect();
-    if tensors.is_empty() || given.iter().flatten().count() != tensors.len() || tensors.len() > n.rank(x) {
-        return unsupported("indices of other dimensions than the first ones");
+    let (tensors, rank) = (given.iter().flatten().copied().collect::<Vec<Value>>(), n.rank(x));
+    let axes: Vec<usize> = (0..given.len()).filter(|&i| given[i].is_some()).collect();
+    let (Some(&first), Some(&last)) = (axes.first(), axes.last()) else {
+        return unsupported("no indices");
+    };
+    if given.len() > rank {
+        return invalid(format!("{} indices for {}", given.len(), n.ty(x)));
     }
     no_masks(n, &tensors)?;
-    let (vectors, mut shape) = vectors_of(n, &tensors)?;
-    shape.extend(n.extents(x).into_iter().skip(tensors.len()));
-    let values = n.broadcast(values, &shape)?;
+    let (vectors, shape) = vectors_of(n, &tensors)?;
+    // What is indexed comes first, the other dimensions after it.
+    let others: Vec<usize> = (0..rank).filter(|a| !axes.contains(a)).collect();
+    let order = [&axes[..], &others].concat();
+    let is_first = order.iter().enumerate().all(|(i, &a)| i == a);
+    let x = if is_first { x } else { n.transpose(x, &order)? };
+    // The values stand where the indices stood, or first where those are no neighbours.
+    let before = if last - first + 1 == axes.len() { first } else { 0 };
+    let kept: Vec<Extent> = n.extents(x).split_off(axes.len());
+    let (front, back) = kept.split_at(before);
+    let width = shape.len();
+    let mut values = n.broadcast(values, &[front, &shape, back].concat())?;
+    if before > 0 {
+        let order = (before..before + width).chain(0..before).chain(before + width..n.rank(values));
+        values = n.transpose(values, &order.collect::<Vec<usize>>())?;
+    }
     let mut attrs = AttrDict::EMPTY;
     if n.flag("accumulate", false)? {
         attrs.set("reduction", "add");
     }
-    Ok(vec![n.emit("ng.scatter_nd", &[x, vectors, values], attrs)?])
+    let y = n.emit("ng.scatter_nd", &[x, vectors, values], attrs)?;
+    if is_first {
+        return Ok(vec![y]);
+    }
+    let mut back = vec![0; rank];
+    order.iter().enumerate().for_each(|(i, &a)| back[a] = i);
+    Ok(vec![n.transpose(y, &back)?])
 }
 
 /// The shape that tensors broadcast to together.
@@ -277,8 +303,8 @@ fn scatter_reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     put(n, "src", reduction)
 }
 
-/// Parts of a tensor are added where an index says, one index for each part.
-fn index_add(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+/// Parts of a tensor are put, or added, where an index says, one index for each part.
+fn at_places(n: &mut Node<'_, '_>, reduction: &str) -> Result<Vec<Value>> {
     let (x, index, source) = (n.tensor("self")?, n.tensor("index")?, n.tensor("source")?);
     if n.float("alpha", 1.0)? != 1.0 {
         return unsupported("alpha");
@@ -291,7 +317,55 @@ fn index_add(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let places = n.unsqueeze(index, (0..rank as i64).filter(|&a| a != axis as i64))?;
     let extents = n.extents(source);
     let places = n.broadcast(places, &extents)?;
-    joined(n, x, places, source, axis, "add")
+    joined(n, x, places, source, axis, reduction)
+}
+
+/// One number where an index says.
+fn index_fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, index, value) = (n.tensor("self")?, n.tensor("index")?, n.operand("value")?);
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    if n.rank(index) != 1 {
+        return unsupported("an index that is no vector");
+    }
+    let dtype = n.elem(x)?;
+    let value = n.fitted(value, dtype)?;
+    let mut extents = n.extents(x);
+    extents[axis] = n.extents(index).swap_remove(0);
+    let source = n.broadcast(value, &extents)?;
+    let places = n.unsqueeze(index, (0..n.rank(x) as i64).filter(|&a| a != axis as i64))?;
+    let places = n.broadcast(places, &extents)?;
+    joined(n, x, places, source, axis, "none")
+}
+
+/// Elements by their numbers among all, in the shape of the index.
+fn take(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, index) = (n.tensor("self")?, n.tensor("index")?);
+    let flat = n.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])?;
+    Ok(vec![n.emit("ng.gather", &[flat, index], [("axis", Attr::int(0))])?])
+}
+
+/// As `gather`, where both broadcast but along the dimension.
+fn take_along_dim(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, indices) = (n.tensor("self")?, n.tensor("indices")?);
+    let Some(dim) = n.opt_int("dim")? else {
+        let flat = |n: &mut Node<'_, '_>, v| n.emit("ng.reshape", &[v], [("shape", Attr::ints([-1]))]);
+        let (x, indices) = (flat(n, x)?, flat(n, indices)?);
+        return Ok(vec![n.emit("ng.gather", &[x, indices], [("axis", Attr::int(0))])?]);
+    };
+    let axis = n.axis(dim, n.rank(x))?;
+    let (own, other) = (n.extents(x), n.extents(indices));
+    if own.len() != other.len() {
+        return invalid(format!("indices {} for {}", n.ty(indices), n.ty(x)));
+    }
+    let shape = |along: &Extent| {
+        let one = Extent::Known(1);
+        let each = own.iter().zip(&other).map(|(a, b)| if *a == one { b.clone() } else { a.clone() });
+        let mut shape: Vec<Extent> = each.collect();
+        shape[axis] = along.clone();
+        shape
+    };
+    let (x, indices) = (n.broadcast(x, &shape(&own[axis]))?, n.broadcast(indices, &shape(&other[axis]))?);
+    Ok(vec![n.emit("ng.gather_elements", &[x, indices], [("axis", Attr::int(axis as i64))])?])
 }
 
 /// `src` may be longer than the indices; what is beyond is not read.

@@ -38,6 +38,7 @@ pub(super) const OPS: Table = &[
         let (equation, values) = (n.string("equation", "")?.to_string(), n.tensors("tensors")?);
         Ok(vec![crate::einsum::einsum(n, &equation, &values)?])
     }),
+    ("kron", kron),
     ("linalg_cross", |n| {
         let dim = n.int("dim", -1)?;
         cross(n, dim)
@@ -48,6 +49,7 @@ pub(super) const OPS: Table = &[
     ("mv", |n| product(n, "self", "vec")),
     ("outer", outer),
     ("scaled_dot_product_attention", attention),
+    ("tensordot", tensordot),
     ("vdot", |n| product(n, "self", "other")),
 ];
 
@@ -60,6 +62,43 @@ fn outer(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (a, b) = (n.tensor("self")?, n.tensor("vec2")?);
     let a = n.unsqueeze(a, [1])?;
     Ok(vec![n.op("ng.mul", &[a, b])?])
+}
+
+/// Products of all pairs, those of a dimension of both tensors as one dimension.
+fn kron(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (mut a, mut b) = super::arithmetic::operands(n, "self", "other")?;
+    let rank = n.rank(a).max(n.rank(b)) as i64;
+    a = n.unsqueeze(a, 0..rank - n.rank(a) as i64)?;
+    b = n.unsqueeze(b, 0..rank - n.rank(b) as i64)?;
+    a = n.unsqueeze(a, (0..rank).map(|axis| 2 * axis + 1))?;
+    b = n.unsqueeze(b, (0..rank).map(|axis| 2 * axis))?;
+    let products = n.op("ng.mul", &[a, b])?;
+    let (_, declared) = n.declared(0)?;
+    Ok(vec![n.reshape(products, &declared)?])
+}
+
+/// Sums of products over dimensions of both tensors; what is left of the first comes first.
+fn tensordot(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let values = [n.tensor("self")?, n.tensor("other")?];
+    let letters: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
+    let ranks = values.map(|v| n.rank(v));
+    if ranks[0] + ranks[1] > letters.len() {
+        return unsupported("more dimensions than there are letters");
+    }
+    let (first, second) = (n.ints("dims_self")?, n.ints("dims_other")?);
+    if first.len() != second.len() {
+        return invalid(format!("dimensions {first:?} beside {second:?}"));
+    }
+    let own = letters[..ranks[0]].to_vec();
+    let mut other = letters[ranks[0]..][..ranks[1]].to_vec();
+    for (a, b) in first.into_iter().zip(second) {
+        let (a, b) = (n.axis(a, ranks[0])?, n.axis(b, ranks[1])?);
+        other[b] = own[a];
+    }
+    let left = own.iter().filter(|c| !other.contains(c)).chain(other.iter().filter(|c| !own.contains(c)));
+    let text = |of: &[char]| of.iter().collect::<String>();
+    let equation = format!("{},{}->{}", text(&own), text(&other), left.collect::<String>());
+    Ok(vec![crate::einsum::einsum(n, &equation, &values)?])
 }
 
 /// a × b along a dimension of three.

@@ -304,8 +304,9 @@ fn triplet(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn classes(n: &mut Node<'_, '_>, op: &str, target: &str) -> Result<Vec<Value>> {
     let mut operands = vec![n.tensor("self")?, n.tensor(target)?];
     operands.extend(n.opt_tensor("weight")?);
-    if n.float("label_smoothing", 0.0)? != 0.0 {
-        return unsupported("label smoothing");
+    let smoothing = n.float("label_smoothing", 0.0)?;
+    if smoothing != 0.0 {
+        return smoothed(n, &operands, smoothing);
     }
     let mut attrs = AttrDict::EMPTY;
     let ignored = n.int("ignore_index", -100)?;
@@ -319,4 +320,63 @@ fn classes(n: &mut Node<'_, '_>, op: &str, target: &str) -> Result<Vec<Value>> {
         attrs.set("axis", 0i64);
     }
     Ok(vec![n.emit_sum(op, &operands, attrs, operands[0])?])
+}
+
+/// The cross entropy of a target mixed with the uniform distribution: so much of the mean loss of all classes, and the rest of that of
+/// the target.
+fn smoothed(n: &mut Node<'_, '_>, operands: &[Value], smoothing: f64) -> Result<Vec<Value>> {
+    let (x, target, dtype) = (operands[0], operands[1], n.elem(operands[0])?);
+    let axis = if n.rank(x) == 1 { 0 } else { 1 };
+    let Some(classes) = n.shape(x).get(axis as usize).and_then(|d| d.known()) else {
+        return unsupported(format!("label smoothing of an unknown number of classes in {}", n.ty(x)));
+    };
+    let ignored = n.int("ignore_index", -100)?;
+    let how = reduction(n)?;
+    let (rest, part) = (number(n, 1.0 - smoothing, dtype)?, number(n, smoothing / classes as f64, dtype)?);
+    if n.elem(target)?.is_float() {
+        let own = n.op("ng.mul", &[target, rest])?;
+        let mixed = n.op("ng.add", &[own, part])?;
+        let mut attrs: AttrDict = [("reduction", Attr::from(how))].into();
+        attrs.set("axis", axis);
+        let operands = [&[x, mixed], &operands[2..]].concat();
+        return Ok(vec![n.emit_sum("ng.cross_entropy", &operands, attrs, x)?]);
+    }
+    let along: AttrDict = [("axis", Attr::int(axis))].into();
+    let log = n.emit_sum("ng.log_softmax", &[x], along.clone(), x)?;
+    let mut attrs = along.clone();
+    attrs.set("ignore_index", ignored);
+    attrs.set("reduction", how);
+    let own = n.emit_sum("ng.nll", &[&[log, target], &operands[2..]].concat(), attrs, x)?;
+    let mut all = log;
+    if let Some(&weight) = operands.get(2) {
+        let behind = n.rank(x) as i64 - axis;
+        let weight = n.unsqueeze(weight, 1..behind)?;
+        all = n.op("ng.mul", &[log, weight])?;
+    }
+    let sum = n.emit_sum("ng.reduce_sum", &[all], [("axes", Attr::ints([axis]))], x)?;
+    let losses = n.op("ng.neg", &[sum])?;
+    let index = n.elem(target)?;
+    let ignored = n.scalar(Number::Int(ignored), index)?;
+    let counts = n.emit("ng.compare", &[target, ignored], [("direction", Attr::from("NE"))])?;
+    let zero = number(n, 0.0, dtype)?;
+    let losses = n.op("ng.where", &[counts, losses, zero])?;
+    let losses = match how {
+        "none" => losses,
+        "sum" => n.emit_sum("ng.reduce_sum", &[losses], AttrDict::EMPTY, x)?,
+        _ => {
+            let one = number(n, 1.0, dtype)?;
+            let mut each = one;
+            if let Some(&weight) = operands.get(2) {
+                let first = n.scalar(Number::Int(0), index)?;
+                let class = n.op("ng.where", &[counts, target, first])?;
+                each = n.emit("ng.gather", &[weight, class], [("axis", Attr::int(0))])?;
+            }
+            let each = n.op("ng.where", &[counts, each, zero])?;
+            let sum = n.emit_sum("ng.reduce_sum", &[losses], AttrDict::EMPTY, x)?;
+            let divisor = n.emit_sum("ng.reduce_sum", &[each], AttrDict::EMPTY, x)?;
+            n.op("ng.div", &[sum, divisor])?
+        }
+    };
+    let (own, losses) = (n.op("ng.mul", &[own, rest])?, n.op("ng.mul", &[losses, part])?);
+    Ok(vec![n.op("ng.add", &[own, losses])?])
 }

@@ -27,6 +27,8 @@ mod resample;
 mod shape;
 mod slice;
 mod softmax;
+mod special;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -57,7 +59,7 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 19] = [
+    let groups: [Table; 21] = [
         activation::OPS,
         arithmetic::OPS,
         compare::OPS,
@@ -77,6 +79,8 @@ static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
         shape::OPS,
         slice::OPS,
         softmax::OPS,
+        special::OPS,
+        windows::OPS,
     ];
     groups.into_iter().flatten().copied().collect()
 });

@@ -1,6 +1,6 @@
 //! Normalisation.
 
-use ngc_ir::{Attr, AttrDict, Value};
+use ngc_ir::{Attr, AttrDict, Dim, Value};
 
 use super::Table;
 use super::node::Node;
@@ -10,6 +10,7 @@ use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
     ("_fused_rms_norm", rms_norm),
+    ("_native_batch_norm_legit", of_batch),
     ("_native_batch_norm_legit_no_training", batch_norm),
     ("_weight_norm", weight_norm),
     ("batch_norm", batch_norm),
@@ -99,6 +100,47 @@ fn group_norm(n: &mut Node<'_, '_>, groups: &str) -> Result<Vec<Value>> {
     let mut operands = vec![x];
     operands.extend(scale_and_bias(n, x)?);
     normalized(n, "ng.group_norm", &operands, attrs)
+}
+
+/// With the statistics of the batch, by channel. Of a batch of one these are groups.
+fn of_batch(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    if n.has("running_mean") || n.has("running_var") || !n.flag("training", false)? {
+        return unsupported("batch normalisation in training mode; export the model in eval mode");
+    }
+    n.ignore(&["momentum", "running_mean", "running_var"]);
+    let x = n.tensor("input")?;
+    let mut attrs = epsilon(n, 1e-5)?;
+    let mut operands = vec![x];
+    operands.extend(scale_and_bias(n, x)?);
+    let (shape, rank) = (n.shape(x), n.rank(x) as i64);
+    if let [Dim::Static(1), Dim::Static(channels), ..] = shape {
+        attrs.set("num_groups", *channels as i64);
+        return normalized(n, "ng.group_norm", &operands, attrs);
+    }
+    if rank < 2 {
+        return invalid(format!("channels of {}", n.ty(x)));
+    }
+    let eps = n.float("eps", 1e-5)?;
+    let operands: Vec<Operand> = operands.into_iter().map(Operand::Tensor).collect();
+    let value = kernel(n, n.elem(x)?, &operands, |n, v| {
+        let others = (0..rank).filter(|&axis| axis != 1);
+        let mut axes: AttrDict = [("axes", Attr::ints(others))].into();
+        axes.set("keepdims", true);
+        let mean = n.emit("ng.reduce_mean", &v[..1], axes.clone())?;
+        let centred = n.op("ng.sub", &[v[0], mean])?;
+        let squares = n.op("ng.square", &[centred])?;
+        let variance = n.emit("ng.reduce_mean", &[squares], axes)?;
+        let eps = n.scalar(Number::Float(eps), n.elem(variance)?)?;
+        let variance = n.op("ng.add", &[variance, eps])?;
+        let deviation = n.op("ng.sqrt", &[variance])?;
+        let mut y = n.op("ng.div", &[centred, deviation])?;
+        for (&parameter, op) in v[1..].iter().zip(["ng.mul", "ng.add"]) {
+            let parameter = n.unsqueeze(parameter, 1..rank - 1)?;
+            y = n.op(op, &[y, parameter])?;
+        }
+        Ok(y)
+    })?;
+    Ok(vec![value])
 }
 
 /// With statistics of each sample alone: a group a channel.

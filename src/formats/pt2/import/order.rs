@@ -6,13 +6,22 @@ use ngc_numerics::DType;
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
-use super::number::{Number, Operand};
+use super::number::{Number, Operand, common};
 use super::reduce::prefixes;
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
-pub(super) const OPS: Table =
-    &[("cummax", |n| running(n, "GE")), ("cummin", |n| running(n, "LE")), ("quantile", quantile)];
+pub(super) const OPS: Table = &[
+    ("aminmax", aminmax),
+    ("bucketize", |n| bucketize(n, "self", "boundaries")),
+    ("cummax", |n| running(n, "GE")),
+    ("cummin", |n| running(n, "LE")),
+    ("kthvalue", kthvalue),
+    ("median", median),
+    ("msort", msort),
+    ("quantile", quantile),
+    ("searchsorted", |n| bucketize(n, "self", "sorted_sequence")),
+];
 
 /// The greatest, or the least, of each element and those before it, and the last place where it stands; NaN is beyond all.
 fn running(n: &mut Node<'_, '_>, direction: &str) -> Result<Vec<Value>> {
@@ -43,6 +52,107 @@ fn running(n: &mut Node<'_, '_>, direction: &str) -> Result<Vec<Value>> {
     let none = n.scalar(Number::Int(0), DType::Int(64))?;
     let places = n.op("ng.where", &[here, place, none])?;
     Ok(vec![most, n.emit("ng.reduce_max", &[places], behind)?])
+}
+
+fn msort(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let sorted = n.emit_many("ng.sort", &[x], [("axis", Attr::int(0))])?;
+    Ok(vec![sorted[0]])
+}
+
+/// The least and the greatest, along a dimension or of all.
+fn aminmax(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let keep = n.flag("keepdim", false)?;
+    let mut attrs: AttrDict = [("keepdims", Attr::Bool(keep))].into();
+    if let Some(dim) = n.opt_int("dim")? {
+        attrs.set("axes", Attr::ints([n.axis(dim, n.rank(x))? as i64]));
+    }
+    Ok(vec![n.emit("ng.reduce_min", &[x], attrs.clone())?, n.emit("ng.reduce_max", &[x], attrs)?])
+}
+
+/// The sorted lanes of the operand and the places where their elements stood, its dimension (that of all elements, where none is
+/// given) and how many elements lie along it.
+fn sorted(n: &mut Node<'_, '_>) -> Result<([Value; 2], usize, usize)> {
+    let mut x = n.tensor("self")?;
+    let axis = match n.opt_int("dim")? {
+        Some(dim) if n.rank(x) > 0 => n.axis(dim, n.rank(x))?,
+        _ => {
+            x = n.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])?;
+            0
+        }
+    };
+    let Some(extent @ 1..) = n.extents(x).get(axis).and_then(Extent::known) else {
+        return unsupported(format!("the order of elements along dimension {axis} of {}", n.ty(x)));
+    };
+    let found = n.emit_many("ng.sort", &[x], [("axis", Attr::int(axis as i64))])?;
+    Ok(([found[0], found[1]], axis, extent))
+}
+
+/// The elements at a place of sorted lanes.
+fn picked(n: &mut Node<'_, '_>, x: Value, axis: usize, place: usize, keep: bool) -> Result<Value> {
+    let x = n.slice(x, axis, place as i64, place as i64 + 1, 1)?;
+    if keep { Ok(x) } else { n.emit("ng.squeeze", &[x], [("axes", Attr::ints([axis as i64]))]) }
+}
+
+/// The k-th of the sorted elements, and where it stood; NaN is beyond all numbers.
+fn kthvalue(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (k, keep) = (n.int("k", 1)?, n.flag("keepdim", false)?);
+    if !n.has("dim") {
+        n.ignore(&["dim"]);
+    }
+    let ([values, places], axis, extent) = sorted(n)?;
+    let Some(place) = usize::try_from(k - 1).ok().filter(|&place| place < extent) else {
+        return invalid(format!("k = {k} of {extent} elements"));
+    };
+    Ok(vec![picked(n, values, axis, place, keep)?, picked(n, places, axis, place, keep)?])
+}
+
+/// The lower of the middle elements, and where it stood; NaN of lanes that have one.
+fn median(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let keep = n.flag("keepdim", false)?;
+    let ([values, places], axis, extent) = sorted(n)?;
+    let mut found = [values, places];
+    for value in &mut found {
+        let (middle, last) =
+            (picked(n, *value, axis, (extent - 1) / 2, keep)?, picked(n, *value, axis, extent - 1, keep)?);
+        *value = middle;
+        if n.elem(values)?.is_float() {
+            let end = picked(n, values, axis, extent - 1, keep)?;
+            let broken = n.op("ng.is_nan", &[end])?;
+            *value = n.op("ng.where", &[broken, last, middle])?;
+        }
+    }
+    Ok(found[..n.num_outputs().min(2)].to_vec())
+}
+
+/// How many of the sorted boundaries are below each element, or not above it; NaN is beyond all.
+fn bucketize(n: &mut Node<'_, '_>, x: &str, boundaries: &str) -> Result<Vec<Value>> {
+    n.ignore(&["out_int32"]);
+    if n.has("sorter") {
+        return unsupported("a sorter");
+    }
+    n.ignore(&["sorter"]);
+    let right = match n.string("side", "")? {
+        "right" => true,
+        "left" => false,
+        _ => n.flag("right", false)?,
+    };
+    n.ignore(&["right"]);
+    let (x, boundaries) = (Operand::Tensor(n.tensor(x)?), Operand::Tensor(n.tensor(boundaries)?));
+    let dtype = common(n, &[x, boundaries])?;
+    let (x, boundaries) = (n.in_type(x, dtype)?, n.in_type(boundaries, dtype)?);
+    let x = n.unsqueeze(x, [n.rank(x) as i64])?;
+    let boundaries = match n.rank(boundaries) {
+        1 => boundaries,
+        rank if rank + 1 == n.rank(x) => n.unsqueeze(boundaries, [rank as i64 - 1])?,
+        _ => return invalid(format!("boundaries of type {}", n.ty(boundaries))),
+    };
+    let direction = if right { "GT" } else { "GE" };
+    let behind = n.emit("ng.compare", &[boundaries, x], [("direction", Attr::from(direction))])?;
+    let below = n.op("ng.not", &[behind])?;
+    let below = n.convert(below, n.declared(0)?.0)?;
+    Ok(vec![n.emit("ng.reduce_sum", &[below], [("axes", Attr::ints([-1]))])?])
 }
 
 /// The elements of the sorted lanes beside the place q (extent - 1), joined as `interpolation` says; NaN of lanes that have

@@ -11,6 +11,7 @@ use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[
     ("bernoulli", bernoulli),
+    ("exponential", exponential),
     ("rand", uniform),
     ("rand_like", uniform),
     ("randint", integers),
@@ -41,6 +42,15 @@ fn uniform(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     drawn(n)?;
     let (dtype, extents) = n.declared(0)?;
     Ok(vec![n.fresh(dtype, &extents, range_of_uniform(dtype)?)?])
+}
+
+/// Numbers of an exponential distribution, which are not negative.
+fn exponential(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    drawn(n)?;
+    n.ignore(&["lambd"]);
+    let (dtype, extents) = n.declared(0)?;
+    let DType::Float(format) = dtype else { return unsupported("exponential numbers that are integers") };
+    Ok(vec![n.fresh(dtype, &extents, Some([0.0, format.max_finite()].map(Attr::float)))?])
 }
 
 /// Numbers of a normal distribution; a range is not stated, for it has none.

@@ -18,7 +18,11 @@ pub(super) const OPS: Table = &[
     ("diag", diag),
     ("diagonal", |n| diagonal(n, "dim1", "dim2")),
     ("diagonal_copy", |n| diagonal(n, "dim1", "dim2")),
+    ("diag_embed", diag_embed),
+    ("dstack", |n| joined(n, 2)),
     ("flip", flip),
+    ("hstack", |n| joined(n, 1)),
+    ("meshgrid", meshgrid),
     ("narrow", narrow),
     ("pad", pad),
     ("reflection_pad1d", |n| pad_by(n, "padding", "reflect")),
@@ -45,6 +49,7 @@ pub(super) const OPS: Table = &[
     ("unsafe_chunk", split),
     ("unsafe_split", split),
     ("unsafe_split_with_sizes", split),
+    ("vstack", |n| joined(n, 0)),
 ];
 
 /// Tensors of other element types are converted to that of the result. Empty vectors, which torch allows, are left out.
@@ -77,6 +82,68 @@ fn stack(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         return invalid("there are no tensors");
     }
     Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(axis))])?])
+}
+
+/// Side by side along this dimension, which tensors of fewer dimensions get first; vectors of those beside each other have one.
+fn joined(n: &mut Node<'_, '_>, axis: i64) -> Result<Vec<Value>> {
+    let (dtype, _) = n.declared(0)?;
+    let (mut parts, mut along) = (Vec::new(), axis);
+    for part in n.tensors("tensors")? {
+        let mut part = n.convert(part, dtype)?;
+        if n.rank(part) == 0 {
+            part = n.unsqueeze(part, [0])?;
+        }
+        match (axis, n.rank(part)) {
+            (1, 1) => along = 0,
+            (0 | 2, 1) => part = n.unsqueeze(part, [0])?,
+            _ => {}
+        }
+        if axis == 2 && n.rank(part) == 2 {
+            part = n.unsqueeze(part, [2])?;
+        }
+        parts.push(part);
+    }
+    if parts.is_empty() {
+        return invalid("there are no tensors");
+    }
+    Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(along))])?])
+}
+
+/// Each vector along a dimension of its own, all in one shape.
+fn meshgrid(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let vectors = n.tensors("tensors")?;
+    let mut axes: Vec<usize> = (0..vectors.len()).collect();
+    match n.string("indexing", "ij")? {
+        "ij" => {}
+        "xy" if axes.len() > 1 => axes.swap(0, 1),
+        "xy" => {}
+        other => return unsupported(format!("indexing = '{}'", other.escape_debug())),
+    }
+    let mut results = Vec::new();
+    for (&vector, &axis) in vectors.iter().zip(&axes) {
+        let vector = if n.rank(vector) == 0 { n.unsqueeze(vector, [0])? } else { vector };
+        let wide = n.unsqueeze(vector, (0..axes.len() as i64).filter(|&a| a != axis as i64))?;
+        let (_, extents) = n.declared(0)?;
+        results.push(n.broadcast(wide, &extents)?);
+    }
+    Ok(results)
+}
+
+/// Matrices with vectors as their diagonals.
+fn diag_embed(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let rank = n.rank(x) + 1;
+    let (offset, first, second) = (n.int("offset", 0)?, n.dim("dim1", -2, rank)?, n.dim("dim2", -1, rank)?);
+    if offset != 0 || (first, second) != (rank - 2, rank - 1) {
+        return unsupported("diagonals elsewhere than in the middle of the last dimensions");
+    }
+    let Some(extent) = n.extents(x).pop() else { return invalid("the diagonal of a single number") };
+    let places = n.count(&extent, DType::Int(64))?;
+    let rows = n.unsqueeze(places, [1])?;
+    let on = n.emit("ng.compare", &[rows, places], [("direction", Attr::from("EQ"))])?;
+    let zero = n.scalar(Number::Int(0), n.elem(x)?)?;
+    let columns = n.unsqueeze(x, [rank as i64 - 2])?;
+    Ok(vec![n.op("ng.where", &[on, columns, zero])?])
 }
 
 /// The extents of the parts are the declared ones.

@@ -1,0 +1,98 @@
+//! Special functions without an op of their own. Kernels of torch round once, what it composes of stored ops rounds each step.
+
+use ngc_ir::{Attr, Value};
+use ngc_numerics::DType;
+
+use super::Table;
+use super::arithmetic::{by, floats, operands};
+use super::node::Node;
+use super::number::{Number, Operand, common, floating, kernel};
+use crate::emit::Emit;
+use crate::error::Result;
+
+pub(super) const OPS: Table = &[
+    ("heaviside", heaviside),
+    ("sinc", sinc),
+    ("special_entr", entropy),
+    ("special_ndtr", normal),
+    ("special_sinc", sinc),
+    ("special_xlog1py", xlog1py),
+];
+
+fn number(n: &mut Node<'_, '_>, number: f64, dtype: DType) -> Result<Value> {
+    n.scalar(Number::Float(number), dtype)
+}
+
+fn compared(n: &mut Node<'_, '_>, x: Value, direction: &str, y: Value) -> Result<Value> {
+    n.emit("ng.compare", &[x, y], [("direction", Attr::from(direction))])
+}
+
+/// 0 below zero, 1 above it, and `values` there; 0 of NaN.
+fn heaviside(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, at_zero) = operands(n, "self", "values")?;
+    let dtype = n.elem(x)?;
+    let (zero, one) = (n.scalar(Number::Int(0), dtype)?, n.scalar(Number::Int(1), dtype)?);
+    let (above, level) = (compared(n, x, "GT", zero)?, compared(n, x, "EQ", zero)?);
+    let step = n.op("ng.where", &[above, one, zero])?;
+    Ok(vec![n.op("ng.where", &[level, at_zero, step])?])
+}
+
+/// sin(π x) / (π x), 1 at zero.
+fn sinc(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = floats(n, "self")?;
+    let value = kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
+        let dtype = n.elem(v[0])?;
+        let pi = number(n, std::f64::consts::PI, dtype)?;
+        let x = n.op("ng.mul", &[v[0], pi])?;
+        let (zero, one) = (number(n, 0.0, dtype)?, number(n, 1.0, dtype)?);
+        let level = compared(n, x, "EQ", zero)?;
+        let sine = n.op("ng.sin", &[x])?;
+        let quotient = n.op("ng.div", &[sine, x])?;
+        n.op("ng.where", &[level, one, quotient])
+    })?;
+    Ok(vec![value])
+}
+
+/// -x log x, 0 at zero, -inf below it.
+fn entropy(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = floats(n, "self")?;
+    let value = kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
+        let (x, dtype) = (v[0], n.elem(v[0])?);
+        let (zero, least) = (number(n, 0.0, dtype)?, number(n, f64::NEG_INFINITY, dtype)?);
+        let (negative, log) = (n.op("ng.neg", &[x])?, n.op("ng.log", &[x])?);
+        let product = n.op("ng.mul", &[negative, log])?;
+        let (below, level) = (compared(n, x, "LT", zero)?, compared(n, x, "EQ", zero)?);
+        let value = n.op("ng.where", &[level, zero, product])?;
+        n.op("ng.where", &[below, least, value])
+    })?;
+    Ok(vec![value])
+}
+
+/// (1 + erf(x / √2)) / 2.
+fn normal(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = floats(n, "self")?;
+    let dtype = n.elem(x)?;
+    let root = Operand::Number(Number::Float(std::f64::consts::FRAC_1_SQRT_2));
+    let (one, half) = (number(n, 1.0, dtype)?, number(n, 0.5, dtype)?);
+    let scaled = by(n, "ng.mul", dtype, Operand::Tensor(x), root)?;
+    let erf = n.op("ng.erf", &[scaled])?;
+    let sum = n.op("ng.add", &[erf, one])?;
+    Ok(vec![n.op("ng.mul", &[sum, half])?])
+}
+
+/// x log(1 + y), and 0 where x is 0 and y a number.
+fn xlog1py(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y): (Operand, Operand) = (n.operand("self")?, n.operand("other")?);
+    let dtype = floating(common(n, &[x, y])?);
+    let (x, y) = (n.in_type(x, dtype)?, n.in_type(y, dtype)?);
+    let value = kernel(n, dtype, &[x, y].map(Operand::Tensor), |n, v| {
+        let (x, y) = (v[0], v[1]);
+        let zero = number(n, 0.0, n.elem(x)?)?;
+        let log = n.op("ng.log1p", &[y])?;
+        let product = n.op("ng.mul", &[x, log])?;
+        let (nothing, is_number) = (compared(n, x, "EQ", zero)?, compared(n, y, "EQ", y)?);
+        let empty = n.op("ng.and", &[nothing, is_number])?;
+        n.op("ng.where", &[empty, zero, product])
+    })?;
+    Ok(vec![value])
+}
