@@ -24,13 +24,21 @@ pub(crate) fn step(flow: &mut Flow, body: &Body, op: Op, found: &mut [Concluded]
     let operands = body.operands(op);
     let candidates: Vec<(usize, Kinds)> =
         operands.iter().enumerate().filter_map(|(i, &v)| Some((i, of_value(flow, v)?))).collect();
+    // Truth values come first, for they decide; then what reaches farthest.
+    let width = |(i, kinds): &(usize, Kinds)| match body.ty(operands[*i]).format() {
+        Some(_) => {
+            let both = kinds[0].range.hull().hull(kinds[1].range.hull());
+            both.hi - both.lo
+        }
+        None => f64::INFINITY,
+    };
     if candidates.is_empty() || found.len() != 1 {
         return None;
     }
     let ty = body.result_types(op)[0];
     let is_pointwise = body.with_signature(op, facts::is_pointwise)?;
     if is_pointwise {
-        let (operand, kinds) = *candidates.iter().max_by(|a, b| width(&a.1).total_cmp(&width(&b.1)))?;
+        let (operand, kinds) = *candidates.iter().max_by(|a, b| width(a).total_cmp(&width(b)))?;
         return apart(flow, body, op, (operand, &kinds), &mut found[0]);
     }
     let &(0, kinds) = candidates.first()? else { return None };
@@ -53,12 +61,6 @@ fn of_value(flow: &Flow, value: Value) -> Option<Kinds> {
     }))
 }
 
-/// How far the values of both kinds reach; of truth values all the way, for they decide.
-fn width(kinds: &Kinds) -> f64 {
-    let x = kinds[0].range.hull().hull(kinds[1].range.hull());
-    if (x.lo, x.hi) == (0.0, 1.0) { f64::INFINITY } else { x.hi - x.lo }
-}
-
 /// An op that makes each element of one of an operand: of the elements of each kind apart.
 fn apart(
     flow: &mut Flow,
@@ -70,27 +72,9 @@ fn apart(
     let from = body.operands(op)[operand];
     let mut of = |kind: &Kind| flow.concluded(body, op, Some((from, kind)))?.pop();
     let (a, b) = (of(&kinds[0])?, of(&kinds[1])?);
-    let both = |of: fn(&Range) -> Interval| of(&a.figures.range).hull(of(&b.figures.range));
-    let Range { exact, computed } = found.figures.range;
-    found.figures.range = Range {
-        exact: intersect(&exact, &both(|r| r.exact)),
-        computed: intersect(&computed, &both(|r| r.computed)),
-    };
-    let error = a.error.max(b.error);
-    let relative = worse(&a, &b);
-    found.error = found.error.min(error);
-    found.relative = found.relative.better(relative, &found.figures.range.exact, f64::MIN_POSITIVE);
-    let (x, y) = (&a.figures, &b.figures);
-    found.figures.delta = found.figures.delta.min(x.delta.max(y.delta));
-    for (n, way) in found.figures.sensitivity.iter_mut().enumerate() {
-        let (x, y) = (x.sensitivity.get(n), y.sensitivity.get(n));
-        if let (Some(x), Some(y)) = (x, y) {
-            way.lipschitz = way.lipschitz.min(x.lipschitz.max(y.lipschitz));
-            way.jump = way.jump.min(x.jump.max(y.jump));
-        }
-    }
-    found.figures.condition = found.figures.condition.min(x.condition.max(y.condition));
-    found.figures.curvature = found.figures.curvature.min(x.curvature.max(y.curvature));
+    found.figures.narrow(&a.figures, &b.figures);
+    found.error = found.error.min(a.error.max(b.error));
+    found.relative = found.relative.better(worse(&a, &b), &found.figures.range.exact, f64::MIN_POSITIVE);
     let lines = |kind: &Kind| kind.lines & alike(body.ty(from), body.ty(body.result(op, 0)));
     let kind = |of: &Concluded, kind: &Kind| Kind {
         range: of.figures.range,

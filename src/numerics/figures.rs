@@ -196,6 +196,12 @@ impl Sensitivity {
         }
     }
 
+    /// The better of this and the worse of two.
+    fn narrow(&mut self, a: &Sensitivity, b: &Sensitivity) {
+        self.lipschitz = self.lipschitz.min(a.lipschitz.max(b.lipschitz));
+        self.jump = self.jump.min(a.jump.max(b.jump));
+    }
+
     /// Both ways at once.
     pub fn and(&self, other: &Sensitivity) -> Sensitivity {
         Sensitivity { lipschitz: add(self.lipschitz, other.lipschitz), jump: add(self.jump, other.jump) }
@@ -274,6 +280,21 @@ impl Figures {
             condition: 1.0,
             curvature: 0.0,
         }
+    }
+
+    /// Narrows what holds of all elements, where of some `a` holds and of the others `b`.
+    pub fn narrow(&mut self, a: &Figures, b: &Figures) {
+        let of = |own: &Interval, a: Interval, b: Interval| intersect(own, &a.hull(b));
+        self.range = Range {
+            exact: of(&self.range.exact, a.range.exact, b.range.exact),
+            computed: of(&self.range.computed, a.range.computed, b.range.computed),
+        };
+        for (own, (a, b)) in self.sensitivity.iter_mut().zip(a.sensitivity.iter().zip(&b.sensitivity)) {
+            own.narrow(a, b);
+        }
+        self.delta = self.delta.min(a.delta.max(b.delta));
+        self.condition = self.condition.min(a.condition.max(b.condition));
+        self.curvature = self.curvature.min(a.curvature.max(b.curvature));
     }
 
     /// The error functional `Φ(ε) = Σ L_i ε_i + Δ`: a bound of the error of the result, absolute, from those of the

@@ -6,8 +6,7 @@ use ngc_numerics::{DType, Tensor};
 use super::{Sketch, numbers};
 
 impl Sketch<'_> {
-    /// A value of which a mask takes elements away, from an argument of moderate size or from any earlier value, and ops on its
-    /// lines. The mask is a constant or an argument, and leaves an element of each line, or not.
+    /// A value of which a mask takes elements away, from an argument of moderate size, and ops on its lines. The mask is a constant or an argument, and leaves an element of each line, or not.
     pub(super) fn masked(&mut self) {
         let shape = [1 + self.r.below(3), 2 + self.r.below(3), 2 + self.r.below(3)];
         let elem = DType::Float(self.format);

@@ -250,10 +250,5 @@ impl Pointwise {
 
 /// How an op makes one of many elements of its first operand, each taken as it is.
 pub fn reduction(s: &Signature<'_>) -> Option<Reduce> {
-    match &s.def.structure.and_then(|_| declared(s))?.first()?.element {
-        Element::Reduce { kind, body, .. } if matches!(**body, Element::Read { operand: 0, .. }) => {
-            Some(*kind)
-        }
-        _ => None,
-    }
+    lines(s).map(|(kind, _)| kind)
 }
