@@ -248,6 +248,54 @@ def orders():
 
 
 @small
+def places():
+    """Order statistics, places of values, windows, and elements set and taken by their places."""
+    at = lambda *n: torch.tensor(n)
+    functions = (
+        lambda x: x.median(1)[0],
+        lambda x: x.median(),
+        lambda x: torch.kthvalue(x, 3, 0)[0],
+        lambda x: torch.msort(x),
+        lambda x: torch.aminmax(x, dim=1)[1],
+        lambda x: torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0]), right=True).float(),
+        lambda x: torch.searchsorted(torch.msort(x).T.contiguous(), x.T[:, :2].contiguous()).float(),
+        lambda x: x.unfold(1, 3, 2),
+        lambda x: F.unfold(x[None, None], (2, 3), padding=1, stride=(1, 2)),
+        lambda x: torch.ops.aten.index_put(x, [None, at(0, 2)], x[:, :2] + 1, True),
+        lambda x: x.index_copy(0, at(2, 0), 2 * x[:2]),
+        lambda x: x.index_fill(1, at(1, 4), 0.5),
+        lambda x: torch.take(x, at(3, -1, 20)),
+        lambda x: torch.take_along_dim(x, x.argsort(1), 1),
+        lambda x: torch.diag_embed(x, 1),
+        lambda x: torch.diag_embed(x, -2, 0, 2),
+        lambda x: torch.stack(torch.meshgrid(x[0], x[:, 0], indexing="xy")),
+        lambda x: torch.dstack((x, x + 1)),
+    )
+    return Several(*functions), (floats(4, 6),), None
+
+
+@small
+def statistics():
+    """Smoothed labels, statistics of a batch, products of tensors, and functions with a value at 0 of their own."""
+    classes, chances = torch.tensor([0, 1, -100, 5]), torch.linspace(0.1, 0.6, 6)
+    functions = (
+        lambda x: F.cross_entropy(x, classes, label_smoothing=0.2),
+        lambda x: F.cross_entropy(x, classes, weight=chances.to(x), label_smoothing=0.1, reduction="none"),
+        lambda x: F.cross_entropy(x, x.softmax(1).roll(1, 1), label_smoothing=0.3),
+        lambda x: F.batch_norm(x, None, None, chances.to(x), chances.to(x) + 1, training=True),
+        lambda x: F.instance_norm(x.view(1, 4, 6)),
+        lambda x: torch.tensordot(x, x, ([0], [0])),
+        lambda x: torch.kron(x[:2], x[2:]),
+        lambda x: torch.sinc(x - x[0]),
+        lambda x: torch.special.entr(x.abs()),
+        lambda x: torch.special.ndtr(x),
+        lambda x: torch.special.xlog1py(x - x[0], x.abs()),
+        lambda x: torch.heaviside(x - x[0], chances.to(x)),
+    )
+    return Several(*functions), (floats(4, 6),), None
+
+
+@small
 def layers():
     """Layers of recurrent networks, a normalized weight and bags of rows."""
 
@@ -493,6 +541,10 @@ def write_half(folder, count, levels):
                 print(name, flush=True)
 
 
+# Small families that are stored at both levels of decomposition.
+TWO_LEVELS = ("places", "statistics")
+
+
 def without_places(program):
     """Leaves out of the nodes where this machine keeps its files, and what changes from run to run."""
     home = os.path.dirname(os.path.abspath(__file__)) + "/"
@@ -523,7 +575,7 @@ def write(name, make, folder, levels):
         suffix = f".{level}" if len(levels) > 1 else ""
         path = folder / f"{name}{suffix}.pt2"
         torch.export.save(lowered, path)
-        if name in ("resampling", "losses", "orders", "layers"):
+        if name in ("resampling", "losses", "orders", "layers", *TWO_LEVELS):
             deflate(path)
     np.savez(folder / f"{name}.in.npz", **{f"arg{i}": a.numpy() for i, a in enumerate(args)})
     out = {f"y{i:02}": y.numpy() for i, y in enumerate(results)}
@@ -562,6 +614,7 @@ def main():
     if options.half:
         return write_half(options.half, 65536, ["plain", "high", "core"])
     models, levels = dict(SMALL), ["high"]
+    both = ["high", "core"]
     folder = Path(__file__).parent / "pt2"
     if options.all:
         for add in (add_transformers, add_torchvision, add_timm):
@@ -569,11 +622,11 @@ def main():
                 add()
             except ImportError as e:
                 print(f"left out: {e}", file=sys.stderr)
-        models, levels, folder = {**SMALL, **LARGE}, ["high", "core"], options.all
+        models, levels, folder = {**SMALL, **LARGE}, both, options.all
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in models.items():
         if options.only in (None, name):
-            write(name, make, folder, levels)
+            write(name, make, folder, both if name in TWO_LEVELS else levels)
             print(name, flush=True)
     if not options.all and options.only in (None, "half"):
         write_half(folder / "half", 256, ["high"])

@@ -117,6 +117,11 @@ fn programs(folder: &Path) -> BTreeSet<String> {
     names.filter(|n| n.ends_with(".pt2")).collect()
 }
 
+/// What stands before the level of decomposition.
+fn family(program: &str) -> &str {
+    program.split('.').next().unwrap_or_default()
+}
+
 fn shown(bound: f64) -> String {
     up(bound, |x| format!("{x:.1e}"))
 }
@@ -127,7 +132,7 @@ fn small_programs_give_what_torch_gives() {
     let programs = programs(&folder);
     assert!(programs.len() >= 4, "{programs:?}");
     for program in &programs {
-        let row = compare(&context(), &folder, program.trim_end_matches(".pt2"), program);
+        let row = compare(&context(), &folder, family(program), program);
         println!("{program}: {:.1e} apart, bound {}", row.apart, shown(row.bound));
     }
 }
@@ -154,8 +159,7 @@ fn families_give_what_torch_gives() {
     let Some(folder) = std::env::var_os("NGC_PT2_FAMILIES").map(PathBuf::from) else { return };
     let mut page = PAGE.to_string();
     for program in programs(&folder) {
-        let mut parts = program.split('.');
-        let (name, level) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let (name, level) = (family(&program), program.split('.').nth(1).unwrap_or_default());
         let row = compare(&context(), &folder, name, &program);
         let Row { ops, apart, ulps, ours, theirs, bound } = row;
         let line = format!(

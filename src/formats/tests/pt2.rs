@@ -20,8 +20,18 @@ type Files = Vec<(String, Vec<u8>)>;
 const MODEL: &str = "models/model.json";
 const WEIGHTS: &str = "data/weights/model_weights_config.json";
 /// Programs that hold mappings of several kinds.
-const STORED: [&str; 8] =
-    ["mlp", "attention", "image", "recurrent", "layers", "losses", "orders", "resampling"];
+const STORED: [&str; 10] = [
+    "mlp",
+    "attention",
+    "image",
+    "recurrent",
+    "layers",
+    "losses",
+    "orders",
+    "resampling",
+    "places.high",
+    "statistics.core",
+];
 
 const CONSTANTS: &str = "data/constants/model_constants_config.json";
 

@@ -131,19 +131,38 @@ fn meshgrid(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 
 /// Matrices with vectors as their diagonals.
 fn diag_embed(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let x = n.tensor("self")?;
+    let mut x = n.tensor("self")?;
     let rank = n.rank(x) + 1;
     let (offset, first, second) = (n.int("offset", 0)?, n.dim("dim1", -2, rank)?, n.dim("dim2", -1, rank)?);
-    if offset != 0 || (first, second) != (rank - 2, rank - 1) {
-        return unsupported("diagonals elsewhere than in the middle of the last dimensions");
+    if rank < 2 || first == second {
+        return invalid(format!("diagonals of dimensions {first} and {second} of {rank}"));
+    }
+    if offset != 0 {
+        // Row `r` has the `r`-th element above the middle, and the one before by `offset` below the middle.
+        let pads = |by: i64| Attr::ints((2..rank).map(|_| 0).chain([by.max(0)]));
+        x = n.emit("ng.pad", &[x], [("low", pads(offset.saturating_neg())), ("high", pads(offset))])?;
     }
     let Some(extent) = n.extents(x).pop() else { return invalid("the diagonal of a single number") };
     let places = n.count(&extent, DType::Int(64))?;
-    let rows = n.unsqueeze(places, [1])?;
+    let mut diagonal = places;
+    if offset != 0 {
+        let by = n.scalar(Number::Int(offset), DType::Int(64))?;
+        diagonal = n.op("ng.add", &[places, by])?;
+    }
+    let rows = n.unsqueeze(diagonal, [1])?;
     let on = n.emit("ng.compare", &[rows, places], [("direction", Attr::from("EQ"))])?;
     let zero = n.scalar(Number::Int(0), n.elem(x)?)?;
-    let columns = n.unsqueeze(x, [rank as i64 - 2])?;
-    Ok(vec![n.op("ng.where", &[on, columns, zero])?])
+    let of_rows = n.unsqueeze(x, [rank as i64 - 1])?;
+    let value = n.op("ng.where", &[on, of_rows, zero])?;
+    let mut others = 0..rank - 2;
+    let order: Vec<usize> = (0..rank)
+        .filter_map(|axis| match axis {
+            _ if axis == first => Some(rank - 2),
+            _ if axis == second => Some(rank - 1),
+            _ => others.next(),
+        })
+        .collect();
+    Ok(vec![if order.is_sorted() { value } else { n.transpose(value, &order)? }])
 }
 
 /// The extents of the parts are the declared ones.
