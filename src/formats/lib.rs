@@ -11,6 +11,7 @@ mod emit;
 pub mod error;
 pub mod fpcore;
 mod functions;
+mod grid;
 pub mod mapped;
 pub mod npy;
 pub mod npz;

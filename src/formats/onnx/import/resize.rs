@@ -8,8 +8,9 @@ use super::Table;
 use super::node::Node;
 use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::grid::{self, Between, Beyond};
 
-pub(super) const OPS: Table = &[("Resize", resize), ("Upsample", upsample)];
+pub(super) const OPS: Table = &[("GridSample", grid_sample), ("Resize", resize), ("Upsample", upsample)];
 
 /// Longer dimensions, and sums of more elements, are refused.
 const MAX_EXTENT: f64 = (1 << 20) as f64;
@@ -48,6 +49,26 @@ fn upsample(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mode = n.string("mode", "nearest")?;
     let sampling = Sampling { coordinates: "asymmetric", mode, ..Sampling::legacy() };
     sample(n, x, &sampling, scaled(n, x, &scales)?)
+}
+
+fn grid_sample(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, places) = (n.input(0)?, n.input(1)?);
+    let sampling = grid::Sampling {
+        between: match n.string("mode", "linear")? {
+            "bilinear" | "linear" => Between::Linear,
+            "nearest" => Between::Nearest,
+            "bicubic" | "cubic" => Between::Cubic,
+            other => return invalid(format!("mode = '{}'", other.escape_debug())),
+        },
+        beyond: match n.string("padding_mode", "zeros")? {
+            "zeros" => Beyond::Zeros,
+            "border" => Beyond::Border,
+            "reflection" => Beyond::Reflection,
+            other => return invalid(format!("padding_mode = '{}'", other.escape_debug())),
+        },
+        corners: n.flag("align_corners", false)?,
+    };
+    Ok(vec![grid::sample(n, x, places, &sampling)?])
 }
 
 impl Sampling<'_> {
@@ -242,8 +263,10 @@ impl Sampling<'_> {
                 let adjusted = axis.output as f64 / output;
                 input / 2.0 * (1.0 - adjusted) + (at + 0.5) / scale - 0.5
             }
-            "align_corners" if output == 1.0 => 0.0,
-            "align_corners" => at * (input - 1.0) / (output - 1.0),
+            "align_corners" if axis.output <= 1 => 0.0,
+            // The last element of the result is the last of the input, in every runtime; the standard's reference takes a length that
+            // is no integer here.
+            "align_corners" => at * (input - 1.0) / (axis.output as f64 - 1.0),
             "asymmetric" => at / scale,
             "tf_crop_and_resize" => {
                 let (start, end) = axis.region;

@@ -1,4 +1,4 @@
-//! Operators whose values ngc does not compute: factorisations, special functions, samples of grids.
+//! Operators whose values ngc does not compute: factorisations and special functions.
 //!
 //! Each becomes a call of a declared function (see [`crate::opaque`]): nothing is known of its results, what stands around it is
 //! cured, and a PyTorch module that is written calls the operator again.
@@ -20,8 +20,6 @@ pub(super) const OPS: Table = &[
     ("cholesky_solve", call),
     ("det", call),
     ("erfinv", call),
-    ("grid_sampler_2d", call),
-    ("grid_sampler_3d", call),
     ("histc", call),
     ("i0", call),
     ("inverse", call),

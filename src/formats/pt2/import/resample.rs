@@ -1,7 +1,7 @@
 //! Resampling to another size, one dimension after the other: each element of the result is a sum of a few elements of
 //! the input, whose places and weights depend on its own place alone.
 
-use ngc_ir::{Attr, Value};
+use ngc_ir::{Attr, AttrDict, Value};
 use ngc_numerics::{DType, Format, Tensor};
 
 use super::super::extent::Extent;
@@ -10,11 +10,15 @@ use super::node::Node;
 use super::number::{Operand, kernel, opmath};
 use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::grid::{self, Between, Beyond, Sampling};
 
 pub(super) const OPS: Table = &[
     ("_upsample_nearest_exact1d", |n| nearest(n, 0.5)),
     ("_upsample_nearest_exact2d", |n| nearest(n, 0.5)),
     ("_upsample_nearest_exact3d", |n| nearest(n, 0.5)),
+    ("affine_grid_generator", affine_grid),
+    ("grid_sampler_2d", grid_sampler),
+    ("grid_sampler_3d", grid_sampler),
     ("upsample_bicubic2d", |n| weighted(n, cubic)),
     ("upsample_bilinear2d", |n| weighted(n, linear)),
     ("upsample_linear1d", |n| weighted(n, linear)),
@@ -23,6 +27,63 @@ pub(super) const OPS: Table = &[
     ("upsample_nearest3d", |n| nearest(n, 0.0)),
     ("upsample_trilinear3d", |n| weighted(n, linear)),
 ];
+
+/// Samples of an image at places that are data.
+fn grid_sampler(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, places) = (n.tensor("input")?, n.tensor("grid")?);
+    let (between, beyond) = (n.int("interpolation_mode", 0)?, n.int("padding_mode", 0)?);
+    let sampling = Sampling {
+        between: match between {
+            0 => Between::Linear,
+            1 => Between::Nearest,
+            2 if n.rank(x) == 4 => Between::Cubic,
+            other => return invalid(format!("interpolation_mode = {other}")),
+        },
+        beyond: match beyond {
+            0 => Beyond::Zeros,
+            1 => Beyond::Border,
+            2 => Beyond::Reflection,
+            other => return invalid(format!("padding_mode = {other}")),
+        },
+        corners: n.flag("align_corners", false)?,
+    };
+    Ok(vec![grid::sample(n, x, places, &sampling)?])
+}
+
+/// Places of an image's elements, from -1 to 1, taken by an affine map to others.
+fn affine_grid(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (theta, size) = (n.tensor("theta")?, n.ints("size")?);
+    let corners = n.flag("align_corners", false)?;
+    let (dtype, rank) = (n.elem(theta)?, size.len().saturating_sub(2));
+    let DType::Float(format) = dtype else { return unsupported(format!("places by {}", n.ty(theta))) };
+    let extents: Vec<usize> = size.iter().filter_map(|&extent| usize::try_from(extent).ok()).collect();
+    let count = extents.iter().skip(2).try_fold(1, |n: usize, &e| n.checked_mul(e));
+    let Some(count) =
+        count.filter(|&n| n <= MAX_EXTENT && (2..=3).contains(&rank) && extents.len() == rank + 2)
+    else {
+        return unsupported(format!("places of an image of extents {size:?}"));
+    };
+    let centre = |extent: usize, i: usize| match (extent, corners) {
+        (1, _) => 0.0,
+        (_, true) => 2.0 * i as f64 / (extent - 1) as f64 - 1.0,
+        (_, false) => (2.0 * i as f64 + 1.0) / extent as f64 - 1.0,
+    };
+    let mut centres = Vec::with_capacity(count * (rank + 1));
+    for place in 0..count {
+        let (mut rest, mut own) = (place, Vec::new());
+        for &extent in extents[2..].iter().rev() {
+            own.push(format.round(centre(extent, rest % extent)));
+            rest /= extent;
+        }
+        centres.extend(own.into_iter().chain([1.0]));
+    }
+    let centres = Tensor::floats(format, vec![count, rank + 1], centres).map_err(FormatError::Invalid)?;
+    let centres = n.constant(&centres)?;
+    let moves = n.transpose(theta, &[0, 2, 1])?;
+    let moved = n.emit_sum("ng.matmul", &[centres, moves], AttrDict::EMPTY, theta)?;
+    let shape = extents[..1].iter().chain(&extents[2..]).map(|&e| e as i64).chain([rank as i64]);
+    Ok(vec![n.emit("ng.reshape", &[moved], [("shape", Attr::ints(shape))])?])
+}
 
 /// More places of a result are refused.
 const MAX_EXTENT: usize = 1 << 20;
