@@ -270,6 +270,10 @@ def places():
         lambda x: torch.diag_embed(x, -2, 0, 2),
         lambda x: torch.stack(torch.meshgrid(x[0], x[:, 0], indexing="xy")),
         lambda x: torch.dstack((x, x + 1)),
+        lambda x: F.grid_sample(x[None, None], x.view(1, 3, 4, 2), align_corners=False),
+        lambda x: F.grid_sample(x[None, None], x.view(1, 3, 4, 2), "bicubic", "reflection", align_corners=True),
+        lambda x: F.grid_sample(x.view(1, 1, 2, 3, 4), x.view(1, 2, 2, 2, 3), "nearest", "border", align_corners=False),
+        lambda x: F.affine_grid(x[None, :2, :3], (1, 1, 3, 2), align_corners=False),
     )
     return Several(*functions), (floats(4, 6),), None
 

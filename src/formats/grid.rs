@@ -145,7 +145,7 @@ impl<E: Emit> Sampler<'_, E> {
             x = self.within(x, size, sampling)?;
         }
         if sampling.between == Between::Nearest {
-            let nearest = self.op("ng.round_even", &[x])?;
+            let nearest = self.op("ng.round", &[x])?;
             return Ok(vec![self.tap(nearest, None, size, sampling)?]);
         }
         let floor = self.op("ng.floor", &[x])?;

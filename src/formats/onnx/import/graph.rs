@@ -114,6 +114,7 @@ impl<'a> Graph<'a> {
         }
         let standard = matches!(domain, "" | "ai.onnx");
         let local = self.functions.get(&(if standard { "" } else { domain }, op, overload)).copied();
+        let mut sequence = None;
         let results = if let Some(function) = local {
             self.call(function, proto, loc).map_err(|e| e.within(&place))?
         } else if let Some(import) = OPERATORS.get(op).filter(|_| standard) {
@@ -123,7 +124,8 @@ impl<'a> Graph<'a> {
             let mut node = Node::new(self, proto, loc);
             import(&mut node)
                 .and_then(|values| node.finish().map(|()| values))
-                .map_err(|e| e.within(&place))?
+                .map_err(|e| e.within(&place))
+                .inspect(|_| sequence = node.sequence.take())?
         } else {
             let domain = if standard { "ai.onnx" } else { domain };
             let version = self.opset.filter(|_| standard).map(|v| format!(", operator set {v}"));
@@ -132,6 +134,9 @@ impl<'a> Graph<'a> {
                 version.unwrap_or_default()
             ));
         };
+        if let (Some(elements), [output]) = (sequence, &proto.output[..]) {
+            return self.define(output, Known::Sequence(elements)).map_err(|e| e.within(&place));
+        }
         for (i, output) in proto.output.iter().enumerate().filter(|(_, o)| !o.is_empty()) {
             let Some(&value) = results.get(i) else {
                 return unsupported(format!("{place}: its output {i} '{output}'"));
@@ -146,6 +151,7 @@ impl<'a> Graph<'a> {
         let attr = match find(&self.scopes, name)? {
             Known::Value(value) => return Ok(Some(*value)),
             Known::Absent => return Ok(None),
+            Known::Sequence(_) => return unsupported(format!("'{name}' is a sequence")),
             Known::Constant(attr) => attr.clone(),
         };
         let value = self.emit("ng.constant", &[], [("value", attr)].into(), &Loc::name(name))?[0];
@@ -172,7 +178,15 @@ impl<'a> Graph<'a> {
         match find(&self.scopes, name)? {
             Known::Constant(attr) => self.function.elements(attr).map(Some),
             Known::Value(value) => self.constant_of(*value),
-            Known::Absent => Ok(None),
+            Known::Absent | Known::Sequence(_) => Ok(None),
+        }
+    }
+
+    /// The elements of a name that stands for a sequence.
+    pub(super) fn sequence(&self, name: &str) -> Result<Vec<Value>> {
+        match find(&self.scopes, name)? {
+            Known::Sequence(elements) => Ok(elements.to_vec()),
+            _ => unsupported(format!("'{name}' is no sequence whose length is known")),
         }
     }
 

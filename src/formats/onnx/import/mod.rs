@@ -24,6 +24,7 @@ mod recurrent;
 mod reduce;
 mod resize;
 mod scope;
+mod sequence;
 mod shape;
 mod slice;
 mod softmax;
@@ -69,7 +70,7 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 17] = [
+    let groups: [Table; 18] = [
         activation::OPS,
         arithmetic::OPS,
         attention::OPS,
@@ -84,6 +85,7 @@ static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
         recurrent::OPS,
         reduce::OPS,
         resize::OPS,
+        sequence::OPS,
         shape::OPS,
         slice::OPS,
         softmax::OPS,

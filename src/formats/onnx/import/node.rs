@@ -1,5 +1,6 @@
 //! One node: its attributes and inputs as the importers read them, and the ops they emit for it.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use ngc_ir::{Attr, AttrDict, Body, Dim, Loc, Type, Value};
@@ -19,11 +20,14 @@ pub(super) struct Node<'g, 'a> {
     loc: Loc,
     read_attributes: Vec<&'static str>,
     read_inputs: Vec<bool>,
+    /// The elements of its result, if that is a sequence.
+    pub(super) sequence: Option<Rc<[Value]>>,
 }
 
 impl<'g, 'a> Node<'g, 'a> {
     pub(super) fn new(graph: &'g mut Graph<'a>, proto: &'a NodeProto, loc: Loc) -> Node<'g, 'a> {
-        Node { graph, proto, loc, read_attributes: Vec::new(), read_inputs: vec![false; proto.input.len()] }
+        let read_inputs = vec![false; proto.input.len()];
+        Node { graph, proto, loc, read_attributes: Vec::new(), read_inputs, sequence: None }
     }
 
     /// Refuses attributes and inputs that nobody has read: they may change what the node means.
@@ -202,6 +206,25 @@ impl<'g, 'a> Node<'g, 'a> {
     /// The value of input `i`, if it is there.
     pub(super) fn optional(&mut self, i: usize) -> Result<Option<Value>> {
         self.input_name(i).map(|name| self.graph.value(name)).transpose()
+    }
+
+    /// The elements of input `i`, which must be a sequence.
+    pub(super) fn sequence(&mut self, i: usize) -> Result<Vec<Value>> {
+        match self.input_name(i) {
+            Some(name) => self.graph.sequence(name),
+            None => invalid(format!("input {i} is missing")),
+        }
+    }
+
+    /// Whether input `i` is a sequence; marks nothing as read.
+    pub(super) fn is_sequence(&self, i: usize) -> bool {
+        self.proto.input.get(i).is_some_and(|name| self.graph.sequence(name).is_ok())
+    }
+
+    /// Says that the result is a sequence of these elements, and no value.
+    pub(super) fn make_sequence(&mut self, elements: Vec<Value>) -> Result<Vec<Value>> {
+        self.sequence = Some(elements.into());
+        Ok(Vec::new())
     }
 
     /// All inputs.

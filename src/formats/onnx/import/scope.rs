@@ -14,6 +14,8 @@ pub(super) enum Known {
     Value(Value),
     /// A constant that no op has asked for yet; many only say a shape and never become an op.
     Constant(Attr),
+    /// The elements of a sequence.
+    Sequence(Rc<[Value]>),
     /// An optional input of a function that its caller left out.
     Absent,
 }

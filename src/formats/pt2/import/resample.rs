@@ -17,6 +17,7 @@ pub(super) const OPS: Table = &[
     ("_upsample_nearest_exact2d", |n| nearest(n, 0.5)),
     ("_upsample_nearest_exact3d", |n| nearest(n, 0.5)),
     ("affine_grid_generator", affine_grid),
+    ("grid_sampler", grid_sampler),
     ("grid_sampler_2d", grid_sampler),
     ("grid_sampler_3d", grid_sampler),
     ("upsample_bicubic2d", |n| weighted(n, cubic)),
