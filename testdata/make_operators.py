@@ -380,6 +380,46 @@ def images():
          expected=[np.concatenate([c * a - s * b, s * a + c * b], -1)])
 
 
+def samples():
+    """Samples of images at places that are data, and a resize to a length that is no integer."""
+    image, places = f(2, 3, 4, 5), f(2, 3, 2, 2, low=-1.4, high=1.4)
+    for mode, beyond, corners in [("linear", "zeros", 0), ("linear", "border", 1), ("linear", "reflection", 0),
+                                  ("nearest", "zeros", 1), ("nearest", "reflection", 0), ("cubic", "zeros", 0),
+                                  ("cubic", "border", 1), ("cubic", "reflection", 1)]:
+        case(f"GridSample_{mode}_{beyond}_{corners}", "GridSample", [image, places],
+             mode=mode, padding_mode=beyond, align_corners=corners)
+    case("GridSample_16", "GridSample", [image, places], opset=16, mode="bilinear")
+    case("Resize_fraction", "Resize", [image], {1: None, 2: np.array([1, 1, 1.6, 0.7], np.float32)},
+         mode="linear", coordinate_transformation_mode="align_corners")
+
+
+def sequences():
+    """Sequences whose length is known."""
+    node = helper.make_node
+    x, y = f(2, 3), f(2, 3)
+    built = [node("SequenceConstruct", ["x0", "x1"], ["s"])]
+    case("SequenceConstruct", "", [x, y], nodes=[*built, node("ConcatFromSequence", ["s"], ["y0"], axis=-1)])
+    case("ConcatFromSequence_new", "", [x, y], nodes=[*built, node("ConcatFromSequence", ["s"], ["y0"], axis=1, new_axis=1)])
+    case("SequenceLength", "", [x, y], nodes=[*built, node("SequenceLength", ["s"], ["y0"])])
+    empty = [node("SequenceEmpty", [], ["e"]), node("SequenceInsert", ["e", "x0"], ["s"])]
+    for place in (-1, 0, 1):
+        inserted = [*empty, node("SequenceInsert", ["s", "x1", "c2"], ["t"])]
+        case(f"SequenceInsert_{place}", "", [x, y], {2: np.array(place)},
+             nodes=[*inserted, node("SequenceAt", ["t", "c2"], ["y0"])])
+    case("SequenceErase", "", [x, y], {2: np.array(-2)},
+         nodes=[*built, node("SequenceErase", ["s", "c2"], ["t"]), node("ConcatFromSequence", ["t"], ["y0"], axis=0)])
+    for name, size, keeps in [("", None, 1), ("_dropped", None, 0), ("_size", np.array(2), 1), ("_sizes", i(1, 2), 1)]:
+        split = node("SplitToSequence", ["x0"] if size is None else ["x0", "c1"], ["s"], axis=1, keepdims=keeps)
+        at = [node("SequenceLength", ["s"], ["n"]), node("Sub", ["n", "one"], ["k"]), node("SequenceAt", ["s", "k"], ["y0"])]
+        one = node("Constant", [], ["one"], value=numpy_helper.from_array(np.array(1)))
+        case(f"SplitToSequence{name}", "", [x], {} if size is None else {1: size}, nodes=[split, one, *at])
+    tensor = helper.make_tensor_value_info
+    body = helper.make_graph([node("Mul", ["a", "b"], ["c"])], "body",
+                             [tensor(n, TensorProto.FLOAT, [2, 3]) for n in "ab"], [tensor("c", TensorProto.FLOAT, [2, 3])])
+    case("SequenceMap", "", [x, y],
+         nodes=[*built, node("SequenceMap", ["s", "x0"], ["t"], body=body), node("ConcatFromSequence", ["t"], ["y0"], axis=0)])
+
+
 def main():
     elementwise()
     reductions()
@@ -391,6 +431,8 @@ def main():
     control()
     recurrent()
     images()
+    samples()
+    sequences()
     with zipfile.ZipFile(HERE / "operators.npz", "w", zipfile.ZIP_DEFLATED) as z:
         def put(name, array):
             data = io.BytesIO()
