@@ -362,6 +362,17 @@ more("cross", jnp.cross, f(4, 3), f(4, 3))
 sample("interp", lambda x: jnp.interp(x, jnp.arange(4.0), jnp.arange(4.0) ** 2), f(4))
 sample("polyval", lambda x: jnp.polyval(jnp.array([1.0, 2.0, 3.0]), x), f(4))
 more("searchsorted", lambda x: jnp.searchsorted(jnp.arange(4.0), x), f(4))
+# Reductions by regions that are no op of ngc.
+sample("cumlogsumexp", lambda x: lax.cumlogsumexp(x, axis=1), f(3, 5))
+sample("region_norm", lambda x: lax.reduce_window(x, 0.0, lambda a, b: jnp.sqrt(a * a + b * b), (2, 3), (2, 1), "SAME"), f(4, 5))
+sample("region_lse", lambda x: lax.reduce(x, -jnp.inf, jnp.logaddexp, (0, 2)), f(2, 3, 4))
+
+
+def larger(a, b):
+    return tuple(jnp.where(a[0] >= b[0], x, y) for x, y in zip(a, b))
+
+
+sample("region_pairs", lambda x, y: lax.reduce((x, y), (-jnp.inf, 0.0), larger, (1,)), f(4, 5), f(4, 5))
 
 
 def value(random, spec, name):

@@ -116,6 +116,11 @@ pub(super) const OPS: Table = &[
     }),
 ];
 
+/// Whether the op makes each element of its result of those at the same place of its operands.
+pub(super) fn is_elementwise(name: &str) -> bool {
+    same(name).is_some() || name != "stablehlo.iota" && OPS.iter().any(|(of, _)| *of == name)
+}
+
 /// The other operand of a maximum with -inf, which JAX writes for each `max`.
 fn above_all(n: &mut Node<'_, '_>) -> Result<Option<Value>> {
     for (bound, other) in [(0, 1), (1, 0)] {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ngc_ir::{Attr, AttrDict, Block, Body, Context, Diagnostics, Dim, Loc, Module, Op, Type, Value};
+use ngc_ir::{Attr, AttrDict, Block, Body, Context, Diagnostics, Dim, Loc, Module, Op, Region, Type, Value};
 use ngc_numerics::Tensor;
 use ngc_numerics::tensor::element_count;
 
@@ -165,6 +165,42 @@ impl<'a> Graph<'a> {
         Err(ImportError::at(at, FormatError::Invalid("the block does not end in a return".into())))
     }
 
+    /// Reads a region on numbers for tensors of such numbers, element by element; what its terminator returns.
+    pub(super) fn each(&mut self, body: &Body, region: Region, arguments: &[Value]) -> Imports<Vec<Value>> {
+        let mut values: Values = vec![None; body.num_values()];
+        let block = body.blocks(region).first().copied();
+        let Some(block) = block.filter(|&b| body.arguments(b).len() == arguments.len()) else {
+            let error = FormatError::Invalid(format!("the region does not take {} numbers", arguments.len()));
+            return Err(ImportError::at(Loc::Unknown, error));
+        };
+        for (&argument, &value) in body.arguments(block).iter().zip(arguments) {
+            values[argument.index()] = Some(value);
+        }
+        for op in body.ops(block) {
+            let (name, loc) = (body.name(op), &body.op(op).loc);
+            let refused = |text: String| ImportError::at(loc.clone(), FormatError::Unsupported(text));
+            self.ops += 1;
+            if self.ops > MAX_OPS {
+                return Err(refused(format!("more than {MAX_OPS} operations, reductions unrolled")));
+            }
+            let operands: Option<Vec<Value>> = body.operands(op).iter().map(|v| values[v.index()]).collect();
+            let Some(operands) = operands else {
+                return Err(refused("a region that takes values from outside".into()));
+            };
+            if name == "stablehlo.return" {
+                return Ok(operands);
+            }
+            if !elementwise::is_elementwise(name) {
+                return Err(refused(format!("'{name}' in the region of a reduction")));
+            }
+            let results = self.op(body, op, &mut values, &operands)?;
+            for (declared, value) in body.results(op).zip(results) {
+                values[declared.index()] = Some(value);
+            }
+        }
+        Err(ImportError::at(Loc::Unknown, FormatError::Invalid("the region does not end in a return".into())))
+    }
+
     fn op(&mut self, body: &Body, op: Op, values: &mut Values, operands: &[Value]) -> Imports<Vec<Value>> {
         let (name, loc) = (body.name(op), &body.op(op).loc);
         let failed = |e: FormatError| ImportError::at(loc.clone(), e.within(format_args!("'{name}'")));
@@ -219,6 +255,10 @@ impl<'a> Graph<'a> {
             return unsupported(format!("a value of type {declared}"));
         };
         let lead = want.len().saturating_sub(have.len());
+        // A tensor of the numbers that a region declares.
+        if have.len() > want.len() {
+            return Ok(value);
+        }
         if want.len() == have.len() && want.iter().zip(have).all(|(w, h)| w == h || *h != Dim::Static(1)) {
             return Ok(value);
         }

@@ -3,6 +3,7 @@
 mod control;
 mod dot;
 mod elementwise;
+mod fold;
 mod graph;
 mod index;
 mod node;
@@ -39,6 +40,12 @@ pub struct ImportError {
 }
 
 impl ImportError {
+    /// What is wrong, without its place.
+    fn bare(self) -> FormatError {
+        let text = self.diagnostics.0.into_iter().next().map(|d| d.message).unwrap_or_default();
+        if self.unsupported { FormatError::Unsupported(text) } else { FormatError::Invalid(text) }
+    }
+
     fn at(loc: Loc, error: FormatError) -> ImportError {
         let unsupported = matches!(error, FormatError::Unsupported(_));
         ImportError { diagnostics: Diagnostics(vec![Diagnostic::error(loc, error.to_string())]), unsupported }

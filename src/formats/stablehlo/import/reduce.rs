@@ -3,6 +3,7 @@
 use ngc_ir::{Attr, AttrDict, Value};
 use ngc_numerics::DType;
 
+use super::fold;
 use super::graph::Table;
 use super::node::{Node, axes};
 use super::pattern::{combination, terms};
@@ -17,9 +18,9 @@ fn reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mut over = axes(&n.ints("dimensions")?, shape.len())?;
     over.sort_unstable();
     match n.operands.len() {
-        2 => Ok(vec![one(n, &over)?]),
-        4 => extremum(n, &over),
-        _ => unsupported("a reduction of more than two tensors at once"),
+        2 if combination(n).is_some() => Ok(vec![one(n, &over)?]),
+        4 if order(n)?.is_some() => extremum(n, &over),
+        _ => fold::along(n, &over),
     }
 }
 
@@ -94,11 +95,16 @@ fn position_terms(order: &str) -> [String; 2] {
     [format!("select({first},a0,a2)"), format!("select(or({first},and(EQ(a0,a2),LT(a1,a3))),a1,a3)")]
 }
 
+/// Which extremum and its position the region keeps, if it does.
+fn order(n: &Node<'_, '_>) -> Result<Option<&'static str>> {
+    let found = terms(n.body, n.region(0)?).unwrap_or_default();
+    let kinds = [("GT", "max"), ("LT", "min")];
+    Ok(kinds.into_iter().find(|(order, _)| found == position_terms(order)).map(|(_, kind)| kind))
+}
+
 /// An extremum and its position.
 fn extremum(n: &mut Node<'_, '_>, over: &[usize]) -> Result<Vec<Value>> {
-    let found = terms(n.body, n.region(0)?).unwrap_or_default();
-    let kind = [("GT", "max"), ("LT", "min")].into_iter().find(|(order, _)| found == position_terms(order));
-    let (Some((_, kind)), &[axis]) = (kind, over) else {
+    let (Some(kind), &[axis]) = (order(n)?, over) else {
         return unsupported(
             "a reduction of two tensors that is neither argmax nor argmin along one dimension",
         );

@@ -3,6 +3,7 @@
 use ngc_ir::{Attr, AttrDict, Value};
 use ngc_numerics::DType;
 
+use super::fold::{self, Windows};
 use super::graph::Table;
 use super::node::Node;
 use super::pattern::combination;
@@ -13,18 +14,8 @@ use crate::error::{Result, invalid, unsupported};
 pub(super) const OPS: Table = &[("stablehlo.reduce_window", reduce_window)];
 
 fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    if n.operands.len() != 2 {
-        return unsupported("windows of more than one tensor at once");
-    }
     let x = n.exact(0)?;
-    let Some(how) = combination(n).filter(|how| !matches!(*how, "and" | "or")) else {
-        return unsupported("windows whose region is none of add, multiply, maximum, minimum");
-    };
     let (rank, dtype) = (n.rank(x), n.elem(x)?);
-    // Padding, too, holds the initial value.
-    if !is_neutral(n, 1, neutral(how, dtype)) {
-        return unsupported("windows with another initial value than the neutral one");
-    }
     let numbers = |n: &Node<'_, '_>, name: &str, default: i64, count: usize| -> Result<Vec<i64>> {
         let found = n.opt_ints(name)?.unwrap_or_else(|| vec![default; count]);
         // A splat stands for all entries.
@@ -41,6 +32,12 @@ fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if numbers(n, "base_dilations", 1, rank)?.iter().any(|&d| d != 1) {
         return unsupported("base_dilations");
     }
+    let known = combination(n).filter(|how| n.operands.len() == 2 && !matches!(*how, "and" | "or"));
+    // Padding, too, holds the initial value.
+    let Some(how) = known.filter(|how| is_neutral(n, 1, neutral(how, dtype))) else {
+        let (low, high) = pads.chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip();
+        return fold::within(n, &Windows { sizes: windows, strides, dilations, low, high });
+    };
     let trivial =
         |i: &usize| windows[*i] == 1 && strides[*i] == 1 && pads[2 * i] == 0 && pads[2 * i + 1] == 0;
     let moving: Vec<usize> = (0..rank).filter(|i| !trivial(i)).collect();
