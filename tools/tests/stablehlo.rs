@@ -246,10 +246,13 @@ fn hostile_texts_end_in_a_message() {
     let mut chain = String::from(
         "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%s = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: 0>}> ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n%0 = stablehlo.add %x, %y : tensor<f32>\n",
     );
-    for n in 0..20_000 {
+    for n in 0..60_000 {
         let _ = writeln!(chain, "%{} = stablehlo.negate %{n} : tensor<f32>", n + 1);
     }
-    chain += "stablehlo.return %20000 : tensor<f32> }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>";
+    chain += "stablehlo.return %60000 : tensor<f32> }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>";
+    let again = "func.func private @f(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> { %r = call @f(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>\nreturn %r : tensor<f32> }\n";
+    let calls_itself = "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%s = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: 0>}> ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>): %r = func.call @f(%x, %y) : (tensor<f32>, tensor<f32>) -> tensor<f32> stablehlo.return %r : tensor<f32> }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>";
+    let outside = "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%s = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: 0>}> ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>): stablehlo.return %z : tensor<f32> }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>";
     let itself = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { %r = call @main(%a) : (tensor<4xf32>) -> tensor<4xf32>\nreturn %r : tensor<4xf32> }";
     let texts = [
         function(&nested),
@@ -258,6 +261,8 @@ fn hostile_texts_end_in_a_message() {
         function(&chain),
         function(huge),
         function(window),
+        again.to_string() + &function(calls_itself),
+        function(outside),
         function(slice),
         function(pad),
         itself.to_string(),

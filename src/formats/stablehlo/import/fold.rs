@@ -25,12 +25,15 @@ fn fold(
     let inputs = n.operands.len() / 2;
     let x = (0..inputs).map(|i| n.exact(i)).collect::<Result<Vec<Value>>>()?;
     let mut sums = (inputs..2 * inputs).map(|i| n.loose(i)).collect::<Result<Vec<Value>>>()?;
-    let region = n.region(0)?;
+    if let Some(applies) = n.word("applies") {
+        return unsupported(format!("a reduction that applies {applies}"));
+    }
+    let Some(&block) = n.body.blocks(n.region(0)?).first() else { return invalid("the region is empty") };
     for k in 0..count {
         for &x in &x {
             sums.push(part(n, x, k)?);
         }
-        sums = n.graph.each(n.body, region, &sums).map_err(ImportError::bare)?;
+        sums = n.graph.each(n.body, block, &sums).map_err(ImportError::bare)?;
         if sums.len() != inputs {
             return invalid(format!("the region returns {} values for {inputs} tensors", sums.len()));
         }

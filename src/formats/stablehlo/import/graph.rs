@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ngc_ir::{Attr, AttrDict, Block, Body, Context, Diagnostics, Dim, Loc, Module, Op, Region, Type, Value};
+use ngc_ir::{Attr, AttrDict, Block, Body, Context, Diagnostics, Dim, Loc, Module, Op, Type, Value};
 use ngc_numerics::Tensor;
 use ngc_numerics::tensor::element_count;
 
@@ -165,40 +165,58 @@ impl<'a> Graph<'a> {
         Err(ImportError::at(at, FormatError::Invalid("the block does not end in a return".into())))
     }
 
-    /// Reads a region on numbers for tensors of such numbers, element by element; what its terminator returns.
-    pub(super) fn each(&mut self, body: &Body, region: Region, arguments: &[Value]) -> Imports<Vec<Value>> {
+    /// Reads a block on numbers for tensors of such numbers, element by element; what its terminator returns.
+    pub(super) fn each(&mut self, body: &Body, block: Block, arguments: &[Value]) -> Imports<Vec<Value>> {
+        let at = body.first_op(block).map_or(Loc::Unknown, |op| body.op(op).loc.clone());
+        let refused = |loc: &Loc, text: String| ImportError::at(loc.clone(), FormatError::Unsupported(text));
+        if body.arguments(block).len() != arguments.len() {
+            let text = format!("{} numbers are wanted here", body.arguments(block).len());
+            return Err(ImportError::at(at, FormatError::Invalid(text)));
+        }
         let mut values: Values = vec![None; body.num_values()];
-        let block = body.blocks(region).first().copied();
-        let Some(block) = block.filter(|&b| body.arguments(b).len() == arguments.len()) else {
-            let error = FormatError::Invalid(format!("the region does not take {} numbers", arguments.len()));
-            return Err(ImportError::at(Loc::Unknown, error));
-        };
         for (&argument, &value) in body.arguments(block).iter().zip(arguments) {
             values[argument.index()] = Some(value);
         }
         for op in body.ops(block) {
             let (name, loc) = (body.name(op), &body.op(op).loc);
-            let refused = |text: String| ImportError::at(loc.clone(), FormatError::Unsupported(text));
             self.ops += 1;
             if self.ops > MAX_OPS {
-                return Err(refused(format!("more than {MAX_OPS} operations, reductions unrolled")));
+                return Err(refused(loc, format!("more than {MAX_OPS} operations, reductions unrolled")));
             }
             let operands: Option<Vec<Value>> = body.operands(op).iter().map(|v| values[v.index()]).collect();
             let Some(operands) = operands else {
-                return Err(refused("a region that takes values from outside".into()));
+                return Err(refused(loc, "a region that takes values from outside".into()));
             };
-            if name == "stablehlo.return" {
-                return Ok(operands);
-            }
-            if !elementwise::is_elementwise(name) {
-                return Err(refused(format!("'{name}' in the region of a reduction")));
-            }
-            let results = self.op(body, op, &mut values, &operands)?;
+            let results = match name {
+                "stablehlo.return" | "func.return" => return Ok(operands),
+                "func.call" => self.each_called(body.attr(op, "callee"), &operands, loc)?,
+                _ if elementwise::is_elementwise(name) => self.op(body, op, &mut values, &operands)?,
+                _ => return Err(refused(loc, format!("'{name}' in the region of a reduction"))),
+            };
             for (declared, value) in body.results(op).zip(results) {
                 values[declared.index()] = Some(value);
             }
         }
-        Err(ImportError::at(Loc::Unknown, FormatError::Invalid("the region does not end in a return".into())))
+        Err(ImportError::at(at, FormatError::Invalid("the region does not end in a return".into())))
+    }
+
+    /// A function on numbers that is called in such a block.
+    fn each_called(&mut self, callee: Option<&Attr>, arguments: &[Value], loc: &Loc) -> Imports<Vec<Value>> {
+        let symbol = callee.and_then(Attr::as_symbol).unwrap_or_default();
+        let source = self.source;
+        let found = self.functions.get(symbol).and_then(|&function| source.body.body(function));
+        let Some((body, block)) = found.and_then(|body| Some((body, body.entry()?))) else {
+            let error = FormatError::Invalid(format!("there is no function @{symbol} with a body"));
+            return Err(ImportError::at(loc.clone(), error));
+        };
+        if self.depth == MAX_DEPTH {
+            let text = format!("calls are nested more than {MAX_DEPTH} levels deep");
+            return Err(ImportError::at(loc.clone(), FormatError::Unsupported(text)));
+        }
+        self.depth += 1;
+        let results = self.each(body, block, arguments);
+        self.depth -= 1;
+        results
     }
 
     fn op(&mut self, body: &Body, op: Op, values: &mut Values, operands: &[Value]) -> Imports<Vec<Value>> {

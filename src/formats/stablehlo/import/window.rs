@@ -34,10 +34,13 @@ fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     }
     let known = combination(n).filter(|how| n.operands.len() == 2 && !matches!(*how, "and" | "or"));
     // Padding, too, holds the initial value.
-    let Some(how) = known.filter(|how| is_neutral(n, 1, neutral(how, dtype))) else {
+    let known = known.filter(|how| is_neutral(n, 1, neutral(how, dtype)));
+    let elements = |n: &mut Node<'_, '_>| {
         let (low, high) = pads.chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip();
-        return fold::within(n, &Windows { sizes: windows, strides, dilations, low, high });
+        let (sizes, strides, dilations) = (windows.clone(), strides.clone(), dilations.clone());
+        fold::within(n, &Windows { sizes, strides, dilations, low, high })
     };
+    let Some(how) = known else { return elements(n) };
     let trivial =
         |i: &usize| windows[*i] == 1 && strides[*i] == 1 && pads[2 * i] == 0 && pads[2 * i + 1] == 0;
     let moving: Vec<usize> = (0..rank).filter(|i| !trivial(i)).collect();
@@ -58,7 +61,7 @@ fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         }
     }
     if how == "multiply" {
-        return unsupported("products of windows that are not running products");
+        return elements(n);
     }
     // Pooling works on the last dimensions.
     let fixed: Vec<usize> = (0..rank).filter(|i| !moving.contains(i)).collect();
