@@ -6,6 +6,13 @@ use ngc_numerics::{DType, Format};
 use crate::error::{FormatError, Result, invalid};
 use crate::step::is_narrow;
 
+/// The permutation that undoes one.
+pub(crate) fn inverse(order: &[usize]) -> Vec<usize> {
+    let mut back = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(i, &axis)| back[axis] = i);
+    back
+}
+
 /// A node of a model while ops are emitted for it.
 pub(crate) trait Emit {
     /// The function so far.

@@ -253,6 +253,15 @@ fn hostile_texts_end_in_a_message() {
     let again = "func.func private @f(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> { %r = call @f(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>\nreturn %r : tensor<f32> }\n";
     let calls_itself = "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%s = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: 0>}> ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>): %r = func.call @f(%x, %y) : (tensor<f32>, tensor<f32>) -> tensor<f32> stablehlo.return %r : tensor<f32> }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>";
     let outside = "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%s = \"stablehlo.reduce\"(%a, %z) <{dimensions = array<i64: 0>}> ({ ^bb0(%x: tensor<f32>, %y: tensor<f32>): stablehlo.return %z : tensor<f32> }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>";
+    let windows = |of: &str| {
+        format!(
+            "%z = stablehlo.constant dense<0.0> : tensor<f32>\n%s = \"stablehlo.reduce_window\"(%a, %z) <{{{of}, padding = dense<0> : tensor<1x2xi64>}}> ({{ ^bb0(%x: tensor<f32>, %y: tensor<f32>): %s = stablehlo.subtract %x, %y : tensor<f32> stablehlo.return %s : tensor<f32> }}) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>"
+        )
+    };
+    let sizes = windows("window_dimensions = array<i64: 9223372036854775807>");
+    let backwards = windows("window_dimensions = array<i64: -2>");
+    let dilations =
+        windows("window_dimensions = array<i64: 3>, window_dilations = array<i64: 9223372036854775807>");
     let itself = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { %r = call @main(%a) : (tensor<4xf32>) -> tensor<4xf32>\nreturn %r : tensor<4xf32> }";
     let texts = [
         function(&nested),
@@ -263,6 +272,9 @@ fn hostile_texts_end_in_a_message() {
         function(window),
         again.to_string() + &function(calls_itself),
         function(outside),
+        function(&sizes),
+        function(&backwards),
+        function(&dilations),
         function(slice),
         function(pad),
         itself.to_string(),

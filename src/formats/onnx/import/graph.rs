@@ -122,10 +122,11 @@ impl<'a> Graph<'a> {
                 return invalid("opset_import: the model does not say which version of ai.onnx it uses");
             }
             let mut node = Node::new(self, proto, loc);
-            import(&mut node)
+            let values = import(&mut node)
                 .and_then(|values| node.finish().map(|()| values))
-                .map_err(|e| e.within(&place))
-                .inspect(|_| sequence = node.sequence.take())?
+                .map_err(|e| e.within(&place))?;
+            sequence = node.sequence;
+            values
         } else {
             let domain = if standard { "ai.onnx" } else { domain };
             let version = self.opset.filter(|_| standard).map(|v| format!(", operator set {v}"));

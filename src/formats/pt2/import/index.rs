@@ -7,7 +7,7 @@ use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
 use super::number::{Number, Operand, fitting, kernel, opmath};
-use crate::emit::Emit;
+use crate::emit::{Emit, inverse};
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
@@ -242,9 +242,7 @@ fn index_put(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if is_first {
         return Ok(vec![y]);
     }
-    let mut back = vec![0; rank];
-    order.iter().enumerate().for_each(|(i, &a)| back[a] = i);
-    Ok(vec![n.transpose(y, &back)?])
+    Ok(vec![n.transpose(y, &inverse(&order))?])
 }
 
 /// The shape that tensors broadcast to together.
@@ -340,7 +338,7 @@ fn index_fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 /// Elements by their numbers among all, in the shape of the index.
 fn take(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, index) = (n.tensor("self")?, n.tensor("index")?);
-    let flat = n.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])?;
+    let flat = n.flattened(x)?;
     Ok(vec![n.emit("ng.gather", &[flat, index], [("axis", Attr::int(0))])?])
 }
 
@@ -348,8 +346,7 @@ fn take(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn take_along_dim(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, indices) = (n.tensor("self")?, n.tensor("indices")?);
     let Some(dim) = n.opt_int("dim")? else {
-        let flat = |n: &mut Node<'_, '_>, v| n.emit("ng.reshape", &[v], [("shape", Attr::ints([-1]))]);
-        let (x, indices) = (flat(n, x)?, flat(n, indices)?);
+        let (x, indices) = (n.flattened(x)?, n.flattened(indices)?);
         return Ok(vec![n.emit("ng.gather", &[x, indices], [("axis", Attr::int(0))])?]);
     };
     let axis = n.axis(dim, n.rank(x))?;

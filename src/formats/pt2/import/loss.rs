@@ -55,7 +55,7 @@ fn pair(n: &mut Node<'_, '_>) -> Result<(Value, Value, DType)> {
     Ok((n.in_type(x, dtype)?, n.in_type(y, dtype)?, dtype))
 }
 
-fn number(n: &mut Node<'_, '_>, number: f64, dtype: DType) -> Result<Value> {
+pub(super) fn number(n: &mut Node<'_, '_>, number: f64, dtype: DType) -> Result<Value> {
     n.scalar(Number::Float(number), dtype)
 }
 

@@ -486,6 +486,19 @@ impl<'g, 'a> Node<'g, 'a> {
         self.program.reshape(x, to, &loc)
     }
 
+    /// All elements in order, along one dimension.
+    pub(super) fn flattened(&mut self, x: Value) -> Result<Value> {
+        self.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])
+    }
+
+    /// The dimension that argument `dim` names; that of all elements in order, where it names none.
+    pub(super) fn along(&mut self, x: Value) -> Result<(Value, usize)> {
+        match self.opt_int("dim")? {
+            Some(dim) if self.rank(x) > 0 => Ok((x, self.axis(dim, self.rank(x))?)),
+            _ => Ok((self.flattened(x)?, 0)),
+        }
+    }
+
     /// Permutes dimensions.
     pub(super) fn transpose(&mut self, x: Value, permutation: &[usize]) -> Result<Value> {
         let list = Attr::ints(permutation.iter().map(|&a| a as i64));

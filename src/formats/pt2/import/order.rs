@@ -74,14 +74,8 @@ fn aminmax(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 /// The sorted lanes of the operand and the places where their elements stood, its dimension (that of all elements, where none is
 /// given) and how many elements lie along it.
 fn sorted(n: &mut Node<'_, '_>) -> Result<([Value; 2], usize, usize)> {
-    let mut x = n.tensor("self")?;
-    let axis = match n.opt_int("dim")? {
-        Some(dim) if n.rank(x) > 0 => n.axis(dim, n.rank(x))?,
-        _ => {
-            x = n.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])?;
-            0
-        }
-    };
+    let x = n.tensor("self")?;
+    let (x, axis) = n.along(x)?;
     let Some(extent @ 1..) = n.extents(x).get(axis).and_then(Extent::known) else {
         return unsupported(format!("the order of elements along dimension {axis} of {}", n.ty(x)));
     };

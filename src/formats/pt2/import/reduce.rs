@@ -305,7 +305,7 @@ fn position(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
             if n.flag("keepdim", false)? {
                 return unsupported("keepdim without a dimension");
             }
-            x = n.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])?;
+            x = n.flattened(x)?;
             attrs.set("axis", 0i64);
         }
     }

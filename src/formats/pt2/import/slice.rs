@@ -415,18 +415,12 @@ fn repeat_interleave(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if !n.has("self") {
         return unsupported("places repeated by a tensor, which says how long the result is");
     }
-    let (mut x, times) = (n.tensor("self")?, n.operand("repeats")?);
+    let (x, times) = (n.tensor("self")?, n.operand("repeats")?);
     let Operand::Number(Number::Int(times)) = times else {
         return unsupported("a number of repeats for each element, which says how long the result is");
     };
     let Ok(times) = usize::try_from(times) else { return invalid(format!("repeats = {times}")) };
-    let axis = match n.opt_int("dim")? {
-        Some(dim) if n.rank(x) > 0 => n.axis(dim, n.rank(x))?,
-        _ => {
-            x = n.emit("ng.reshape", &[x], [("shape", Attr::ints([-1]))])?;
-            0
-        }
-    };
+    let (x, axis) = n.along(x)?;
     Ok(vec![super::resample::repeated(n, x, axis, times)?])
 }
 

@@ -1,10 +1,10 @@
 //! Special functions without an op of their own. Kernels of torch round once, what it composes of stored ops rounds each step.
 
 use ngc_ir::{Attr, Value};
-use ngc_numerics::DType;
 
 use super::Table;
 use super::arithmetic::{by, floats, operands};
+use super::loss::number;
 use super::node::Node;
 use super::number::{Number, Operand, common, floating, kernel};
 use crate::emit::Emit;
@@ -18,10 +18,6 @@ pub(super) const OPS: Table = &[
     ("special_sinc", sinc),
     ("special_xlog1py", xlog1py),
 ];
-
-fn number(n: &mut Node<'_, '_>, number: f64, dtype: DType) -> Result<Value> {
-    n.scalar(Number::Float(number), dtype)
-}
 
 fn compared(n: &mut Node<'_, '_>, x: Value, direction: &str, y: Value) -> Result<Value> {
     n.emit("ng.compare", &[x, y], [("direction", Attr::from(direction))])

@@ -7,6 +7,7 @@ use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
 use super::number::Number;
+use super::pool::{positive, repeated};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -63,16 +64,8 @@ fn im2col(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if n.rank(x) != 4 {
         return invalid(format!("an image of type {}", n.ty(x)));
     }
-    let pair = |n: &mut Node<'_, '_>, name: &str, default: i64| -> Result<[i64; 2]> {
-        match n.opt_ints(name)?.unwrap_or_default()[..] {
-            [] => Ok([default, default]),
-            [both] => Ok([both, both]),
-            [rows, columns] => Ok([rows, columns]),
-            _ => invalid(format!("argument '{name}' must have two numbers")),
-        }
-    };
-    let (kernel, dilation) = (pair(n, "kernel_size", 1)?, pair(n, "dilation", 1)?);
-    let (padding, stride) = (pair(n, "padding", 0)?, pair(n, "stride", 1)?);
+    let (kernel, dilation) = (positive(n, "kernel_size", 2)?, positive(n, "dilation", 2)?);
+    let (padding, stride) = (repeated(n, "padding", 2, 0)?, positive(n, "stride", 2)?);
     if padding != [0, 0] {
         let pads = [0, 0, padding[0], padding[1]];
         let attrs: AttrDict = [("low", Attr::ints(pads)), ("high", Attr::ints(pads))].into();

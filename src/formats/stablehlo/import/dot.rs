@@ -6,7 +6,7 @@ use ngc_numerics::DType;
 use super::graph::Table;
 use super::node::{Node, axes};
 use super::shape::spread;
-use crate::emit::Emit;
+use crate::emit::{Emit, inverse};
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table =
@@ -188,7 +188,5 @@ fn convolution(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         attrs.set("groups", groups);
     }
     let y = n.emit_sum("ng.conv", &[x, w], attrs, x)?;
-    let mut back = vec![0; rank];
-    output.iter().enumerate().for_each(|(i, &o)| back[o] = i);
-    Ok(vec![n.transpose(y, &back)?])
+    Ok(vec![n.transpose(y, &inverse(&output))?])
 }

@@ -1,41 +1,46 @@
 //! Reductions by a region that no op of ngc is: the region on the elements, one after the other.
 
-use ngc_ir::Value;
+use ngc_ir::{Dim, Value};
 
 use super::ImportError;
 use super::node::Node;
-use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 /// Reductions of more elements to one are refused.
 const MAX_STEPS: i64 = 64;
 
-/// Folds parts of the operands, `part(n, operand, k)` for `k` below `count`, from the initial values on. StableHLO leaves the order to
-/// whoever evaluates.
+/// The operands that are reduced; their initial values are as many.
+fn operands(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    (0..n.operands.len() / 2).map(|i| n.exact(i)).collect()
+}
+
+/// Folds parts of operands, `part(n, operand, place)` for all places within extents, from the initial values on. StableHLO leaves the
+/// order to whoever evaluates.
 fn fold(
     n: &mut Node<'_, '_>,
-    count: i64,
-    mut part: impl FnMut(&mut Node<'_, '_>, Value, i64) -> Result<Value>,
+    x: &[Value],
+    extents: &[i64],
+    mut part: impl FnMut(&mut Node<'_, '_>, Value, &[i64]) -> Result<Value>,
 ) -> Result<Vec<Value>> {
+    let count = extents.iter().fold(1i64, |a, &b| a.saturating_mul(b));
     if count > MAX_STEPS {
         return unsupported(format!(
             "a reduction of {count} elements to one by a region that ngc has no op for; it unrolls {MAX_STEPS}"
         ));
     }
-    let inputs = n.operands.len() / 2;
-    let x = (0..inputs).map(|i| n.exact(i)).collect::<Result<Vec<Value>>>()?;
-    let mut sums = (inputs..2 * inputs).map(|i| n.loose(i)).collect::<Result<Vec<Value>>>()?;
     if let Some(applies) = n.word("applies") {
         return unsupported(format!("a reduction that applies {applies}"));
     }
     let Some(&block) = n.body.blocks(n.region(0)?).first() else { return invalid("the region is empty") };
+    let mut sums = (x.len()..2 * x.len()).map(|i| n.loose(i)).collect::<Result<Vec<Value>>>()?;
     for k in 0..count {
-        for &x in &x {
-            sums.push(part(n, x, k)?);
+        let place = place(extents, k);
+        for &x in x {
+            sums.push(part(n, x, &place)?);
         }
         sums = n.graph.each(n.body, block, &sums).map_err(ImportError::bare)?;
-        if sums.len() != inputs {
-            return invalid(format!("the region returns {} values for {inputs} tensors", sums.len()));
+        if sums.len() != x.len() {
+            return invalid(format!("the region returns {} values for {} tensors", sums.len(), x.len()));
         }
     }
     Ok(sums)
@@ -58,15 +63,16 @@ fn place(extents: &[i64], mut k: i64) -> Vec<i64> {
 
 /// All elements along some axes.
 pub(super) fn along(n: &mut Node<'_, '_>, over: &[usize]) -> Result<Vec<Value>> {
-    let x = n.exact(0)?;
-    let all = n.extents(x)?;
+    let x = operands(n)?;
+    let Some(&first) = x.first() else { return invalid("it reduces nothing") };
+    let all = n.extents(first)?;
     let extents: Vec<i64> = over.iter().map(|&axis| all[axis]).collect();
-    let kept: Vec<_> =
-        (0..all.len()).filter(|axis| !over.contains(axis)).map(|axis| n.shape(x)[axis]).collect();
-    let count = extents.iter().fold(1i64, |a, &b| a.saturating_mul(b));
-    fold(n, count, |n, x, k| {
-        let ranges: Vec<_> =
-            over.iter().zip(place(&extents, k)).map(|(&axis, at)| (axis, at, at + 1, 1)).collect();
+    let kept: Vec<_> = (0..all.len())
+        .filter(|axis| !over.contains(axis))
+        .map(|axis| Dim::Static(all[axis] as usize))
+        .collect();
+    fold(n, &x, &extents, |n, x, place| {
+        let ranges: Vec<_> = over.iter().zip(place).map(|(&axis, &at)| (axis, at, at + 1, 1)).collect();
         let part = n.slice(x, &ranges)?;
         n.reshape(part, &kept)
     })
@@ -88,22 +94,31 @@ pub(super) fn within(n: &mut Node<'_, '_>, windows: &Windows) -> Result<Vec<Valu
     let padding = (inputs..2 * inputs)
         .map(|i| n.constant(i).and_then(|t| t.to_f64s().first().copied()))
         .collect::<Option<Vec<f64>>>();
-    let Some(padding) = padding.filter(|values| values.iter().all(|x| x.to_bits() == values[0].to_bits()))
-    else {
-        return unsupported("windows whose initial values are not one constant");
+    let Some(padding) = padding else {
+        return unsupported("windows whose initial values are not constants");
     };
-    let count = sizes.iter().fold(1i64, |a, &b| a.saturating_mul(b));
-    fold(n, count, |n, x, k| {
-        let padded = n.pad(x, low.clone(), high.clone(), padding[0])?;
-        let extents = n.extents(padded)?;
-        let ranges: Vec<_> = place(sizes, k)
-            .into_iter()
-            .enumerate()
-            .map(|(axis, at)| {
-                let behind = extents[axis] - (sizes[axis] - 1) * dilations[axis];
-                (axis, at * dilations[axis], at * dilations[axis] + behind, strides[axis])
-            })
-            .collect();
-        n.slice(padded, &ranges)
+    if [sizes, strides, dilations].iter().any(|list| list.iter().any(|&number| number < 1)) {
+        return invalid("windows, their strides and their dilations are at least 1");
+    }
+    let mut x = operands(n)?;
+    for (x, padding) in x.iter_mut().zip(padding) {
+        *x = n.pad(*x, low.clone(), high.clone(), padding)?;
+    }
+    let Some(&first) = x.first() else { return invalid("it reduces nothing") };
+    // How many places the first element of a window may have along each axis.
+    let starts =
+        n.extents(first)?.into_iter().zip(sizes.iter().zip(dilations)).map(|(extent, (size, dilation))| {
+            Some(extent.checked_sub((size - 1).checked_mul(*dilation)?)?.max(0))
+        });
+    let Some(starts) = starts.collect::<Option<Vec<i64>>>() else {
+        return invalid("windows beyond all elements");
+    };
+    fold(n, &x, sizes, |n, x, place| {
+        let range = |(axis, at): (usize, &i64)| {
+            let from = at * dilations[axis];
+            (axis, from, from + starts[axis], strides[axis])
+        };
+        let ranges: Vec<_> = place.iter().enumerate().map(range).collect();
+        n.slice(x, &ranges)
     })
 }

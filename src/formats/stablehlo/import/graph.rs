@@ -64,6 +64,8 @@ pub(super) struct Graph<'a> {
     kept: HashMap<Value, Value>,
     ops: usize,
     depth: usize,
+    /// Whether the block that is read is one on numbers, and its values here are tensors of such; see [`Graph::each`].
+    lifted: bool,
 }
 
 impl<'a> Graph<'a> {
@@ -77,6 +79,7 @@ impl<'a> Graph<'a> {
             kept: HashMap::new(),
             ops: 0,
             depth: 0,
+            lifted: false,
         }
     }
 
@@ -139,7 +142,10 @@ impl<'a> Graph<'a> {
             }
             let operands: Option<Vec<Value>> = body.operands(op).iter().map(|v| values[v.index()]).collect();
             let Some(operands) = operands else {
-                let error = FormatError::Invalid("an operand is not defined before its use".into());
+                let error = match self.lifted {
+                    true => FormatError::Unsupported("a region that takes values from outside".into()),
+                    false => FormatError::Invalid("an operand is not defined before its use".into()),
+                };
                 return Err(ImportError::at(loc.clone(), error));
             };
             let name = body.name(op);
@@ -167,55 +173,9 @@ impl<'a> Graph<'a> {
 
     /// Reads a block on numbers for tensors of such numbers, element by element; what its terminator returns.
     pub(super) fn each(&mut self, body: &Body, block: Block, arguments: &[Value]) -> Imports<Vec<Value>> {
-        let at = body.first_op(block).map_or(Loc::Unknown, |op| body.op(op).loc.clone());
-        let refused = |loc: &Loc, text: String| ImportError::at(loc.clone(), FormatError::Unsupported(text));
-        if body.arguments(block).len() != arguments.len() {
-            let text = format!("{} numbers are wanted here", body.arguments(block).len());
-            return Err(ImportError::at(at, FormatError::Invalid(text)));
-        }
-        let mut values: Values = vec![None; body.num_values()];
-        for (&argument, &value) in body.arguments(block).iter().zip(arguments) {
-            values[argument.index()] = Some(value);
-        }
-        for op in body.ops(block) {
-            let (name, loc) = (body.name(op), &body.op(op).loc);
-            self.ops += 1;
-            if self.ops > MAX_OPS {
-                return Err(refused(loc, format!("more than {MAX_OPS} operations, reductions unrolled")));
-            }
-            let operands: Option<Vec<Value>> = body.operands(op).iter().map(|v| values[v.index()]).collect();
-            let Some(operands) = operands else {
-                return Err(refused(loc, "a region that takes values from outside".into()));
-            };
-            let results = match name {
-                "stablehlo.return" | "func.return" => return Ok(operands),
-                "func.call" => self.each_called(body.attr(op, "callee"), &operands, loc)?,
-                _ if elementwise::is_elementwise(name) => self.op(body, op, &mut values, &operands)?,
-                _ => return Err(refused(loc, format!("'{name}' in the region of a reduction"))),
-            };
-            for (declared, value) in body.results(op).zip(results) {
-                values[declared.index()] = Some(value);
-            }
-        }
-        Err(ImportError::at(at, FormatError::Invalid("the region does not end in a return".into())))
-    }
-
-    /// A function on numbers that is called in such a block.
-    fn each_called(&mut self, callee: Option<&Attr>, arguments: &[Value], loc: &Loc) -> Imports<Vec<Value>> {
-        let symbol = callee.and_then(Attr::as_symbol).unwrap_or_default();
-        let source = self.source;
-        let found = self.functions.get(symbol).and_then(|&function| source.body.body(function));
-        let Some((body, block)) = found.and_then(|body| Some((body, body.entry()?))) else {
-            let error = FormatError::Invalid(format!("there is no function @{symbol} with a body"));
-            return Err(ImportError::at(loc.clone(), error));
-        };
-        if self.depth == MAX_DEPTH {
-            let text = format!("calls are nested more than {MAX_DEPTH} levels deep");
-            return Err(ImportError::at(loc.clone(), FormatError::Unsupported(text)));
-        }
-        self.depth += 1;
-        let results = self.each(body, block, arguments);
-        self.depth -= 1;
+        let outer = std::mem::replace(&mut self.lifted, true);
+        let results = self.block(body, block, &mut vec![None; body.num_values()], arguments);
+        self.lifted = outer;
         results
     }
 
@@ -232,6 +192,11 @@ impl<'a> Graph<'a> {
             "stablehlo.composite" => {
                 let symbol = Node::new(self, body, op, operands).symbol("decomposition");
                 return self.call(&symbol.unwrap_or_default(), operands, loc);
+            }
+            _ if self.lifted && !elementwise::is_elementwise(name) => {
+                return Err(failed(FormatError::Unsupported(
+                    "in a region on the elements of tensors".into(),
+                )));
             }
             _ => {}
         }
@@ -257,10 +222,8 @@ impl<'a> Graph<'a> {
         };
         let fits =
             |(w, h): (&Dim, &Dim)| w == h || *h == Dim::Static(1) || *w == Dim::Dynamic || *h == Dim::Dynamic;
-        if declared.elem() == found.elem()
-            && have.len() <= want.len()
-            && want[want.len() - have.len()..].iter().zip(have).all(fits)
-        {
+        let fits = || have.len() <= want.len() && want[want.len() - have.len()..].iter().zip(have).all(fits);
+        if declared.elem() == found.elem() && (self.lifted || fits()) {
             return Ok(());
         }
         invalid(format!("the type {declared} is written, but it is {found}"))
@@ -273,8 +236,7 @@ impl<'a> Graph<'a> {
             return unsupported(format!("a value of type {declared}"));
         };
         let lead = want.len().saturating_sub(have.len());
-        // A tensor of the numbers that a region declares.
-        if have.len() > want.len() {
+        if self.lifted {
             return Ok(value);
         }
         if want.len() == have.len() && want.iter().zip(have).all(|(w, h)| w == h || *h != Dim::Static(1)) {

@@ -18,17 +18,20 @@ fn reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mut over = axes(&n.ints("dimensions")?, shape.len())?;
     over.sort_unstable();
     match n.operands.len() {
-        2 if combination(n).is_some() => Ok(vec![one(n, &over)?]),
-        4 if order(n)?.is_some() => extremum(n, &over),
+        2 => match combination(n) {
+            Some(how) => Ok(vec![one(n, how, &over)?]),
+            None => fold::along(n, &over),
+        },
+        4 => match order(n)? {
+            Some(kind) => extremum(n, kind, &over),
+            None => fold::along(n, &over),
+        },
         _ => fold::along(n, &over),
     }
 }
 
-fn one(n: &mut Node<'_, '_>, over: &[usize]) -> Result<Value> {
+fn one(n: &mut Node<'_, '_>, how: &str, over: &[usize]) -> Result<Value> {
     let x = n.exact(0)?;
-    let Some(how) = combination(n) else {
-        return unsupported("a reduction whose region is none of add, multiply, maximum, minimum, and, or");
-    };
     let attrs: AttrDict = [("axes", Attr::ints(over.iter().map(|&a| a as i64)))].into();
     if n.elem(x)? == DType::BOOL {
         // Truth values are counted as 0 and 1.
@@ -103,8 +106,8 @@ fn order(n: &Node<'_, '_>) -> Result<Option<&'static str>> {
 }
 
 /// An extremum and its position.
-fn extremum(n: &mut Node<'_, '_>, over: &[usize]) -> Result<Vec<Value>> {
-    let (Some(kind), &[axis]) = (order(n)?, over) else {
+fn extremum(n: &mut Node<'_, '_>, kind: &str, over: &[usize]) -> Result<Vec<Value>> {
+    let &[axis] = over else {
         return unsupported(
             "a reduction of two tensors that is neither argmax nor argmin along one dimension",
         );

@@ -6,7 +6,7 @@ use super::graph::Table;
 use super::index::{Fields, Indexing, indexing};
 use super::node::{Node, axes};
 use super::pattern::{combination, terms};
-use crate::emit::Emit;
+use crate::emit::{Emit, inverse};
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("stablehlo.scatter", scatter)];
@@ -84,9 +84,7 @@ fn scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let ranges: Vec<_> =
         (0..leading.len()).filter(|&i| high[i] != 0).map(|i| (i, 0, extents[leading[i]], 1)).collect();
     result = n.slice(result, &ranges)?;
-    let mut back = vec![0; rank];
-    order.iter().enumerate().for_each(|(i, &o)| back[o] = i);
-    Ok(vec![n.transpose(result, &back)?])
+    Ok(vec![n.transpose(result, &inverse(&order))?])
 }
 
 /// Indices into one dimension, those out of range moved behind its end; whether there may be any.

@@ -8,7 +8,7 @@ use super::graph::Table;
 use super::node::Node;
 use super::pattern::combination;
 use super::reduce::{is_neutral, neutral};
-use crate::emit::Emit;
+use crate::emit::{Emit, inverse};
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("stablehlo.reduce_window", reduce_window)];
@@ -66,8 +66,6 @@ fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     // Pooling works on the last dimensions.
     let fixed: Vec<usize> = (0..rank).filter(|i| !moving.contains(i)).collect();
     let order = [&fixed[..], &moving].concat();
-    let mut back = vec![0; rank];
-    order.iter().enumerate().for_each(|(i, &o)| back[o] = i);
     let mut moved = n.transpose(x, &order)?;
     let of = |all: &[i64]| moving.iter().map(|&i| all[i]).collect::<Vec<i64>>();
     let mut attrs = AttrDict::EMPTY;
@@ -92,7 +90,7 @@ fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
             if how == "minimum" { n.emit("ng.neg", &[pooled], AttrDict::EMPTY)? } else { pooled }
         }
     };
-    Ok(vec![n.transpose(pooled, &back)?])
+    Ok(vec![n.transpose(pooled, &inverse(&order))?])
 }
 
 /// Sums of windows over the dimensions from `fixed` on: a convolution with ones, which rounds as the sum does.
