@@ -143,6 +143,8 @@ struct Better<'a> {
     terms: &'a Terms,
     member: Member,
     plan: &'a Plan,
+    /// Whether what reads the value is no better for it.
+    hidden: bool,
 }
 
 /// Where the values of a function lie.
@@ -277,10 +279,11 @@ fn round(
         }
         let Some((terms, found)) = &looked.found else { continue };
         for (&member, found) in group.members.iter().zip(found) {
-            if let Found::Better(plan) = found
+            let hidden = matches!(found, Found::Hidden(_));
+            if let Found::Better(plan) | Found::Hidden(plan) = found
                 && !rounding.contains(&member.value)
             {
-                better.push(Better { group, terms, member, plan });
+                better.push(Better { group, terms, member, plan, hidden });
             }
         }
     }
@@ -291,7 +294,7 @@ fn round(
     let bettered: FxHashSet<Value> = better.iter().map(|better| better.member.value).collect();
     better.retain(|better| better.plan.itself && waits_for(rewriter.body(), better, &bettered).is_empty());
     let (mut replaced, mut dead) = (Vec::new(), Vec::new());
-    for Better { group, terms, member, plan } in better {
+    for Better { group, terms, member, plan, .. } in better {
         let ops = stands_for(rewriter.body(), member, group, terms, plan);
         let counts = |op: &Op| search::cover::counts(rewriter.body(), *op);
         if goal.aim == Aim::Cover && dying(&rewriter, &ops).into_iter().filter(counts).count() < 2 {
@@ -374,7 +377,7 @@ fn wanted_as_logs(rewriter: &Rewriter<'_>, better: &[Better<'_>]) -> FxHashSet<O
     let block: Vec<Op> = body.entry().map_or(Vec::new(), |b| body.ops(b).collect());
     let bettered: FxHashSet<Value> = better.iter().map(|better| better.member.value).collect();
     let mut found = FxHashSet::default();
-    for own @ &Better { group, terms, member, plan } in better {
+    for own @ &Better { group, terms, member, plan, .. } in better {
         let logs = plan.logs(terms).filter_map(|value| body.defining_op(group.window.origin[&value]));
         let logs: FxHashSet<Op> = logs.collect();
         if logs.is_empty() || !plan.itself {
@@ -505,7 +508,7 @@ fn groups(
                 // shorter over what is found for its parts alone.
                 Some((_, all)) => {
                     let again = |found: &Found| match found {
-                        Found::Stays => true,
+                        Found::Stays | Found::Hidden(_) => true,
                         Found::Better(plan) => plan.itself && plan.grows,
                         Found::Fine | Found::Rounding => false,
                     };

@@ -1,7 +1,8 @@
 //! Better forms of a value beside each other: found in windows that reach far or less far, or the given form over better forms
 //! of what it is made of.
 //!
-//! All are better than the given one. Where one is far longer than another and gains nothing over it, the other takes its place.
+//! All are better than the given one. Where one is far longer than another and gains nothing over it, the other takes its place;
+//! where that is because it computes anew what other values keep, what it gains on ordinary numbers counts alone.
 
 use ngc_ir::{Builder, Context, Loc, Resources, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,9 +21,12 @@ const LONGER: usize = 2;
 type Compared = (*const Plan, Vec<(Value, *const Plan)>);
 
 /// Of better forms, in the order in which they were looked for, leaves one of each value, and of values whose parts are better
-/// alone none.
+/// alone none. What shows nowhere takes the place of what shows, at most.
 pub fn choose(context: &Context, resources: &Resources, better: &mut Vec<Better<'_>>) {
-    let own = (0..better.len()).filter(|&n| better[n].plan.itself);
+    let shown = better.iter().filter(|better| !better.hidden).map(|better| better.member.value);
+    let shown: FxHashSet<Value> = shown.collect();
+    better.retain(|better| shown.contains(&better.member.value));
+    let own = (0..better.len()).filter(|&n| better[n].plan.itself && !better[n].hidden);
     let all: Vec<_> = own.map(|n| (n, others(n, better))).collect();
     let mut known: FxHashMap<Compared, bool> = FxHashMap::default();
     let mut left = FxHashSet::default();
@@ -75,7 +79,7 @@ fn others(n: usize, better: &[Better<'_>]) -> Vec<(Value, usize)> {
         let value = *within.get(&other.member.value)?;
         let origin = |v: Value| other.group.window.origin[&v];
         let known = other.plan.reads(other.terms).all(|v| within.contains_key(&origin(v)));
-        let is_other = other.member.value != own.member.value || m > n;
+        let is_other = if other.member.value == own.member.value { m > n } else { !other.hidden };
         (other.plan.itself && known && is_other).then_some((value, m))
     };
     let mut found: Vec<(Value, usize)> = (0..better.len()).filter_map(other).collect();
@@ -103,13 +107,34 @@ fn gains_nothing(
     let others = others.collect::<Option<FxHashMap<Value, Value>>>()?;
     let (value, new) = (own.member.inner, write(own)?);
     let over = *window.given_over(context, &own.group.window.body, others)?.get(&value)?;
-    let length = |value: Value| computed(&window.body, value, &FxHashSet::default());
-    if length(new) < LONGER * length(over) {
+    let kept = kept(own);
+    let lengths =
+        |value: Value| [&FxHashSet::default(), &kept].map(|kept| computed(&window.body, value, kept));
+    let ([all, own_ops], [others_all, others_ops]) = (lengths(new), lengths(over));
+    let longer = all >= LONGER * others_all;
+    let anew = own_ops > others_ops && all - own_ops < others_all - others_ops;
+    if !longer && !anew {
         return Some(false);
     }
     let to = (ladder::Use::Check, &[][..]);
     let mut judge = Judge::new(context, resources, &window, value, to)?;
     let mut of = |new| errors(&window, &mut judge, &own.plan.extents, [value, new]);
     let (given, new, over) = (of(value)?, of(new)?, of(over)?);
-    Some(over.keeps(&given, &judge.ordinary) && !new.betters(&over))
+    let ordinary = &judge.ordinary;
+    let gains = if anew { new.gains_on(ordinary, &over) } else { new.betters(&over) };
+    Some(over.keeps(&given, ordinary) && !gains)
+}
+
+/// The values of the window of a better form that stay whatever becomes of its value: those that are read outside of it, and all
+/// that they are made of.
+fn kept(better: &Better<'_>) -> FxHashSet<Value> {
+    let body = &better.group.window.body;
+    let read = better.group.read.iter().copied().filter(|value| *value != better.member.inner);
+    let (mut kept, mut open) = (FxHashSet::default(), read.collect::<Vec<Value>>());
+    while let Some(value) = open.pop() {
+        if kept.insert(value) {
+            open.extend(body.defining_op(value).iter().flat_map(|&op| body.operands(op)));
+        }
+    }
+    kept
 }

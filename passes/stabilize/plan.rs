@@ -111,6 +111,8 @@ pub enum Found {
     Rounding,
     /// There is a better form.
     Better(Plan),
+    /// There is one, but what reads the value is no better for it.
+    Hidden(Plan),
 }
 
 /// What is looked for.

@@ -59,7 +59,8 @@ impl Search<'_> {
             if self.is_plain(operand.id) {
                 continue;
             }
-            let source = self.sources.get(&operand.id).filter(|known| known.value != value)?;
+            let source =
+                self.sources.get(&operand.id).filter(|known| known.value != value && known.factor == 1)?;
             kept.insert(source.value);
             choices.insert(operand.id, Choice::Source(source.clone()));
         }

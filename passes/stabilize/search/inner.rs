@@ -33,8 +33,10 @@ impl Search<'_> {
                 continue;
             }
             let outer: Vec<Value> = readers.into_iter().filter(|reader| read.contains(reader)).collect();
-            if self.shows(value, plan, &outer) == Some(false) {
-                *found = Found::Stays;
+            if self.shows(value, plan, &outer) == Some(false)
+                && let Found::Better(plan) = std::mem::replace(found, Found::Stays)
+            {
+                *found = Found::Hidden(plan);
             }
         }
     }

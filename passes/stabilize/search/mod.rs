@@ -210,7 +210,14 @@ impl<'a> Search<'a> {
                     leaves.entry(*leaf).or_insert(value);
                 }
                 Node::Number(_) | Node::Size(_) | Node::Place | Node::Holds(_) => {}
-                _ => later.push((value, reading.element.id, Known { value, axes, factor: 1.into() })),
+                _ => {
+                    // What is taken the other way round is there, too.
+                    let negative = negative(&mut store, reading, &later);
+                    later.push((value, reading.element.id, Known { value, axes, factor: 1.into() }));
+                    later.extend(
+                        negative.map(|(id, axes)| (value, id, Known { value, axes, factor: (-1).into() })),
+                    );
+                }
             }
         }
         later.reverse();
@@ -274,8 +281,13 @@ impl<'a> Search<'a> {
     /// Takes the values of the window up to one as ways to compute what they are.
     fn reach(&mut self, last: Value) {
         while let Some((value, id, source)) = self.later.pop() {
-            if let Entry::Vacant(place) = self.sources.entry(id) {
-                place.insert(source.clone());
+            let is_new = match self.sources.entry(id) {
+                Entry::Vacant(place) => Some(place.insert(source.clone())),
+                Entry::Occupied(place) if place.get().factor == 1 || source.factor != 1 => None,
+                Entry::Occupied(place) => Some(place.into_mut()),
+            };
+            if let Some(place) = is_new {
+                place.clone_from(&source);
                 self.stands(id, source);
             }
             if value == last {
@@ -550,6 +562,23 @@ impl<'a> Search<'a> {
     fn shown(&self, id: Id) -> String {
         self.terms.store.show(&self.terms.itself(id))
     }
+}
+
+/// The sum that a value is, with the other sign, and the axes of the value that its slots are; nothing where that is one op of
+/// leaves and of values that come before.
+fn negative(store: &mut Store, of: &Reading, before: &[(Value, Id, Known)]) -> Option<(Id, Vec<usize>)> {
+    let Node::Linear(constant, terms) = store.node(of.element.id) else { return None };
+    let there =
+        |id: Id| matches!(store.node(id), Node::Leaf(_)) || before.iter().any(|(_, other, _)| *other == id);
+    let parts = terms.len() + usize::from(!constant.is_zero());
+    if parts == 1
+        || parts == 2 && terms.iter().all(|(factor, part)| factor.clone().abs() == 1 && there(part.id))
+    {
+        return None;
+    }
+    let negative = store.scaled(-1, of.element.clone(), &of.extents);
+    let axes = negative.map.iter().map(|index| Some(index.as_axis()?.0 as usize)).collect::<Option<_>>()?;
+    Some((negative.id, axes))
 }
 
 /// The place along the n-th slot.

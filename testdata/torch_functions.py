@@ -1,0 +1,133 @@
+"""Families of single functions of f32 that make_pt2.py writes as programs: each of several functions of some tensors."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+FAMILIES = []
+
+
+def family(make):
+    FAMILIES.append(make)
+    return make
+
+
+def floats(*shape, seed=2):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+class Several(nn.Module):
+    """The results of functions of the arguments."""
+
+    def __init__(self, *functions):
+        super().__init__()
+        self.functions = functions
+
+    def forward(self, *args):
+        return tuple(f(*args) for f in self.functions)
+
+
+@family
+def resampling():
+    """Resampling by sizes and by factors, and repeated and turned elements; weights that are exact in f32."""
+    functions = (
+        lambda x: F.interpolate(x, size=(3, 8)),
+        lambda x: F.interpolate(x, scale_factor=(2.3, 1.4)),
+        lambda x: F.interpolate(x[0], scale_factor=1.2),
+        lambda x: F.interpolate(x, scale_factor=1.4, mode="nearest-exact"),
+        lambda x: F.interpolate(x, scale_factor=(2, 0.5), mode="bilinear"),
+        lambda x: F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=True),
+        lambda x: F.interpolate(x[0], size=8, mode="linear"),
+        lambda x: F.interpolate(x[None], scale_factor=(1, 2, 0.5), mode="trilinear"),
+        lambda x: F.interpolate(x, scale_factor=2, mode="bicubic"),
+        lambda x: x.repeat_interleave(2, -1),
+        lambda x: torch.rot90(x, 3, (-1, -2)),
+    )
+    return Several(*functions), (floats(1, 2, 4, 5),), None
+
+
+@family
+def losses():
+    """Losses, distances, and products of vectors."""
+    functions = (
+        lambda x, y, z: F.poisson_nll_loss(x, y.abs() + 1.5, full=True),
+        lambda x, y, z: F.triplet_margin_loss(x, y, z, margin=3.0, swap=True),
+        lambda x, y, z: F.soft_margin_loss(x, torch.sign(y)),
+        lambda x, y, z: F.hinge_embedding_loss(x, torch.sign(y), margin=0.5),
+        lambda x, y, z: F.margin_ranking_loss(x, y, torch.sign(z), margin=0.2, reduction="none"),
+        lambda x, y, z: F.cosine_embedding_loss(x, y, torch.sign(z[:, 0])),
+        lambda x, y, z: F.pairwise_distance(x, y, p=1),
+        lambda x, y, z: torch.cdist(x, y[:3], p=1),
+        lambda x, y, z: F.pdist(x),
+        lambda x, y, z: torch.vdot(x[0], y[0]),
+        lambda x, y, z: F.bilinear(x, y, torch.stack([z[0, :, None] * z[1], z[2, :, None] * z[3]])),
+    )
+    return Several(*functions), tuple(floats(4, 5, seed=seed) for seed in (2, 3, 4)), None
+
+
+@family
+def orders():
+    """Quantiles, running extremes, sums that leave out what is no number, and areas."""
+    functions = (
+        lambda x: torch.quantile(x, 0.3, dim=1),
+        lambda x: torch.quantile(x, 0.61, dim=0, interpolation="nearest"),
+        lambda x: torch.cummax(x, 1)[0],
+        lambda x: torch.cummin(x, 0)[1].float(),
+        lambda x: torch.nansum(torch.where(x > 0, x, torch.nan), 1),
+        lambda x: torch.nanmean(torch.where(x > -9, x, torch.nan), 0),
+        lambda x: torch.trapezoid(x, dx=0.3),
+        lambda x: torch.cumulative_trapezoid(x, dx=2, dim=0),
+    )
+    return Several(*functions), (floats(4, 6),), None
+
+
+@family
+def places():
+    """Order statistics, places of values, windows, and elements set and taken by their places."""
+    at = lambda *n: torch.tensor(n)
+    functions = (
+        lambda x: x.median(1)[0],
+        lambda x: x.median(),
+        lambda x: torch.kthvalue(x, 3, 0)[0],
+        lambda x: torch.msort(x),
+        lambda x: torch.aminmax(x, dim=1)[1],
+        lambda x: torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0]), right=True).float(),
+        lambda x: torch.searchsorted(torch.msort(x).T.contiguous(), x.T[:, :2].contiguous()).float(),
+        lambda x: x.unfold(1, 3, 2),
+        lambda x: F.unfold(x[None, None], (2, 3), padding=1, stride=(1, 2)),
+        lambda x: torch.ops.aten.index_put(x, [None, at(0, 2)], x[:, :2] + 1, True),
+        lambda x: x.index_copy(0, at(2, 0), 2 * x[:2]),
+        lambda x: x.index_fill(1, at(1, 4), 0.5),
+        lambda x: torch.take(x, at(3, -1, 20)),
+        lambda x: torch.take_along_dim(x, x.argsort(1), 1),
+        lambda x: torch.diag_embed(x, 1),
+        lambda x: torch.diag_embed(x, -2, 0, 2),
+        lambda x: torch.stack(torch.meshgrid(x[0], x[:, 0], indexing="xy")),
+        lambda x: torch.dstack((x, x + 1)),
+        lambda x: F.grid_sample(x[None, None], x.view(1, 3, 4, 2), align_corners=False),
+        lambda x: F.grid_sample(x[None, None], x.view(1, 3, 4, 2), "bicubic", "reflection", align_corners=True),
+        lambda x: F.grid_sample(x.view(1, 1, 2, 3, 4), x.view(1, 2, 2, 2, 3), "nearest", "border", align_corners=False),
+        lambda x: F.affine_grid(x[None, :2, :3], (1, 1, 3, 2), align_corners=False),
+    )
+    return Several(*functions), (floats(4, 6),), None
+
+
+@family
+def statistics():
+    """Smoothed labels, statistics of a batch, products of tensors, and functions with a value at 0 of their own."""
+    classes, chances = torch.tensor([0, 1, -100, 5]), torch.linspace(0.1, 0.6, 6)
+    functions = (
+        lambda x: F.cross_entropy(x, classes, label_smoothing=0.2),
+        lambda x: F.cross_entropy(x, classes, weight=chances.to(x), label_smoothing=0.1, reduction="none"),
+        lambda x: F.cross_entropy(x, x.softmax(1).roll(1, 1), label_smoothing=0.3),
+        lambda x: F.batch_norm(x, None, None, chances.to(x), chances.to(x) + 1, training=True),
+        lambda x: F.instance_norm(x.view(1, 4, 6)),
+        lambda x: torch.tensordot(x, x, ([0], [0])),
+        lambda x: torch.kron(x[:2], x[2:]),
+        lambda x: torch.sinc(x - x[0]),
+        lambda x: torch.special.entr(x.abs()),
+        lambda x: torch.special.ndtr(x),
+        lambda x: torch.special.xlog1py(x - x[0], x.abs()),
+        lambda x: torch.heaviside(x - x[0], chances.to(x)),
+    )
+    return Several(*functions), (floats(4, 6),), None
