@@ -313,9 +313,31 @@ impl<'a> Cutter<'a> {
         self.body.with_signature(op, joins).flatten() == Some(true)
     }
 
-    /// Whether an op sums products of elements of two operands.
+    /// Whether an op sums products of elements of two operands; with one number throughout it is a sum.
     fn is_contraction(&self, op: Op) -> bool {
-        self.body.op(op).def.is_some_and(|def| def.traits.contraction)
+        let contracts = self.body.op(op).def.is_some_and(|def| def.traits.contraction);
+        contracts && !self.body.operands(op).iter().take(2).any(|&v| self.is_uniform(v))
+    }
+
+    /// Whether all elements of a value are one number that is written out.
+    fn is_uniform(&self, mut value: Value) -> bool {
+        while let Some(op) = self.body.defining_op(value) {
+            if self.body.op(op).def.is_some_and(|def| def.traits.constant) {
+                let scalar = self.body.ty(value).shape().is_some_and(<[_]>::is_empty);
+                return scalar || self.is_splat(op);
+            }
+            let [operand] = self.body.operands(op) else { return false };
+            if !moves(self.body, op) {
+                return false;
+            }
+            value = *operand;
+        }
+        false
+    }
+
+    /// Whether a constant is one number throughout, written once.
+    fn is_splat(&self, op: Op) -> bool {
+        matches!(self.body.attr(op, "value"), Some(Attr::Dense(d)) if d.splat)
     }
 
     /// Whether an op sums what another one multiplies, of values of which each has fewer elements: a matrix product in two ops.
@@ -342,10 +364,10 @@ impl<'a> Cutter<'a> {
         let constant = self.body.op(op).def.is_some_and(|def| def.traits.constant);
         let ty = self.body.ty(self.body.result(op, 0));
         let count: Option<usize> = ty.static_shape().map(|shape| shape.iter().product());
-        let value = self.body.attr(op, "value");
-        let alike = matches!(value, Some(Attr::Dense(d)) if d.splat);
-        let resource = matches!(value, Some(Attr::Resource(..)));
-        constant && !alike && (resource || ty.format().is_some() && count.is_none_or(|n| n > LARGE))
+        let resource = matches!(self.body.attr(op, "value"), Some(Attr::Resource(..)));
+        constant
+            && !self.is_splat(op)
+            && (resource || ty.format().is_some() && count.is_none_or(|n| n > LARGE))
     }
 
     /// Groups of values, each in the window of its last.

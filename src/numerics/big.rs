@@ -62,11 +62,109 @@ impl Domain for Big {
     }
 
     fn unary(&self, prim: Prim, x: &Float) -> (Float, Float) {
-        macro_rules! nearest {
+        match self.native(prim, x, Round::Nearest) {
+            Some(value) => sides(value),
+            None => self.other(prim, x),
+        }
+    }
+
+    fn binary(&self, prim: Prim, x: &Float, y: &Float) -> (Float, Float) {
+        self.native2(prim, x, y, Round::Nearest).map_or_else(|| exact(self.embed(f64::NAN)), sides)
+    }
+
+    fn unary_below(&self, prim: Prim, x: &Float) -> Float {
+        self.native(prim, x, Round::Down).map_or_else(|| self.other(prim, x).0, |(value, _)| value)
+    }
+
+    fn unary_above(&self, prim: Prim, x: &Float) -> Float {
+        self.native(prim, x, Round::Up).map_or_else(|| self.other(prim, x).1, |(value, _)| value)
+    }
+
+    // A sum that is 0 has a sign by the direction of rounding: it is that of the nearest here.
+    fn binary_below(&self, prim: Prim, x: &Float, y: &Float) -> Float {
+        match self.native2(prim, x, y, Round::Down) {
+            Some((value, _)) if !value.is_zero() => value,
+            _ => self.binary(prim, x, y).0,
+        }
+    }
+
+    fn binary_above(&self, prim: Prim, x: &Float, y: &Float) -> Float {
+        match self.native2(prim, x, y, Round::Up) {
+            Some((value, _)) if !value.is_zero() => value,
+            _ => self.binary(prim, x, y).1,
+        }
+    }
+
+    fn rising_above(&self, prim: Prim, (from, most): (&Float, &Float), to: &Float) -> Float {
+        self.near_above(prim, (from, most), to).unwrap_or_else(|| self.unary_above(prim, to))
+    }
+}
+
+/// What is nearer than `2^-NEAR` beside 1 is near.
+const NEAR: i32 = 24;
+
+impl Big {
+    /// A primitive that MPFR has, rounded.
+    fn native(&self, prim: Prim, x: &Float, round: Round) -> Option<(Float, Ordering)> {
+        macro_rules! rounded {
             ($value:expr) => {
-                sides(Float::with_val_round(self.bits, $value, Round::Nearest))
+                Float::with_val_round(self.bits, $value, round)
             };
         }
+        let found = match prim {
+            Prim::Sin | Prim::Cos | Prim::Tan if x.get_exp() > Some(FARTHEST) => return None,
+            Prim::Square => rounded!(x.square_ref()),
+            Prim::Sqrt => rounded!(x.sqrt_ref()),
+            Prim::Cbrt => rounded!(x.cbrt_ref()),
+            Prim::Exp => rounded!(x.exp_ref()),
+            Prim::Expm1 => rounded!(x.exp_m1_ref()),
+            Prim::Exp2 => rounded!(x.exp2_ref()),
+            Prim::Log => rounded!(x.ln_ref()),
+            Prim::Log1p => rounded!(x.ln_1p_ref()),
+            Prim::Log2 => rounded!(x.log2_ref()),
+            Prim::Log10 => rounded!(x.log10_ref()),
+            Prim::Sin => rounded!(x.sin_ref()),
+            Prim::Cos => rounded!(x.cos_ref()),
+            Prim::Tan => rounded!(x.tan_ref()),
+            Prim::Asin => rounded!(x.asin_ref()),
+            Prim::Acos => rounded!(x.acos_ref()),
+            Prim::Atan => rounded!(x.atan_ref()),
+            Prim::Sinh => rounded!(x.sinh_ref()),
+            Prim::Cosh => rounded!(x.cosh_ref()),
+            Prim::Tanh => rounded!(x.tanh_ref()),
+            Prim::Asinh => rounded!(x.asinh_ref()),
+            Prim::Acosh => rounded!(x.acosh_ref()),
+            Prim::Atanh => rounded!(x.atanh_ref()),
+            Prim::Erf => rounded!(x.erf_ref()),
+            Prim::Erfc => rounded!(x.erfc_ref()),
+            _ => return None,
+        };
+        Some(found)
+    }
+
+    /// A primitive that MPFR has, of two numbers, rounded.
+    fn native2(&self, prim: Prim, x: &Float, y: &Float, round: Round) -> Option<(Float, Ordering)> {
+        macro_rules! rounded {
+            ($value:expr) => {
+                Float::with_val_round(self.bits, $value, round)
+            };
+        }
+        let found = match prim {
+            Prim::Add => rounded!(x + y),
+            Prim::Sub => rounded!(x - y),
+            Prim::Mul => rounded!(x * y),
+            Prim::Div => rounded!(x / y),
+            Prim::Rem => rounded!(x % y),
+            Prim::Pow => rounded!(x.pow(y)),
+            Prim::Atan2 => rounded!(x.atan2_ref(y)),
+            Prim::Hypot => rounded!(x.hypot_ref(y)),
+            _ => return None,
+        };
+        Some(found)
+    }
+
+    /// The sides of a primitive that MPFR has not, or that is exact.
+    fn other(&self, prim: Prim, x: &Float) -> (Float, Float) {
         match prim {
             Prim::Neg => exact(-x.clone()),
             Prim::Abs => exact(x.clone().abs()),
@@ -76,34 +174,8 @@ impl Domain for Big {
             Prim::Ceil => exact(x.clone().ceil()),
             Prim::RoundEven => exact(x.clone().round_even()),
             Prim::Trunc => exact(x.clone().trunc()),
-            Prim::Sin | Prim::Cos if x.get_exp() > Some(FARTHEST) => (self.embed(-1.0), self.embed(1.0)),
-            Prim::Tan if x.get_exp() > Some(FARTHEST) => {
-                (self.embed(f64::NEG_INFINITY), self.embed(f64::INFINITY))
-            }
-            Prim::Square => nearest!(x.square_ref()),
-            Prim::Sqrt => nearest!(x.sqrt_ref()),
-            Prim::Cbrt => nearest!(x.cbrt_ref()),
-            Prim::Exp => nearest!(x.exp_ref()),
-            Prim::Expm1 => nearest!(x.exp_m1_ref()),
-            Prim::Exp2 => nearest!(x.exp2_ref()),
-            Prim::Log => nearest!(x.ln_ref()),
-            Prim::Log1p => nearest!(x.ln_1p_ref()),
-            Prim::Log2 => nearest!(x.log2_ref()),
-            Prim::Log10 => nearest!(x.log10_ref()),
-            Prim::Sin => nearest!(x.sin_ref()),
-            Prim::Cos => nearest!(x.cos_ref()),
-            Prim::Tan => nearest!(x.tan_ref()),
-            Prim::Asin => nearest!(x.asin_ref()),
-            Prim::Acos => nearest!(x.acos_ref()),
-            Prim::Atan => nearest!(x.atan_ref()),
-            Prim::Sinh => nearest!(x.sinh_ref()),
-            Prim::Cosh => nearest!(x.cosh_ref()),
-            Prim::Tanh => nearest!(x.tanh_ref()),
-            Prim::Asinh => nearest!(x.asinh_ref()),
-            Prim::Acosh => nearest!(x.acosh_ref()),
-            Prim::Atanh => nearest!(x.atanh_ref()),
-            Prim::Erf => nearest!(x.erf_ref()),
-            Prim::Erfc => nearest!(x.erfc_ref()),
+            Prim::Sin | Prim::Cos => (self.embed(-1.0), self.embed(1.0)),
+            Prim::Tan => (self.embed(f64::NEG_INFINITY), self.embed(f64::INFINITY)),
             Prim::Exprel | Prim::ExprelSlope | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => {
                 self.quotient(prim, x)
             }
@@ -114,22 +186,33 @@ impl Domain for Big {
         }
     }
 
-    fn binary(&self, prim: Prim, x: &Float, y: &Float) -> (Float, Float) {
-        macro_rules! nearest {
-            ($value:expr) => {
-                sides(Float::with_val_round(self.bits, $value, Round::Nearest))
-            };
+    /// A number not below an exponential or a logarithm at `to`, from `most`, which is not below it at `from`, if both are near:
+    /// `e^d <= 1 + d + d²` for `d` in `[0, 1]`, and `log` is concave, so that `log(x + d) <= log(x) + d/x`. Every step rounds up.
+    fn near_above(&self, prim: Prim, (from, most): (&Float, &Float), to: &Float) -> Option<Float> {
+        if !(from.is_finite() && to.is_finite() && most.is_finite()) {
+            return None;
         }
+        let up = |(value, _): (Float, Ordering)| value;
+        let sum = |x: &Float, y: &Float| up(Float::with_val_round(self.bits, x + y, Round::Up));
+        let product = |x: &Float, y: &Float| up(Float::with_val_round(self.bits, x * y, Round::Up));
+        let far = up(Float::with_val_round(self.bits, to - from, Round::Up));
+        let is_near = |far: &Float| far.is_zero() || far.get_exp().is_some_and(|exponent| exponent < -NEAR);
         match prim {
-            Prim::Add => nearest!(x + y),
-            Prim::Sub => nearest!(x - y),
-            Prim::Mul => nearest!(x * y),
-            Prim::Div => nearest!(x / y),
-            Prim::Rem => nearest!(x % y),
-            Prim::Pow => nearest!(x.pow(y)),
-            Prim::Atan2 => nearest!(x.atan2_ref(y)),
-            Prim::Hypot => nearest!(x.hypot_ref(y)),
-            _ => exact(self.embed(f64::NAN)),
+            Prim::Exp | Prim::Expm1 if is_near(&far) => {
+                let grown = sum(&far, &product(&far, &far));
+                let slope = if prim == Prim::Exp { most.clone() } else { sum(most, &Float::with_val(64, 1)) };
+                Some(sum(most, &product(&slope, &grown)))
+            }
+            Prim::Log | Prim::Log1p => {
+                let argument = match prim {
+                    Prim::Log => from.clone(),
+                    _ => Float::with_val_round(self.bits, from + 1u32, Round::Down).0,
+                };
+                let grown = Float::with_val_round(self.bits, &far / &argument, Round::Up).0;
+                (argument.is_sign_positive() && !argument.is_zero() && is_near(&grown))
+                    .then(|| sum(most, &grown))
+            }
+            _ => None,
         }
     }
 }

@@ -37,6 +37,33 @@ pub trait Domain {
     fn unary(&self, prim: Prim, x: &Self::Number) -> (Self::Number, Self::Number);
     /// An enclosure of a binary primitive (all but min and max) at a point, as [`unary`](Self::unary).
     fn binary(&self, prim: Prim, x: &Self::Number, y: &Self::Number) -> (Self::Number, Self::Number);
+
+    /// The first of [`unary`](Self::unary).
+    fn unary_below(&self, prim: Prim, x: &Self::Number) -> Self::Number {
+        self.unary(prim, x).0
+    }
+    /// The second of [`unary`](Self::unary).
+    fn unary_above(&self, prim: Prim, x: &Self::Number) -> Self::Number {
+        self.unary(prim, x).1
+    }
+    /// The first of [`binary`](Self::binary).
+    fn binary_below(&self, prim: Prim, x: &Self::Number, y: &Self::Number) -> Self::Number {
+        self.binary(prim, x, y).0
+    }
+    /// The second of [`binary`](Self::binary).
+    fn binary_above(&self, prim: Prim, x: &Self::Number, y: &Self::Number) -> Self::Number {
+        self.binary(prim, x, y).1
+    }
+    /// A number not below a rising primitive's value at `to`, by way of `most`, which is not below its value at `from`, where
+    /// that is near and cheaper.
+    fn rising_above(
+        &self,
+        prim: Prim,
+        (_from, _most): (&Self::Number, &Self::Number),
+        to: &Self::Number,
+    ) -> Self::Number {
+        self.unary_above(prim, to)
+    }
 }
 
 /// The values of an expression: the extended reals from `lo` to `hi`, and NaN if `may_be_nan`.
@@ -265,13 +292,16 @@ fn abs<D: Domain>(d: &D, x: &Interval<D>) -> Interval<D> {
 /// A function that rises over the whole interval.
 fn rising<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
     let (lo, hi) = d.unary(prim, &x.lo);
-    Enclosure::new(lo, if x.is_point() { hi } else { d.unary(prim, &x.hi).1 })
+    Enclosure::new(lo, if x.is_point() { hi } else { d.rising_above(prim, (&x.lo, &hi), &x.hi) })
 }
 
 /// A function that falls over the whole interval.
 fn falling<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
-    let (lo, hi) = d.unary(prim, &x.hi);
-    Enclosure::new(lo, if x.is_point() { hi } else { d.unary(prim, &x.lo).1 })
+    if x.is_point() {
+        let (lo, hi) = d.unary(prim, &x.hi);
+        return Enclosure::new(lo, hi);
+    }
+    Enclosure::new(d.unary_below(prim, &x.hi), d.unary_above(prim, &x.lo))
 }
 
 /// A monotone function with a domain: undefined outside of `[from, to]`.
@@ -381,7 +411,7 @@ fn binary<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, y: &Interval<D>) -> Int
 /// out, for the values around it are between the others, and flagged.
 fn corners<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, y: &Interval<D>) -> Interval<D> {
     if let Some([(a, b), (e, f)]) = opposite_corners(prim, x, y) {
-        return Enclosure::new(d.binary(prim, a, b).0, d.binary(prim, e, f).1);
+        return Enclosure::new(d.binary_below(prim, a, b), d.binary_above(prim, e, f));
     }
     let value = x
         .ends()
@@ -411,7 +441,7 @@ fn opposite_corners<'x, N: Number>(
         () if x.lo > 0.0 => Some(true),
         () => (x.hi < 0.0).then_some(false),
     };
-    if x.is_point() || y.is_point() {
+    if x.is_point() && y.is_point() {
         return None;
     }
     // A product rises with a factor where the other one is positive, a quotient with its dividend where the divisor is; it
@@ -428,11 +458,11 @@ fn opposite_corners<'x, N: Number>(
 }
 
 fn add<D: Domain>(d: &D, x: &Interval<D>, y: &Interval<D>) -> Interval<D> {
-    let (lo, hi) = d.binary(Prim::Add, &x.lo, &y.lo);
     if x.is_point() && y.is_point() {
+        let (lo, hi) = d.binary(Prim::Add, &x.lo, &y.lo);
         return Enclosure::new(lo, hi);
     }
-    let hi = d.binary(Prim::Add, &x.hi, &y.hi).1;
+    let (lo, hi) = (d.binary_below(Prim::Add, &x.lo, &y.lo), d.binary_above(Prim::Add, &x.hi, &y.hi));
     let opposed = (x.lo == f64::NEG_INFINITY && y.hi == f64::INFINITY)
         || (x.hi == f64::INFINITY && y.lo == f64::NEG_INFINITY);
     let lo = if lo.is_nan() { d.embed(f64::NEG_INFINITY) } else { lo };

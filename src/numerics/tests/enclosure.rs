@@ -20,6 +20,18 @@ fn number() -> impl Strategy<Value = f64> {
 
 /// An interval and a point in it.
 fn interval() -> impl Strategy<Value = (f64, f64, f64)> {
+    prop_oneof![4 => wide(), 1 => narrow()]
+}
+
+/// An interval of a few neighbouring numbers, and the last of them.
+fn narrow() -> impl Strategy<Value = (f64, f64, f64)> {
+    (number(), 0..2000u32).prop_map(|(x, steps)| {
+        let last = (0..steps).fold(x, |x, _| x.next_up());
+        (x, last, last)
+    })
+}
+
+fn wide() -> impl Strategy<Value = (f64, f64, f64)> {
     (number(), number(), 0.0..=1.0f64, 0..4u8).prop_map(|(a, b, t, kind)| {
         let (lo, hi) = if a <= b { (a, b) } else { (b, a) };
         let inner = lo + (hi - lo) * t;
@@ -127,6 +139,21 @@ proptest! {
     fn primitives_in_big_floats(boxes in [interval(), interval(), interval()]) {
         for &prim in Prim::ALL {
             holds(&Big::new(90), prim, &boxes[..prim.arity()], neighbour)?;
+        }
+    }
+
+    #[test]
+    fn narrow_enclosures_stay_narrow((lo, hi, _) in narrow()) {
+        let d = Big::new(128);
+        for prim in [Prim::Exp, Prim::Expm1, Prim::Log, Prim::Log1p] {
+            let (from, to) = (truth(prim, &[lo]), truth(prim, &[hi]));
+            if !(from.is_finite() && to.is_finite()) || lo.abs() > 1e8 {
+                continue;
+            }
+            let value = apply(&d, prim, &[&Enclosure::new(d.embed(lo), d.embed(hi))]);
+            let digit = Float::with_val(300, to.abs_ref()) >> 120;
+            let most = (Float::with_val(300, &to - &from) * 1.01) + digit;
+            prop_assert!(Float::with_val(300, &value.hi - &value.lo) <= most, "{} of [{lo:?}, {hi:?}]", prim.name());
         }
     }
 
