@@ -288,7 +288,8 @@ fn round(
         }
     }
     let mut rewriter = Rewriter::new(context, &mut function.body);
-    let logs = wanted_as_logs(&rewriter, &better);
+    let shown: Vec<Better<'_>> = better.iter().filter(|better| !better.hidden).copied().collect();
+    let logs = wanted_as_logs(&rewriter, &shown);
     better.retain(|better| !logs.contains(&better.member.op));
     over::choose(context, &function.resources, &mut better);
     let bettered: FxHashSet<Value> = better.iter().map(|better| better.member.value).collect();

@@ -45,7 +45,7 @@ impl Terms {
             }
             Form::Inside => match self.store.multiple_of_sum(id) {
                 Some((_, sum)) => self.parts(sum.id, &Form::Plain),
-                None => Vec::new(),
+                None => self.parts(id, &Form::Plain),
             },
             Form::Sum(parts) => parts.iter().map(|(_, part)| part.id).collect(),
             Form::Product(parts) => parts.iter().map(|(part, _)| part.id).collect(),

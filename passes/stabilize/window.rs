@@ -289,7 +289,18 @@ impl<'a> Cutter<'a> {
         }
         def.traits.constant
             || matches!(def.semantics, Semantics::Decomposition(_))
+            || self.picks_by_constants(op)
             || self.body.with_signature(op, |s| structures(s, &extents(s)).is_some()) == Some(true)
+    }
+
+    /// Whether constants say which elements of one operand those of an op are.
+    fn picks_by_constants(&self, op: Op) -> bool {
+        let constant = |&v: &Value| {
+            let def = self.body.defining_op(v).and_then(|op| self.body.op(op).def);
+            def.is_some_and(|def| def.traits.constant)
+        };
+        let picks = self.body.op(op).def.is_some_and(|def| def.pick.is_some());
+        picks && self.body.operands(op)[1..].iter().all(constant)
     }
 
     /// Whether a value's window may reach behind what is joined of several values, or is a part of one.
@@ -310,7 +321,7 @@ impl<'a> Cutter<'a> {
                 _ => false,
             })
         };
-        self.body.with_signature(op, joins).flatten() == Some(true)
+        self.picks_by_constants(op) || self.body.with_signature(op, joins).flatten() == Some(true)
     }
 
     /// Whether an op sums products of elements of two operands; with one number throughout it is a sum.

@@ -17,7 +17,8 @@ pub enum Form {
     Plain,
     /// As its node says, its parts taken in this order.
     Ordered(Vec<usize>),
-    /// As a sum of terms that are multiplied, where its node multiplies the sum by a number.
+    /// As a sum of terms that are multiplied before they are added, where its node multiplies their sum by a number, or is no
+    /// greater than the greatest of them.
     Inside,
     /// As a sum of terms with factors, of which each is computed by itself: what a normal form flattened, in brackets.
     Sum(Vec<(Rational, Use)>),

@@ -207,6 +207,14 @@ impl Store {
         (constant.is_zero() && is_sum).then_some((by, sum))
     }
 
+    /// Whether a term is a sum of several that is no greater than the greatest of them.
+    pub fn is_mean(&self, id: Id) -> bool {
+        let Node::Linear(constant, terms) = self.node(id) else { return false };
+        let numbers = || terms.iter().map(|(c, _)| c).chain((!constant.is_zero()).then_some(constant));
+        let greatest = numbers().map(|c| c.clone().abs()).max().unwrap_or_default();
+        numbers().count() > 1 && greatest * numbers().count() <= 1
+    }
+
     /// How a reduction puts together what, over which further dimensions: the body lies over those of the term's user and these.
     pub(crate) fn reduction(&self, of: &Use, space: &[Size]) -> Option<(Reduce, Vec<Size>, Use)> {
         let Node::Reduce(kind, over, body) = self.node(of.id) else { return None };

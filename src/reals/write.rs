@@ -225,7 +225,15 @@ impl<'a, 'b> Writer<'a, 'b> {
             Form::Plain => self.node(of, frame, None),
             Form::Ordered(order) => self.node(of, frame, Some(&order)),
             Form::Inside => {
-                let (by, sum) = self.store.multiple_of_sum(of.id).ok_or("no multiple of a sum")?;
+                let Some((by, sum)) = self.store.multiple_of_sum(of.id) else {
+                    let Node::Linear(constant, terms) = self.store.node(of.id) else {
+                        return Err("no sum".into());
+                    };
+                    let uses = terms.iter().map(|(_, x)| part(x)).collect::<Result<Vec<Use>, String>>()?;
+                    let (values, layout) = self.parts(&uses, frame)?;
+                    let terms = values.into_iter().zip(terms).map(|(x, (c, _))| x.times(c)).collect();
+                    return self.sum_inside(constant, terms, &layout);
+                };
                 let Node::Reduce(kind, over, body) = self.store.node(sum.id) else {
                     return Err("no sum".into());
                 };

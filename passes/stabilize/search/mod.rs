@@ -12,8 +12,6 @@ mod inner;
 mod root;
 mod write;
 
-use std::collections::hash_map::Entry;
-
 use ngc_dialects::facts::Fact;
 use ngc_ir::op_def::ACCUMULATE;
 use ngc_ir::structure::{Axis, Index};
@@ -281,13 +279,9 @@ impl<'a> Search<'a> {
     /// Takes the values of the window up to one as ways to compute what they are.
     fn reach(&mut self, last: Value) {
         while let Some((value, id, source)) = self.later.pop() {
-            let is_new = match self.sources.entry(id) {
-                Entry::Vacant(place) => Some(place.insert(source.clone())),
-                Entry::Occupied(place) if place.get().factor == 1 || source.factor != 1 => None,
-                Entry::Occupied(place) => Some(place.into_mut()),
-            };
-            if let Some(place) = is_new {
-                place.clone_from(&source);
+            // What is there with its own sign is better than what is there with the other one.
+            if self.sources.get(&id).is_none_or(|known| known.factor != 1 && source.factor == 1) {
+                self.sources.insert(id, source.clone());
                 self.stands(id, source);
             }
             if value == last {
@@ -399,9 +393,11 @@ impl<'a> Search<'a> {
             for form in self.ops(id) {
                 self.consider(id, form, &mut best);
             }
-            // A sum may overflow where the given one is of what is multiplied before.
+            // A sum may overflow where one of what is multiplied before does not.
             let refused = best.as_ref().is_some_and(|b| self.is_refused(&b.errors, b.value.as_ref()));
-            if refused && self.terms.store.multiple_of_sum(id).is_some() {
+            let lost = best.as_ref().is_some_and(|best| best.errors.failures() > 0);
+            let multiple = self.terms.store.multiple_of_sum(id).is_some();
+            if refused && multiple || lost && self.terms.store.is_mean(id) {
                 self.consider(id, Form::Inside, &mut best);
             }
             for order in self.orders(id) {

@@ -22,6 +22,8 @@ impl Charts<'_> {
         let space = self.space(id);
         match self.node(id) {
             Node::Product(factors) => vec![
+                (Chart::Scaled, self.parts_of_sums(&factors, &space)),
+                (Chart::Scaled, self.lengths(&factors, &space)),
                 (Chart::Scaled, self.scaled_factors(&factors, 2, &space)),
                 (Chart::Scaled, self.scaled_factors(&factors, 1, &space)),
                 (Chart::Scaled, self.scaled_together(id, &space)),
@@ -31,6 +33,76 @@ impl Charts<'_> {
             Node::Linear(..) => vec![(Chart::Scaled, self.scaled_together(id, &space))],
             _ => Vec::new(),
         }
+    }
+
+    /// Each sum among the factors as a multiple of a part of it that is no greater than the greatest of its terms.
+    fn parts_of_sums(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
+        let (mut number, mut all) = (Rational::from(1), Vec::new());
+        for (x, e) in factors {
+            let Node::Linear(mut constant, mut terms) = self.node(x.id) else {
+                all.push((x.clone(), e.clone()));
+                continue;
+            };
+            let count = terms.len() + usize::from(!constant.is_zero());
+            let greatest = terms.iter().map(|(c, _)| c).chain([&constant]).map(|c| c.clone().abs()).max()?;
+            if count < 2 || greatest * count <= 1 {
+                all.push((x.clone(), e.clone()));
+                continue;
+            }
+            // Of a root the part is a power of as many halves, so that what it leaves is a number.
+            let halves = count.next_power_of_two().trailing_zeros();
+            let by = Rational::from(1) >> halves * e.denom().to_u32()?;
+            constant *= &by;
+            terms.iter_mut().for_each(|(c, _)| *c *= &by);
+            let own = self.space(x.id);
+            let part = self.store.close(Node::Linear(constant, terms), &own);
+            all.push((self.placed(&part, x, space)?, e.clone()));
+            number <<= i32::try_from(halves).ok()? * e.numer().to_i32()?;
+        }
+        (number != 1).then_some(())?;
+        let product = self.store.close(Node::Product(all), space);
+        Some(self.store.close(Node::Linear(Rational::new(), vec![(number, product)]), space))
+    }
+
+    /// `√(x + y)` as the length of `(√x, √y)`, where these are nowhere negative and one of them is a power.
+    fn lengths(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
+        let (mut all, mut changed) = (Vec::new(), false);
+        for (x, e) in factors {
+            let length = if *e.denom() == 2 { self.length(x) } else { None };
+            changed |= length.is_some();
+            all.push(match length {
+                Some(length) => (self.placed(&length, x, space)?, e.clone() * 2),
+                None => (x.clone(), e.clone()),
+            });
+        }
+        changed.then(|| self.store.close(Node::Product(all), space))
+    }
+
+    /// The root of a sum of two over its own slots, as it is: its normal form is the root again.
+    fn length(&mut self, of: &Use) -> Option<Use> {
+        let Node::Linear(constant, mut terms) = self.node(of.id) else { return None };
+        let space = self.space(of.id);
+        if !constant.is_zero() {
+            terms.push((constant, self.store.rational(1)));
+        }
+        let power = |x: &Use| matches!(self.node(x.id), Node::Product(f) if f.iter().any(|(_, e)| *e != 1));
+        let powers = terms.iter().any(|(_, x)| power(x));
+        (powers && terms.len() == 2 && terms.iter().all(|(c, x)| *c > 0 && self.nonnegative(x))).then_some(())?;
+        let half = || Rational::from((1, 2));
+        let mut roots = Vec::new();
+        for (c, x) in terms {
+            let mut factors = vec![(self.store.rational(c), half())];
+            // A length has no use for signs.
+            match self.node(x.id) {
+                Node::Product(squares) if squares.iter().all(|(_, e)| *e.denom() == 1 && e.numer().is_even()) => {
+                    let halved = |(y, e): (Use, Rational)| Some((self.placed(&y, &x, &space)?, e / 2));
+                    factors.extend(squares.into_iter().map(halved).collect::<Option<Vec<_>>>()?);
+                }
+                _ => factors.push((x, half())),
+            }
+            roots.push(self.store.product(1.into(), factors, &space));
+        }
+        Some(self.store.close(Node::Apply(Function::Prim(Prim::Hypot), roots), &space))
     }
 
     /// Each sum of powers, or of products of at least so many values, as a multiple of powers of its greatest values.

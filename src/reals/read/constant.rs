@@ -21,7 +21,7 @@ pub fn formula(store: &mut Store, tensor: &StoredTensor, extents: &[Size]) -> Op
         return None;
     }
     let values = Values::of(tensor)?;
-    if let Some(index) = counted(&values, &tensor.shape()) {
+    if let Some(index) = counted(&values, &tensor.shape(), extents) {
         return (tensor.dtype != DType::BOOL).then(|| store.place(&index, extents));
     }
     let (first, second) = values.two()?;
@@ -35,15 +35,18 @@ pub fn formula(store: &mut Store, tensor: &StoredTensor, extents: &[Size]) -> Op
     Some(store.choose_by_place(vec![test], yes, no, extents))
 }
 
-/// Whether already the first row is neither counted by equal steps nor made of two values, as weights are not.
+/// Whether already the first row is neither whole numbers nor made of two values, as weights are not.
 fn is_irregular(tensor: &StoredTensor) -> bool {
     let row = tensor.shape().into_iter().rev().find(|extent| *extent > 1).unwrap_or(1);
     let first: Option<Vec<f64>> = (0..row.min(64)).map(|n| tensor.number(n)).collect();
     let Some(first) = first else { return false };
-    let steps = first.windows(3).all(|x| x[1] - x[0] == x[2] - x[1]);
     let other = first.iter().find(|x| **x != first[0]);
     let two = first.iter().all(|x| *x == first[0] || Some(x) == other);
-    !steps && !two
+    !two && first.into_iter().any(|x| whole(x).is_none())
+}
+
+fn whole(x: f64) -> Option<i64> {
+    (x.fract() == 0.0 && x.abs() < (1u64 << 53) as f64).then_some(x as i64)
 }
 
 /// The elements of a tensor as numbers that f64 holds.
@@ -62,17 +65,29 @@ impl Values {
     }
 }
 
-/// Whole numbers that go by equal steps along every dimension.
-fn counted(values: &Values, shape: &[usize]) -> Option<Index> {
-    let whole = |x: f64| (x.fract() == 0.0 && x.abs() < (1u64 << 53) as f64).then_some(x as i64);
+/// Whole numbers that go by equal steps along every dimension, or along the digits of its places, as what is repeated does.
+fn counted(values: &Values, shape: &[usize], extents: &[Size]) -> Option<Index> {
     let start = whole(values.0[0])?;
     let mut index = Index::number(start);
     let mut stride = values.0.len();
     for (n, &extent) in shape.iter().enumerate() {
         stride /= extent;
-        if extent > 1 {
-            let step = whole(values.0[stride])?.checked_sub(start)?;
-            index = index.plus(&Index::axis(Axis(n as u32)).scaled(step)?)?;
+        let far = |place: usize| whole(values.0[place * stride])?.checked_sub(start);
+        let known = |n: usize| Size::known(n as u64);
+        let mut divisor = 1;
+        while divisor < extent {
+            let step = far(divisor)?;
+            let on = |k: &usize| far(k * divisor).is_some_and(|far| Some(far) == step.checked_mul(*k as i64));
+            let run = 1 + (1..extent / divisor).take_while(on).count();
+            let modulus = (divisor * run < extent).then(|| known(run));
+            if extent % (divisor * run) != 0 {
+                return None;
+            }
+            if step != 0 {
+                let digit = Index::axis(Axis(n as u32)).digit(&known(divisor), modulus.as_ref(), extents)?;
+                index = index.plus(&digit.scaled(step)?)?;
+            }
+            divisor *= run;
         }
     }
     let given = |(flat, &x): (usize, &f64)| {

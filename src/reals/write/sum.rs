@@ -62,6 +62,17 @@ impl Writer<'_, '_> {
         Ok(Scaled::value(sum).times(&scale))
     }
 
+    /// The same of terms that are multiplied before they are added.
+    pub(super) fn sum_inside(
+        &mut self,
+        constant: &Rational,
+        terms: Vec<Scaled>,
+        order: &Layout,
+    ) -> Result<Scaled, String> {
+        let number = (*constant != 0).then(|| Scaled::number(constant.clone()));
+        Ok(Scaled::value(self.in_turn(terms.into_iter().chain(number).collect(), order)?))
+    }
+
     /// The factor that is best taken out of a sum: fewer multiplications remain, numbers that the format holds, means
     /// instead of sums.
     fn scale(&self, constant: &Rational, terms: &[Scaled]) -> Rational {
