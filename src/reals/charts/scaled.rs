@@ -3,6 +3,8 @@
 //!
 //! A normal form would take the scale out again; these terms are interned as they are.
 
+use std::cmp::Ordering;
+
 use ngc_ir::structure::Size;
 use ngc_numerics::{Cmp, Logical, Prim, Reduce};
 use rug::Rational;
@@ -66,20 +68,34 @@ impl Charts<'_> {
 
     /// `√(x + y)` as the length of `(√x, √y)`, where these are nowhere negative and one of them is a power.
     fn lengths(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
-        let (mut all, mut changed) = (Vec::new(), false);
-        for (x, e) in factors {
-            let length = if *e.denom() == 2 { self.length(x) } else { None };
-            changed |= length.is_some();
-            all.push(match length {
-                Some(length) => (self.placed(&length, x, space)?, e.clone() * 2),
-                None => (x.clone(), e.clone()),
-            });
-        }
-        changed.then(|| self.store.close(Node::Product(all), space))
+        let number = |x: &Use| self.store.as_rational(x).filter(|n| **n > 0).cloned();
+        let (numbers, mut all): (Vec<_>, Vec<_>) =
+            factors.iter().cloned().partition(|(x, e)| *e.denom() == 2 && number(x).is_some());
+        // A number under a root was taken out of the sum: within, it keeps the length no greater than the whole is.
+        let within = |of: &Rational| {
+            numbers.iter().try_fold(Rational::from(1), |all, (x, e)| {
+                let (n, e) = (number(x)?, Rational::from(e / of));
+                match e.cmp0() {
+                    Ordering::Less => (e == -1).then(|| all / n),
+                    _ => (e == 1).then(|| all * n),
+                }
+            })
+        };
+        let n = all.iter().position(|(_, e)| *e.denom() == 2)?;
+        let (x, e) = all[n].clone();
+        let (length, doubled) = self.length(&x, &within(&e)?)?;
+        let degree: Rational = e * 2;
+        let number = Rational::from(1) << doubled * degree.numer().to_i32()?;
+        all[n] = (self.placed(&length, &x, space)?, degree);
+        let product = self.store.close(Node::Product(all), space);
+        (number == 1).then(|| product.clone()).or_else(|| {
+            Some(self.store.close(Node::Linear(Rational::new(), vec![(number, product)]), space))
+        })
     }
 
-    /// The root of a sum of two over its own slots, as it is: its normal form is the root again.
-    fn length(&mut self, of: &Use) -> Option<Use> {
+    /// The root of so many times a sum of two over its own slots, as it is, as its normal form is the root again; and how often
+    /// that is to be doubled: a length is not greater than the numbers that it is made of if one of them was multiplied.
+    fn length(&mut self, of: &Use, times: &Rational) -> Option<(Use, i32)> {
         let Node::Linear(constant, mut terms) = self.node(of.id) else { return None };
         let space = self.space(of.id);
         if !constant.is_zero() {
@@ -89,9 +105,14 @@ impl Charts<'_> {
         let powers = terms.iter().any(|(_, x)| power(x));
         (powers && terms.len() == 2 && terms.iter().all(|(c, x)| *c > 0 && self.nonnegative(x))).then_some(())?;
         let half = || Rational::from((1, 2));
-        let mut roots = Vec::new();
+        let (mut roots, mut by, mut doubled) = (Vec::new(), times.clone(), 0);
+        let sum: Rational = terms.iter().map(|(c, _)| c).sum();
+        while terms.iter().any(|(c, _)| c.clone() * times > 1) && sum.clone() * &by > 1 {
+            by /= 4;
+            doubled += 1;
+        }
         for (c, x) in terms {
-            let mut factors = vec![(self.store.rational(c), half())];
+            let mut factors = vec![(self.store.rational(c * &by), half())];
             // A length has no use for signs.
             match self.node(x.id) {
                 Node::Product(squares) if squares.iter().all(|(_, e)| *e.denom() == 1 && e.numer().is_even()) => {
@@ -102,7 +123,7 @@ impl Charts<'_> {
             }
             roots.push(self.store.product(1.into(), factors, &space));
         }
-        Some(self.store.close(Node::Apply(Function::Prim(Prim::Hypot), roots), &space))
+        Some((self.store.close(Node::Apply(Function::Prim(Prim::Hypot), roots), &space), doubled))
     }
 
     /// Each sum of powers, or of products of at least so many values, as a multiple of powers of its greatest values.
