@@ -118,6 +118,22 @@ impl Search<'_> {
         Some(voids)
     }
 
+    /// Whether a sum among the factors of a term overflows as it is computed.
+    pub(super) fn has_infinite_sum(&mut self, id: Id) -> bool {
+        let Node::Product(factors) = self.terms.store.node(id) else { return false };
+        let sums = factors.iter().filter(|(x, _)| matches!(self.terms.store.node(x.id), Node::Linear(..)));
+        let sums: Vec<Id> = sums.map(|(x, _)| x.id).collect();
+        sums.into_iter().any(|sum| {
+            let known = self.known.get(&sum).and_then(|best| best.value.clone());
+            let Some((known, places)) = known.zip(places(self.terms.store.sizes(sum))) else { return false };
+            places.iter().any(|place| {
+                let at = along(&self.window.body, &known, place);
+                let computed = self.judge.computed(&self.window.body, known.value, &at);
+                computed.is_some_and(|values| values.into_iter().any(f64::is_infinite))
+            })
+        })
+    }
+
     /// Whether an op gives a number at a point where one of its operands overflows.
     pub(super) fn is_exposed(&mut self, id: Id, form: &Form, value: &Known) -> bool {
         let Form::Op(op) = form else { return false };

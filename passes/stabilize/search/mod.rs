@@ -363,6 +363,7 @@ impl<'a> Search<'a> {
         }
         let thorough = self.is_thorough();
         let done = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.is_done(thorough));
+        let is_lost = |best: &Option<Best>| best.as_ref().is_some_and(|best| best.errors.failures() > 0);
         // What was found with less effort stands; but its parts may be computed better now.
         let known = self.known.get(&id).cloned();
         let again = known.is_some();
@@ -395,9 +396,8 @@ impl<'a> Search<'a> {
             }
             // A sum may overflow where one of what is multiplied before does not.
             let refused = best.as_ref().is_some_and(|b| self.is_refused(&b.errors, b.value.as_ref()));
-            let lost = best.as_ref().is_some_and(|best| best.errors.failures() > 0);
             let multiple = self.terms.store.multiple_of_sum(id).is_some();
-            if refused && multiple || lost && self.terms.store.is_mean(id) {
+            if refused && multiple || is_lost(&best) && self.terms.store.is_mean(id) {
                 self.consider(id, Form::Inside, &mut best);
             }
             for order in self.orders(id) {
@@ -412,7 +412,11 @@ impl<'a> Search<'a> {
         } else if self.is_recentring() {
             charts::recentred(&mut self.terms.store, &mut self.facts, id)
         } else {
-            let mut equal = self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id);
+            let mut equal = Vec::new();
+            if is_lost(&best) && self.has_infinite_sum(id) {
+                equal.extend(charts::over_parts(&mut self.terms.store, &mut self.facts, id));
+            }
+            equal.extend(self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id));
             equal.extend(charts::alternatives(&mut self.terms.store, &mut self.facts, id));
             equal
         };

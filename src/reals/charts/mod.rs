@@ -52,6 +52,12 @@ pub fn recentred(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
     found.into_iter().filter(|term| term.id != id).map(|term| Equal { term, law }).collect()
 }
 
+/// A product over parts of its sums, each no greater than the greatest of its terms: for sums that overflow.
+pub fn over_parts(store: &mut Store, facts: &mut Facts, id: Id) -> Option<Equal> {
+    let term = Charts::new(store, facts).parts_of_sums(id)?;
+    Some(Equal { term, law: Ident::new(Chart::Scaled.name()) })
+}
+
 /// All that the charts give for a term: two may give the same.
 pub fn given(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<(Chart, Use)> {
     let mut charts = Charts::new(store, facts);

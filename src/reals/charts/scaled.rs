@@ -24,7 +24,6 @@ impl Charts<'_> {
         let space = self.space(id);
         match self.node(id) {
             Node::Product(factors) => vec![
-                (Chart::Scaled, self.parts_of_sums(&factors, &space)),
                 (Chart::Scaled, self.lengths(&factors, &space)),
                 (Chart::Scaled, self.scaled_factors(&factors, 2, &space)),
                 (Chart::Scaled, self.scaled_factors(&factors, 1, &space)),
@@ -37,10 +36,11 @@ impl Charts<'_> {
         }
     }
 
-    /// Each sum among the factors as a multiple of a part of it that is no greater than the greatest of its terms.
-    fn parts_of_sums(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
-        let (mut number, mut all) = (Rational::from(1), Vec::new());
-        for (x, e) in factors {
+    /// Each sum among the factors of a product as a multiple of a part of it that is no greater than the greatest of its terms.
+    pub(super) fn parts_of_sums(&mut self, id: Id) -> Option<Use> {
+        let Node::Product(factors) = self.node(id) else { return None };
+        let (mut number, mut all, space) = (Rational::from(1), Vec::new(), &self.space(id)[..]);
+        for (x, e) in &factors {
             let Node::Linear(mut constant, mut terms) = self.node(x.id) else {
                 all.push((x.clone(), e.clone()));
                 continue;
