@@ -13,6 +13,7 @@ use super::ladder;
 use super::plan::Plan;
 use super::search::cover::computed;
 use super::search::errors;
+use super::steps::made_of;
 
 /// So many times as many ops are many more; what is a little longer may turn out to be one op in the end.
 const LONGER: usize = 2;
@@ -130,11 +131,5 @@ fn gains_nothing(
 fn kept(better: &Better<'_>) -> FxHashSet<Value> {
     let body = &better.group.window.body;
     let read = better.group.read.iter().copied().filter(|value| *value != better.member.inner);
-    let (mut kept, mut open) = (FxHashSet::default(), read.collect::<Vec<Value>>());
-    while let Some(value) = open.pop() {
-        if kept.insert(value) {
-            open.extend(body.defining_op(value).iter().flat_map(|&op| body.operands(op)));
-        }
-    }
-    kept
+    made_of(body, read, |_| false)
 }

@@ -152,7 +152,7 @@ impl Looked {
                     let values: Vec<Value> = inner.collect();
                     let at = |value: &Value| search.at(*value, settled.contains(value));
                     let mut found: Vec<Found> = values.iter().map(at).collect();
-                    search.take_back_what_shows_nowhere(&values, &group.read, &mut found);
+                    search.hide_what_shows_nowhere(&values, &group.read, &mut found);
                     found
                 }
             };

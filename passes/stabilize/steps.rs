@@ -23,13 +23,23 @@ pub fn ops(body: &Body, of: Value) -> usize {
 }
 
 fn computing(body: &Body, of: Value) -> Vec<Op> {
-    let (mut seen, mut stack, mut found) = (FxHashSet::<Op>::default(), vec![of], Vec::new());
-    while let Some(value) = stack.pop() {
-        let Some(op) = body.defining_op(value).filter(|op| seen.insert(*op)) else { continue };
-        if !moves(body, op) && body.op(op).def.is_none_or(|def| !def.traits.constant) {
-            found.push(op);
+    let computes = |op: &Op| !moves(body, *op) && body.op(*op).def.is_none_or(|def| !def.traits.constant);
+    let ops: FxHashSet<Op> =
+        made_of(body, [of], |_| false).into_iter().filter_map(|value| body.defining_op(value)).collect();
+    ops.into_iter().filter(computes).collect()
+}
+
+/// Some values and all that they are made of, but for those at which the way ends and what is behind them.
+pub fn made_of(
+    body: &Body,
+    values: impl IntoIterator<Item = Value>,
+    ends: impl Fn(Value) -> bool,
+) -> FxHashSet<Value> {
+    let (mut found, mut open) = (FxHashSet::default(), Vec::from_iter(values));
+    while let Some(value) = open.pop() {
+        if !ends(value) && found.insert(value) {
+            open.extend(body.defining_op(value).iter().flat_map(|&op| body.operands(op)));
         }
-        stack.extend(body.operands(op));
     }
     found
 }

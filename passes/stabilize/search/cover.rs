@@ -9,6 +9,7 @@ use super::root::errors;
 use super::{Choice, Search};
 use crate::precision::conversion;
 use crate::stabilize::plan::{Found, Plan};
+use crate::stabilize::steps::made_of;
 use crate::stabilize::{is_computed, proof};
 
 impl Search<'_> {
@@ -75,13 +76,6 @@ pub fn counts(body: &Body, op: Op) -> bool {
 
 /// Ops that compute something on the way from some values to another one.
 pub fn computed(body: &Body, value: Value, from: &FxHashSet<Value>) -> usize {
-    let (mut seen, mut stack, mut count) = (FxHashSet::default(), vec![value], 0);
-    while let Some(value) = stack.pop() {
-        let Some(op) = body.defining_op(value).filter(|op| !from.contains(&value) && seen.insert(*op)) else {
-            continue;
-        };
-        count += usize::from(counts(body, op));
-        stack.extend(body.operands(op));
-    }
-    count
+    let within = made_of(body, [value], |value| from.contains(&value));
+    within.into_iter().filter_map(|value| body.defining_op(value)).filter(|op| counts(body, *op)).count()
 }

@@ -118,10 +118,11 @@ impl Search<'_> {
         Some(voids)
     }
 
-    /// Whether a sum among the factors of a term overflows as it is computed.
-    pub(super) fn has_infinite_sum(&mut self, id: Id) -> bool {
+    /// Whether a sum that a term is divided by overflows as it is computed.
+    pub(super) fn has_infinite_divisor(&mut self, id: Id) -> bool {
         let Node::Product(factors) = self.terms.store.node(id) else { return false };
-        let sums = factors.iter().filter(|(x, _)| matches!(self.terms.store.node(x.id), Node::Linear(..)));
+        let is_sum = |x: &Use| matches!(self.terms.store.node(x.id), Node::Linear(..));
+        let sums = factors.iter().filter(|(x, e)| *e < 0 && is_sum(x));
         let sums: Vec<Id> = sums.map(|(x, _)| x.id).collect();
         sums.into_iter().any(|sum| {
             let known = self.known.get(&sum).and_then(|best| best.value.clone());

@@ -8,10 +8,10 @@ use super::root::errors;
 use crate::stabilize::plan::{Found, Plan};
 
 impl Search<'_> {
-    /// Takes back better forms of values that are not read outside of the window, where nothing that is gains by
+    /// Hides better forms of values that are not read outside of the window, where nothing that is gains by
     /// them. What is read outside and has a better form itself is another matter: that was found with the better forms of
     /// its parts.
-    pub fn take_back_what_shows_nowhere(
+    pub fn hide_what_shows_nowhere(
         &mut self,
         members: &[Value],
         read: &FxHashSet<Value>,

@@ -413,7 +413,7 @@ impl<'a> Search<'a> {
             charts::recentred(&mut self.terms.store, &mut self.facts, id)
         } else {
             let mut equal = Vec::new();
-            if is_lost(&best) && self.has_infinite_sum(id) {
+            if is_lost(&best) && self.has_infinite_divisor(id) {
                 equal.extend(charts::over_parts(&mut self.terms.store, &mut self.facts, id));
             }
             equal.extend(self.equalities.laws.alternatives(&mut self.terms.store, &mut self.facts, id));

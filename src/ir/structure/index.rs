@@ -296,8 +296,12 @@ impl Index {
         space: &(impl Space + ?Sized),
     ) -> Option<Index> {
         let (whole, rest) = self.parted(divisor);
+        let number = |n: &Index, of: &Size| {
+            Some((n.as_number()?, i64::try_from(of.number()?).ok().filter(|of| *of > 0)?))
+        };
         let quotient = match rest.is_below(divisor, space) {
             true => whole.divided(divisor)?,
+            false if let Some((n, d)) = number(self, divisor) => Index::number(n.div_euclid(d)),
             // What divides leaves the bracket: ⌊(a d + r) / d⌋ = a + ⌊r / d⌋.
             false if !whole.terms.is_empty() => {
                 whole.divided(divisor)?.plus(&rest.digit(divisor, None, space)?)?
@@ -321,6 +325,9 @@ impl Index {
         let (_, rest) = quotient.parted(modulus);
         if rest.is_below(modulus, space) {
             return Some(rest);
+        }
+        if let Some((n, m)) = number(&rest, modulus) {
+            return Some(Index::number(n.rem_euclid(m)));
         }
         Some(Index::of_digit(rest.bracket(&Size::ONE, Some(modulus), space)?))
     }

@@ -36,7 +36,7 @@ const DEEPEST: usize = 48;
 /// Terms over the slots of a term that equal it wherever it has a value, as the charts give them; each once.
 pub fn alternatives(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
     let mut found: Vec<Equal> = Vec::new();
-    for (chart, term) in given(store, facts, id) {
+    for (chart, term) in usual(store, facts, id) {
         if term.id != id && found.iter().all(|known| known.term != term) {
             found.push(Equal { term, law: Ident::new(chart.name()) });
         }
@@ -52,7 +52,7 @@ pub fn recentred(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<Equal> {
     found.into_iter().filter(|term| term.id != id).map(|term| Equal { term, law }).collect()
 }
 
-/// A product over parts of its sums, each no greater than the greatest of its terms: for sums that overflow.
+/// A quotient over parts of the sums below its line, each no greater than the greatest of its terms: for sums that overflow.
 pub fn over_parts(store: &mut Store, facts: &mut Facts, id: Id) -> Option<Equal> {
     let term = Charts::new(store, facts).parts_of_sums(id)?;
     Some(Equal { term, law: Ident::new(Chart::Scaled.name()) })
@@ -60,6 +60,12 @@ pub fn over_parts(store: &mut Store, facts: &mut Facts, id: Id) -> Option<Equal>
 
 /// All that the charts give for a term: two may give the same.
 pub fn given(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<(Chart, Use)> {
+    let mut all = usual(store, facts, id);
+    all.extend(Charts::new(store, facts).parts_of_sums(id).map(|term| (Chart::Scaled, term)));
+    all
+}
+
+fn usual(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<(Chart, Use)> {
     let mut charts = Charts::new(store, facts);
     let mut laws: Vec<(Chart, Option<Use>)> = Vec::new();
     laws.extend(charts.logarithms(id));

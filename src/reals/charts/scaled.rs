@@ -36,12 +36,12 @@ impl Charts<'_> {
         }
     }
 
-    /// Each sum among the factors of a product as a multiple of a part of it that is no greater than the greatest of its terms.
+    /// Each sum that a product is divided by as a multiple of a part of it that is no greater than the greatest of its terms.
     pub(super) fn parts_of_sums(&mut self, id: Id) -> Option<Use> {
         let Node::Product(factors) = self.node(id) else { return None };
         let (mut number, mut all, space) = (Rational::from(1), Vec::new(), &self.space(id)[..]);
         for (x, e) in &factors {
-            let Node::Linear(mut constant, mut terms) = self.node(x.id) else {
+            let (Node::Linear(mut constant, mut terms), true) = (self.node(x.id), *e < 0) else {
                 all.push((x.clone(), e.clone()));
                 continue;
             };
@@ -88,9 +88,9 @@ impl Charts<'_> {
         let number = Rational::from(1) << doubled * degree.numer().to_i32()?;
         all[n] = (self.placed(&length, &x, space)?, degree);
         let product = self.store.close(Node::Product(all), space);
-        (number == 1).then(|| product.clone()).or_else(|| {
-            Some(self.store.close(Node::Linear(Rational::new(), vec![(number, product)]), space))
-        })
+        (number == 1)
+            .then(|| product.clone())
+            .or_else(|| Some(self.store.close(Node::Linear(Rational::new(), vec![(number, product)]), space)))
     }
 
     /// The root of so many times a sum of two over its own slots, as it is, as its normal form is the root again; and how often
@@ -103,7 +103,8 @@ impl Charts<'_> {
         }
         let power = |x: &Use| matches!(self.node(x.id), Node::Product(f) if f.iter().any(|(_, e)| *e != 1));
         let powers = terms.iter().any(|(_, x)| power(x));
-        (powers && terms.len() == 2 && terms.iter().all(|(c, x)| *c > 0 && self.nonnegative(x))).then_some(())?;
+        (powers && terms.len() == 2 && terms.iter().all(|(c, x)| *c > 0 && self.nonnegative(x)))
+            .then_some(())?;
         let half = || Rational::from((1, 2));
         let (mut roots, mut by, mut doubled) = (Vec::new(), times.clone(), 0);
         let sum: Rational = terms.iter().map(|(c, _)| c).sum();
@@ -115,7 +116,9 @@ impl Charts<'_> {
             let mut factors = vec![(self.store.rational(c * &by), half())];
             // A length has no use for signs.
             match self.node(x.id) {
-                Node::Product(squares) if squares.iter().all(|(_, e)| *e.denom() == 1 && e.numer().is_even()) => {
+                Node::Product(squares)
+                    if squares.iter().all(|(_, e)| *e.denom() == 1 && e.numer().is_even()) =>
+                {
                     let halved = |(y, e): (Use, Rational)| Some((self.placed(&y, &x, &space)?, e / 2));
                     factors.extend(squares.into_iter().map(halved).collect::<Option<Vec<_>>>()?);
                 }

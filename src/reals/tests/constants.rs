@@ -94,6 +94,45 @@ fn a_counted_sequence_is_the_place() {
 }
 
 #[test]
+fn what_constants_pick_is_read_at_its_places() {
+    let row = |of: &str, at: i64| {
+        format!(
+            "  %s = ng.slice {of} {{axes = [0], starts = [{at}], stops = [{}]}} : {}
+  %y = ng.broadcast_to %s {{shape = [5, 5]}} : tensor<1x5xf32> -> tensor<5x5xf32>",
+            at + 1,
+            if of == "%x" {
+                "tensor<5x5xf32> -> tensor<1x5xf32>"
+            } else {
+                "tensor<12x5xf32> -> tensor<1x5xf32>"
+            }
+        )
+    };
+    // Steps along digits of the place: in twos, threes, sixes, backwards and over again.
+    let tables: [fn(i64) -> i64; 6] = [
+        |k| k % 3,
+        |k| k / 3,
+        |k| k / 2 % 3,
+        |k| 4 - k % 4,
+        |k| k / 6 * 2 + k % 2,
+        |k| 4 - k % 6 / 3 - k / 6,
+    ];
+    for (n, table) in tables.into_iter().enumerate() {
+        let numbers: Vec<String> = (0..12).map(|k| table(k).to_string()).collect();
+        let picked = format!(
+            "  %at = ng.constant dense<[{}]> : tensor<12xi64>
+  %g = ng.gather %x, %at {{axis = 0}} : tensor<5x5xf32>, tensor<12xi64> -> tensor<12x5xf32>",
+            numbers.join(", ")
+        );
+        for k in 0..12 {
+            let mut store = Store::new();
+            let lines = format!("{picked}\n{}", row("%g", k));
+            let direct = read(&mut store, &row("%x", table(k)), "%y");
+            assert_eq!(read(&mut store, &lines, "%y"), direct, "table {n} at {k}");
+        }
+    }
+}
+
+#[test]
 fn other_constants_are_leaves() {
     let mut store = Store::new();
     let irregular = dense(|i, j| format!("{}.0", (i * i + j * 3) % 7));
