@@ -299,14 +299,14 @@ impl Index {
         let number = |n: &Index, of: &Size| {
             Some((n.as_number()?, i64::try_from(of.number()?).ok().filter(|of| *of > 0)?))
         };
-        let quotient = match rest.is_below(divisor, space) {
-            true => whole.divided(divisor)?,
-            false if let Some((n, d)) = number(self, divisor) => Index::number(n.div_euclid(d)),
+        let quotient = match (number(self, divisor), rest.is_below(divisor, space)) {
+            (Some((n, d)), _) => Index::number(n.div_euclid(d)),
+            (None, true) => whole.divided(divisor)?,
             // What divides leaves the bracket: ⌊(a d + r) / d⌋ = a + ⌊r / d⌋.
-            false if !whole.terms.is_empty() => {
+            (None, false) if !whole.terms.is_empty() => {
                 whole.divided(divisor)?.plus(&rest.digit(divisor, None, space)?)?
             }
-            false => {
+            (None, false) => {
                 // ⌊n / (a b)⌋ = ⌊⌊n / a⌋ / b⌋, where a takes something out of the bracket.
                 let inner = self.terms.iter().filter_map(|term| {
                     let common = gcd(term.factor.unsigned_abs(), divisor.number()?);
