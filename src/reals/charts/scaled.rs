@@ -53,7 +53,7 @@ impl Charts<'_> {
             }
             // Of a root the part is a power of as many halves, so that what it leaves is a number.
             let halves = count.next_power_of_two().trailing_zeros();
-            let by = Rational::from(1) >> halves * e.denom().to_u32()?;
+            let by = Rational::from(1) >> (halves * e.denom().to_u32()?);
             constant *= &by;
             terms.iter_mut().for_each(|(c, _)| *c *= &by);
             let own = self.space(x.id);
@@ -85,7 +85,7 @@ impl Charts<'_> {
         let (x, e) = all[n].clone();
         let (length, doubled) = self.length(&x, &within(&e)?)?;
         let degree: Rational = e * 2;
-        let number = Rational::from(1) << doubled * degree.numer().to_i32()?;
+        let number = Rational::from(1) << (doubled * degree.numer().to_i32()?);
         all[n] = (self.placed(&length, &x, space)?, degree);
         let product = self.store.close(Node::Product(all), space);
         (number == 1)
