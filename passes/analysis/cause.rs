@@ -282,7 +282,7 @@ fn by_range(
     };
     let operand = widest(body, &|v| flow.range(v).computed, op)
         .and_then(|v| body.operands(op).iter().position(|&w| w == v));
-    if body.op(op).def.is_some_and(|d| d.traits.constant) {
+    if body.is_constant(op) {
         return if matches!(body.attr(op, "value"), Some(Attr::Resource(..))) {
             let detail = "a NaN is among its elements, or they are not in the module".into();
             Cause { what: "be anything".into(), detail, ..Cause::new(Kind::Unknown, None, Goal::Large) }

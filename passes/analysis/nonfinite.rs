@@ -91,7 +91,7 @@ impl Nonfinite {
         self.ops += 1;
         let operands = body.operands(op);
         let is_lost = operands.iter().any(|v| self.lost[v.index()]);
-        if body.op(op).def.is_some_and(|d| d.traits.constant) {
+        if body.is_constant(op) {
             self.stated.step(body, op);
             let value = body.result(op, 0);
             match self.stated.constant(value) {

@@ -51,6 +51,5 @@ pub fn conversion(body: &Body, op: Op) -> Option<(Value, Option<Format>)> {
 
 /// Whether a value is a constant.
 pub fn constant(body: &Body, v: Value) -> bool {
-    let def = body.defining_op(v).and_then(|op| body.op(op).def);
-    def.is_some_and(|def| def.traits.constant)
+    body.defining_op(v).is_some_and(|op| body.is_constant(op))
 }

@@ -58,7 +58,7 @@ impl<'a> Allowed<'a> {
     pub fn brings(&self, body: &Body, op: Op) -> bool {
         let data = body.op(op);
         let Some(target) = self.target else { return true };
-        if target.has(data.name.as_str()) || data.def.is_some_and(|def| def.traits.constant) {
+        if target.has(data.name.as_str()) || body.is_constant(op) {
             return true;
         }
         body.num_results(op) == 1 && moves(body, op)

@@ -23,7 +23,7 @@ pub fn ops(body: &Body, of: Value) -> usize {
 }
 
 fn computing(body: &Body, of: Value) -> Vec<Op> {
-    let computes = |op: &Op| !moves(body, *op) && body.op(*op).def.is_none_or(|def| !def.traits.constant);
+    let computes = |op: &Op| !moves(body, *op) && !body.is_constant(*op);
     let ops: FxHashSet<Op> =
         made_of(body, [of], |_| false).into_iter().filter_map(|value| body.defining_op(value)).collect();
     ops.into_iter().filter(computes).collect()

@@ -295,12 +295,9 @@ impl<'a> Cutter<'a> {
 
     /// Whether constants say which elements of one operand those of an op are.
     fn picks_by_constants(&self, op: Op) -> bool {
-        let constant = |&v: &Value| {
-            let def = self.body.defining_op(v).and_then(|op| self.body.op(op).def);
-            def.is_some_and(|def| def.traits.constant)
-        };
+        let constant = |&v: &Value| self.body.defining_op(v).is_some_and(|op| self.body.is_constant(op));
         let picks = self.body.op(op).def.is_some_and(|def| def.pick.is_some());
-        picks && self.body.operands(op)[1..].iter().all(constant)
+        picks && self.body.operands(op).iter().skip(1).all(constant)
     }
 
     /// Whether a value's window may reach behind what is joined of several values, or is a part of one.
@@ -333,7 +330,7 @@ impl<'a> Cutter<'a> {
     /// Whether all elements of a value are one number that is written out.
     fn is_uniform(&self, mut value: Value) -> bool {
         while let Some(op) = self.body.defining_op(value) {
-            if self.body.op(op).def.is_some_and(|def| def.traits.constant) {
+            if self.body.is_constant(op) {
                 let scalar = self.body.ty(value).shape().is_some_and(<[_]>::is_empty);
                 return scalar || self.is_splat(op);
             }
@@ -372,7 +369,7 @@ impl<'a> Cutter<'a> {
 
     /// Whether an op is a constant that is looked at by its range alone.
     fn is_large(&self, op: Op) -> bool {
-        let constant = self.body.op(op).def.is_some_and(|def| def.traits.constant);
+        let constant = self.body.is_constant(op);
         let ty = self.body.ty(self.body.result(op, 0));
         let count: Option<usize> = ty.static_shape().map(|shape| shape.iter().product());
         let resource = matches!(self.body.attr(op, "value"), Some(Attr::Resource(..)));
@@ -542,7 +539,7 @@ pub fn primitive(body: &Body, op: Op) -> Option<Prim> {
 
 /// The only number of a constant.
 pub fn number(body: &Body, op: Op) -> Option<f64> {
-    body.op(op).def.filter(|def| def.traits.constant)?;
+    body.is_constant(op).then_some(())?;
     let tensor = constant_elements(body.attr(op, "value")?).ok()?;
     (tensor.len() == 1).then(|| tensor.to_f64s()[0])
 }

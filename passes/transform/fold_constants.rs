@@ -167,7 +167,7 @@ fn decided(body: &Body) -> Vec<bool> {
     for op in definition_order(body) {
         let inexact = body.operands(op).iter().any(|v| rounded[v.index()]);
         for v in body.results(op).filter(|v| fixed[v.index()]) {
-            rounded[v.index()] = inexact || body.ty(v).format().is_some() && !is_constant(body, op);
+            rounded[v.index()] = inexact || body.ty(v).format().is_some() && !body.is_constant(op);
         }
     }
     let few = |v: Value| {
@@ -211,7 +211,7 @@ fn shared(body: &Body, order: &[Op], fixed: &[bool]) -> Vec<bool> {
     for &op in order.iter().rev() {
         let mut results = body.results(op);
         let own = match (results.next(), results.next()) {
-            (Some(value), None) if fixed[value.index()] && !is_constant(body, op) => {
+            (Some(value), None) if fixed[value.index()] && !body.is_constant(op) => {
                 match readers[value.index()] {
                     Reader::Op => Reader::Folded(value),
                     other => other,
@@ -256,7 +256,7 @@ fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
         for v in body.results(op).filter(|v| fixed[v.index()]) {
             let parts = body.operands(op).iter().map(|&v| (elements(v).unwrap_or(0.0), extents[v.index()]));
             let own = elements(v).unwrap_or(0.0);
-            let constant = is_constant(body, op);
+            let constant = body.is_constant(op);
             let stored = constant || decided[v.index()];
             let below = |of: fn(&Extent) -> f64| parts.clone().map(|(_, e)| of(&e)).fold(0.0, f64::max);
             let types: Vec<Type> = body.operands(op).iter().map(|&v| body.ty(v)).collect();
@@ -278,7 +278,7 @@ fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
     for &op in order.iter().rev() {
         let mut results = body.results(op);
         let stays = match (results.next(), results.next()) {
-            (Some(value), None) if fixed[value.index()] && !is_constant(body, op) => {
+            (Some(value), None) if fixed[value.index()] && !body.is_constant(op) => {
                 // What makes up a number that is kept stays with it, or a second run could compute the number from constants.
                 if !wanted[value.index()] || kept.contains(&op) {
                     continue;
@@ -295,10 +295,6 @@ fn worth(body: &Body, most: f64, kept: &FxHashSet<Op>) -> Vec<(Op, Value)> {
     }
     found.reverse();
     found
-}
-
-fn is_constant(body: &Body, op: Op) -> bool {
-    body.op(op).def.is_some_and(|def| def.traits.constant)
 }
 
 fn is_uniform(tensor: &Tensor) -> bool {

@@ -82,7 +82,7 @@ fn power(body: &Body, mut value: Value) -> (Value, f64) {
 
 /// The number that all elements of a constant are.
 fn number(body: &Body, value: Value) -> Option<f64> {
-    let op = body.defining_op(value).filter(|&op| body.op(op).def.is_some_and(|d| d.traits.constant))?;
+    let op = body.defining_op(value).filter(|&op| body.is_constant(op))?;
     let attr = body.attr(op, "value").filter(|attr| !matches!(attr, Attr::Resource(..)))?;
     let elements = constant_elements(attr).ok()?.to_f64s();
     let &first = elements.first()?;

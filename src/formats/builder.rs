@@ -156,7 +156,7 @@ impl<'a> FunctionBuilder<'a> {
         self.body.results(op).try_for_each(|v| small(v).ok_or(())).ok()?;
         let operands = self.body.operands(op);
         // Constants are looked up where they stand.
-        if self.body.op(op).def.is_some_and(|def| def.traits.constant) {
+        if self.body.is_constant(op) {
             return None;
         }
         let known: Vec<Folded> =

@@ -463,7 +463,7 @@ fn parting(results: &[Arc<Tensor>], exact: &[Arc<Tensor>]) -> Option<&'static st
 
 /// Whether a result of an op may have errors: constants have none, and integers are as they fell.
 fn follows(body: &Body, op: Op, result: Value) -> bool {
-    body.ty(result).format().is_some() && !body.op(op).def.is_some_and(|def| def.traits.constant)
+    body.ty(result).format().is_some() && !body.is_constant(op)
 }
 
 /// What an element of the n-th result of an op on operands of these extents is made of, and how it is rounded; nothing where places

@@ -395,6 +395,11 @@ impl Body {
         self.ops[op.index()].num_results as usize
     }
 
+    /// Whether an operation is declared to be a constant.
+    pub fn is_constant(&self, op: Op) -> bool {
+        self.op(op).def.is_some_and(|def| def.traits.constant)
+    }
+
     /// Types of the operands.
     pub fn operand_types(&self, op: Op) -> SmallVec<[Type; 4]> {
         self.operands(op).iter().map(|&v| self.ty(v)).collect()

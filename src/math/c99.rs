@@ -137,7 +137,7 @@ fn write_core(text: &mut String, f: &Function<'_>) -> Result<(), Diagnostic> {
             continue;
         }
         let result = body.result(op, 0);
-        if body.op(op).def.is_some_and(|d| d.traits.constant) {
+        if body.is_constant(op) {
             names[result.index()] = body
                 .attr(op, "value")
                 .and_then(literal)

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use rug::float::{Constant, Round};
-use rug::ops::Pow;
+use rug::ops::{AssignRound, Pow};
 use rug::{Assign, Float, Rational};
 
 use crate::enclosure::{Domain, Number};
@@ -50,15 +50,15 @@ impl Domain for Big {
     }
 
     fn rational(&self, x: &Rational) -> (Float, Float) {
-        sides(Float::with_val_round(self.bits, x, Round::Nearest))
+        sides(self.rounded(x, Round::Nearest))
     }
 
     fn pi(&self) -> (Float, Float) {
-        sides(Float::with_val_round(self.bits, Constant::Pi, Round::Nearest))
+        sides(self.rounded(Constant::Pi, Round::Nearest))
     }
 
     fn e(&self) -> (Float, Float) {
-        sides(Float::with_val_round(self.bits, Float::with_val(64, 1).exp_ref(), Round::Nearest))
+        sides(self.rounded(Float::with_val(64, 1).exp_ref(), Round::Nearest))
     }
 
     fn unary(&self, prim: Prim, x: &Float) -> (Float, Float) {
@@ -104,39 +104,41 @@ impl Domain for Big {
 const NEAR: i32 = 24;
 
 impl Big {
+    fn rounded<T>(&self, value: T, round: Round) -> (Float, Ordering)
+    where
+        Float: AssignRound<T, Round = Round, Ordering = Ordering>,
+    {
+        Float::with_val_round(self.bits, value, round)
+    }
+
     /// A primitive that MPFR has, rounded.
     fn native(&self, prim: Prim, x: &Float, round: Round) -> Option<(Float, Ordering)> {
-        macro_rules! rounded {
-            ($value:expr) => {
-                Float::with_val_round(self.bits, $value, round)
-            };
-        }
         let found = match prim {
             Prim::Sin | Prim::Cos | Prim::Tan if x.get_exp() > Some(FARTHEST) => return None,
-            Prim::Square => rounded!(x.square_ref()),
-            Prim::Sqrt => rounded!(x.sqrt_ref()),
-            Prim::Cbrt => rounded!(x.cbrt_ref()),
-            Prim::Exp => rounded!(x.exp_ref()),
-            Prim::Expm1 => rounded!(x.exp_m1_ref()),
-            Prim::Exp2 => rounded!(x.exp2_ref()),
-            Prim::Log => rounded!(x.ln_ref()),
-            Prim::Log1p => rounded!(x.ln_1p_ref()),
-            Prim::Log2 => rounded!(x.log2_ref()),
-            Prim::Log10 => rounded!(x.log10_ref()),
-            Prim::Sin => rounded!(x.sin_ref()),
-            Prim::Cos => rounded!(x.cos_ref()),
-            Prim::Tan => rounded!(x.tan_ref()),
-            Prim::Asin => rounded!(x.asin_ref()),
-            Prim::Acos => rounded!(x.acos_ref()),
-            Prim::Atan => rounded!(x.atan_ref()),
-            Prim::Sinh => rounded!(x.sinh_ref()),
-            Prim::Cosh => rounded!(x.cosh_ref()),
-            Prim::Tanh => rounded!(x.tanh_ref()),
-            Prim::Asinh => rounded!(x.asinh_ref()),
-            Prim::Acosh => rounded!(x.acosh_ref()),
-            Prim::Atanh => rounded!(x.atanh_ref()),
-            Prim::Erf => rounded!(x.erf_ref()),
-            Prim::Erfc => rounded!(x.erfc_ref()),
+            Prim::Square => self.rounded(x.square_ref(), round),
+            Prim::Sqrt => self.rounded(x.sqrt_ref(), round),
+            Prim::Cbrt => self.rounded(x.cbrt_ref(), round),
+            Prim::Exp => self.rounded(x.exp_ref(), round),
+            Prim::Expm1 => self.rounded(x.exp_m1_ref(), round),
+            Prim::Exp2 => self.rounded(x.exp2_ref(), round),
+            Prim::Log => self.rounded(x.ln_ref(), round),
+            Prim::Log1p => self.rounded(x.ln_1p_ref(), round),
+            Prim::Log2 => self.rounded(x.log2_ref(), round),
+            Prim::Log10 => self.rounded(x.log10_ref(), round),
+            Prim::Sin => self.rounded(x.sin_ref(), round),
+            Prim::Cos => self.rounded(x.cos_ref(), round),
+            Prim::Tan => self.rounded(x.tan_ref(), round),
+            Prim::Asin => self.rounded(x.asin_ref(), round),
+            Prim::Acos => self.rounded(x.acos_ref(), round),
+            Prim::Atan => self.rounded(x.atan_ref(), round),
+            Prim::Sinh => self.rounded(x.sinh_ref(), round),
+            Prim::Cosh => self.rounded(x.cosh_ref(), round),
+            Prim::Tanh => self.rounded(x.tanh_ref(), round),
+            Prim::Asinh => self.rounded(x.asinh_ref(), round),
+            Prim::Acosh => self.rounded(x.acosh_ref(), round),
+            Prim::Atanh => self.rounded(x.atanh_ref(), round),
+            Prim::Erf => self.rounded(x.erf_ref(), round),
+            Prim::Erfc => self.rounded(x.erfc_ref(), round),
             _ => return None,
         };
         Some(found)
@@ -144,20 +146,15 @@ impl Big {
 
     /// A primitive that MPFR has, of two numbers, rounded.
     fn native2(&self, prim: Prim, x: &Float, y: &Float, round: Round) -> Option<(Float, Ordering)> {
-        macro_rules! rounded {
-            ($value:expr) => {
-                Float::with_val_round(self.bits, $value, round)
-            };
-        }
         let found = match prim {
-            Prim::Add => rounded!(x + y),
-            Prim::Sub => rounded!(x - y),
-            Prim::Mul => rounded!(x * y),
-            Prim::Div => rounded!(x / y),
-            Prim::Rem => rounded!(x % y),
-            Prim::Pow => rounded!(x.pow(y)),
-            Prim::Atan2 => rounded!(x.atan2_ref(y)),
-            Prim::Hypot => rounded!(x.hypot_ref(y)),
+            Prim::Add => self.rounded(x + y, round),
+            Prim::Sub => self.rounded(x - y, round),
+            Prim::Mul => self.rounded(x * y, round),
+            Prim::Div => self.rounded(x / y, round),
+            Prim::Rem => self.rounded(x % y, round),
+            Prim::Pow => self.rounded(x.pow(y), round),
+            Prim::Atan2 => self.rounded(x.atan2_ref(y), round),
+            Prim::Hypot => self.rounded(x.hypot_ref(y), round),
             _ => return None,
         };
         Some(found)
@@ -192,10 +189,9 @@ impl Big {
         if !(from.is_finite() && to.is_finite() && most.is_finite()) {
             return None;
         }
-        let up = |(value, _): (Float, Ordering)| value;
-        let sum = |x: &Float, y: &Float| up(Float::with_val_round(self.bits, x + y, Round::Up));
-        let product = |x: &Float, y: &Float| up(Float::with_val_round(self.bits, x * y, Round::Up));
-        let far = up(Float::with_val_round(self.bits, to - from, Round::Up));
+        let sum = |x: &Float, y: &Float| self.rounded(x + y, Round::Up).0;
+        let product = |x: &Float, y: &Float| self.rounded(x * y, Round::Up).0;
+        let far = self.rounded(to - from, Round::Up).0;
         let is_near = |far: &Float| far.is_zero() || far.get_exp().is_some_and(|exponent| exponent < -NEAR);
         match prim {
             Prim::Exp | Prim::Expm1 if is_near(&far) => {
@@ -206,9 +202,9 @@ impl Big {
             Prim::Log | Prim::Log1p => {
                 let argument = match prim {
                     Prim::Log => from.clone(),
-                    _ => Float::with_val_round(self.bits, from + 1u32, Round::Down).0,
+                    _ => self.rounded(from + 1u32, Round::Down).0,
                 };
-                let grown = Float::with_val_round(self.bits, &far / &argument, Round::Up).0;
+                let grown = self.rounded(&far / &argument, Round::Up).0;
                 (argument.is_sign_positive() && !argument.is_zero() && is_near(&grown))
                     .then(|| sum(most, &grown))
             }
@@ -279,10 +275,7 @@ impl Big {
             value.clone().abs() >> (self.bits + GUARD - 8)
         };
         let (lo, hi) = (float(&value) - &slack, value + slack);
-        (
-            Float::with_val_round(self.bits, lo, Round::Down).0,
-            Float::with_val_round(self.bits, hi, Round::Up).0,
-        )
+        (self.rounded(lo, Round::Down).0, self.rounded(hi, Round::Up).0)
     }
 }
 

@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         let results = body.result_types(op);
         let pure = body.op(op).def.is_some_and(|def| def.traits.pure);
         let read = operands.filter(|_| pure).and_then(|x| {
-            let constant = body.op(op).def.is_some_and(|def| def.traits.constant);
+            let constant = body.is_constant(op);
             match constant {
                 true => Some(vec![self.constant(body.attr(op, "value")?, results.first().copied()?)?]),
                 false => body.with_signature(op, |s| self.results(s, &x, &results))?,

@@ -220,7 +220,11 @@ impl<'a, 'b> Writer<'a, 'b> {
         if let Node::Leaf(leaf) = self.store.node(of.id) {
             return self.leaf(*leaf);
         }
-        let part = |x: &Use| self.placed(x, of, &frame.sizes, 0);
+        let store = self.store;
+        let part = |x: &Use| placed(store, x, of, &frame.sizes, 0);
+        let parts = |terms: &[(Rational, Use)]| {
+            terms.iter().map(|(c, x)| Ok((c.clone(), part(x)?))).collect::<Result<Vec<_>, String>>()
+        };
         match (self.forms)(of.id) {
             Form::Plain => self.node(of, frame, None),
             Form::Ordered(order) => self.node(of, frame, Some(&order)),
@@ -229,21 +233,20 @@ impl<'a, 'b> Writer<'a, 'b> {
                     let Node::Linear(constant, terms) = self.store.node(of.id) else {
                         return Err("no sum".into());
                     };
-                    let uses = terms.iter().map(|(_, x)| part(x)).collect::<Result<Vec<Use>, String>>()?;
-                    let (values, layout) = self.parts(&uses, frame)?;
-                    let terms = values.into_iter().zip(terms).map(|(x, (c, _))| x.times(c)).collect();
-                    return self.sum_inside(constant, terms, &layout);
+                    let (mut all, layout) = self.terms(&parts(terms)?, frame)?;
+                    all.extend((*constant != 0).then(|| Scaled::number(constant.clone())));
+                    return Ok(Scaled::value(self.in_turn(all, &layout)?));
                 };
                 let Node::Reduce(kind, over, body) = self.store.node(sum.id) else {
                     return Err("no sum".into());
                 };
                 let inner = frame.within(over);
-                let body = self.placed(body, &part(sum)?, &inner.sizes, over.len())?;
+                let body = placed(store, body, &part(sum)?, &inner.sizes, over.len())?;
                 self.reduction_of(*kind, over, (&body, Some(by)), frame, &inner)
             }
-            Form::Sum(parts) => {
-                let parts = parts.iter().map(|(c, x)| Ok((c.clone(), part(x)?)));
-                self.sum_of(&parts.collect::<Result<Vec<_>, String>>()?, frame)
+            Form::Sum(terms) => {
+                let (terms, layout) = self.terms(&parts(&terms)?, frame)?;
+                self.sum(Rational::new(), terms, &layout, false)
             }
             Form::Product(parts) => {
                 let parts = parts.iter().map(|(x, e)| Ok((part(x)?, e.clone())));
@@ -254,17 +257,9 @@ impl<'a, 'b> Writer<'a, 'b> {
         }
     }
 
-    /// A part of a term at the places at which the term is read, with so many dimensions behind its slots.
-    fn placed(&self, part: &Use, of: &Use, sizes: &[Size], bound: usize) -> Result<Use, String> {
-        let map: Map = of.map.iter().cloned().chain((sizes.len() - bound..sizes.len()).map(at)).collect();
-        self.store.compose(part, &map, sizes).ok_or_else(|| "its places are too large".to_string())
-    }
-
     fn node(&mut self, of: &Use, frame: &Frame, order: Option<&[usize]>) -> Result<Scaled, String> {
         let (store, sizes) = (self.store, &frame.sizes);
-        let part = |part: &Use| {
-            store.compose(part, &of.map, sizes).ok_or_else(|| "its places are too large".to_string())
-        };
+        let part = |part: &Use| placed(store, part, of, sizes, 0);
         let parts = |parts: &[Use]| parts.iter().map(part).collect::<Result<Vec<Use>, String>>();
         match store.node(of.id) {
             Node::Number(number) => self.number(number),
@@ -272,10 +267,9 @@ impl<'a, 'b> Writer<'a, 'b> {
             Node::Place => self.places(&of.map[0], frame),
             Node::Leaf(leaf) => self.leaf(*leaf),
             Node::Linear(constant, terms) => {
-                let uses: Vec<Use> = terms.iter().map(|(_, x)| part(x)).collect::<Result<_, _>>()?;
-                let (values, layout) = self.parts(&uses, frame)?;
-                let mut all: Vec<Scaled> =
-                    values.into_iter().zip(terms).map(|(x, (c, _))| x.times(c)).collect();
+                let terms = terms.iter().map(|(c, x)| Ok((c.clone(), part(x)?)));
+                let terms = terms.collect::<Result<Vec<_>, String>>()?;
+                let (mut all, layout) = self.terms(&terms, frame)?;
                 if let Some(order) = order {
                     all = ordered(all, order)?;
                 }
@@ -300,7 +294,7 @@ impl<'a, 'b> Writer<'a, 'b> {
             Node::Apply(function, all) => self.function(*function, &parts(all)?, frame),
             Node::Reduce(kind, over, body) => {
                 let inner = frame.within(over);
-                let body = self.placed(body, of, &inner.sizes, over.len())?;
+                let body = placed(store, body, of, &inner.sizes, over.len())?;
                 self.reduction_of(*kind, over, (&body, None), frame, &inner)
             }
             Node::Holds(tests) => self.tests(tests, &of.map, frame),
@@ -403,9 +397,8 @@ impl<'a, 'b> Writer<'a, 'b> {
         if let (Function::Not, [of]) = (function, parts)
             && let Node::Apply(Function::Compare(Cmp::Eq), both) = self.store.node(of.id)
         {
-            let place = |x: &Use| self.store.compose(x, &of.map, &frame.sizes);
-            let both: Vec<Use> =
-                both.iter().map(place).collect::<Option<_>>().ok_or("its places are too large")?;
+            let place = |x: &Use| placed(self.store, x, of, &frame.sizes, 0);
+            let both: Vec<Use> = both.iter().map(place).collect::<Result<_, _>>()?;
             return self.function(Function::Compare(Cmp::Ne), &both, frame);
         }
         let (parts, order) = self.parts(parts, frame)?;
@@ -565,4 +558,10 @@ fn ordered<T: Clone>(parts: Vec<T>, order: &[usize]) -> Result<Vec<T>, String> {
     taken
         .filter(|taken| taken.len() == parts.len())
         .ok_or_else(|| "an order that is none of its parts".into())
+}
+
+/// A part of a term at the places at which the term is read, with so many dimensions behind its slots.
+fn placed(store: &Store, part: &Use, of: &Use, sizes: &[Size], bound: usize) -> Result<Use, String> {
+    let map: Map = of.map.iter().cloned().chain((sizes.len() - bound..sizes.len()).map(at)).collect();
+    store.compose(part, &map, sizes).ok_or_else(|| "its places are too large".to_string())
 }

@@ -62,7 +62,7 @@ pub type Alternatives = SmallVec<[Roundings; 2]>;
 /// What an op's roundings are in a runtime, where it makes a result of a format of what reaches so far; none where the runtime's table
 /// does not say. Without a runtime they are those of its definition.
 pub fn roundings(body: &Body, op: Op, format: Format, reach: f64, runtime: Option<&Runtime>) -> Alternatives {
-    let constant = body.op(op).def.is_some_and(|def| def.traits.constant);
+    let constant = body.is_constant(op);
     let method = body.with_signature(op, |s| s.sum_method()).unwrap_or(SumMethod::Naive);
     of_name(body.name(op), (format, method, reach), runtime.filter(|_| !constant))
 }

@@ -131,7 +131,7 @@ impl Parts {
 
 /// The result of an op that has only this one, and is no constant: what rounding it becomes is known without a product.
 fn single(body: &Body, op: Op) -> Option<Value> {
-    let constant = body.op(op).def.is_some_and(|def| def.traits.constant);
+    let constant = body.is_constant(op);
     (!constant && body.num_results(op) == 1).then(|| body.result(op, 0))
 }
 

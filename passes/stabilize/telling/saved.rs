@@ -92,9 +92,7 @@ fn peak(body: &Body) -> f64 {
     for (n, op) in ops(body).enumerate() {
         last.extend(body.operands(op).iter().copied().chain(body.results(op)).map(|v| (v, n)));
     }
-    let counts = |v: &Value| {
-        body.defining_op(*v).is_some_and(|op| body.op(op).def.is_none_or(|def| !def.traits.constant))
-    };
+    let counts = |v: &Value| body.defining_op(*v).is_some_and(|op| !body.is_constant(op));
     let (mut alive, mut most) = (0.0f64, 0.0f64);
     for (n, op) in ops(body).enumerate() {
         alive += body.results(op).filter(counts).map(|v| bytes(body.ty(v))).sum::<f64>();

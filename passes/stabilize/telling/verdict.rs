@@ -78,7 +78,7 @@ fn is_counted(body: &Body, value: Value) -> bool {
 /// The floating-point values that ops compute.
 fn computed(body: &Body) -> impl Iterator<Item = Value> {
     let ops = body.walk().into_iter();
-    let ops = ops.filter(|&op| !body.op(op).def.is_some_and(|def| def.traits.constant));
+    let ops = ops.filter(|&op| !body.is_constant(op));
     ops.flat_map(|op| body.results(op)).filter(|&v| is_counted(body, v))
 }
 

@@ -57,10 +57,7 @@ pub(super) fn grow(s: &Signature<'_>) -> bool {
         Semantics::Elementwise(_) => true,
         Semantics::Decomposition(_) if s.def.structure.is_none() => transfer::steps(s).is_some_and(|steps| {
             let (body, block, _) = &*steps;
-            body.ops(*block).all(|op| {
-                body.op(op).def.is_some_and(|def| def.traits.constant)
-                    || body.with_signature(op, grow) == Some(true)
-            })
+            body.ops(*block).all(|op| body.is_constant(op) || body.with_signature(op, grow) == Some(true))
         }),
         _ => {
             let known =

@@ -46,8 +46,7 @@ impl Charts<'_> {
                 continue;
             };
             let count = terms.len() + usize::from(!constant.is_zero());
-            let greatest = terms.iter().map(|(c, _)| c).chain([&constant]).map(|c| c.clone().abs()).max()?;
-            if count < 2 || greatest * count <= 1 {
+            if count < 2 || self.store.is_mean(x.id) {
                 all.push((x.clone(), e.clone()));
                 continue;
             }

@@ -3,8 +3,8 @@
 use ngc_ir::structure::{Axis, Index};
 use ngc_ir::{Attr, Value};
 
-use super::Writer;
 use super::laid::{Frame, Layout, Scaled, pattern};
+use super::{Writer, placed};
 use crate::form::OpForm;
 use crate::term::{Map, Use, at};
 
@@ -13,7 +13,7 @@ impl Writer<'_, '_> {
     pub(super) fn by_op(&mut self, form: &OpForm, of: &Use, frame: &Frame) -> Result<Scaled, String> {
         let name = form.name.as_str();
         let inner = frame.within(&form.over);
-        let own = form.operands.iter().map(|x| self.placed(x, of, &inner.sizes, form.over.len()));
+        let own = form.operands.iter().map(|x| placed(self.store, x, of, &inner.sizes, form.over.len()));
         let own: Vec<Use> = own.collect::<Result<_, _>>()?;
         if form.over.is_empty() {
             let (parts, order) = self.parts(&own, frame)?;

@@ -11,12 +11,15 @@ use crate::term::Use;
 const LARGE: u32 = 3;
 
 impl Writer<'_, '_> {
-    /// The sum of terms with factors, in the given order.
-    pub(super) fn sum_of(&mut self, terms: &[(Rational, Use)], frame: &Frame) -> Result<Scaled, String> {
+    /// Terms with factors, and how they lie.
+    pub(super) fn terms(
+        &mut self,
+        terms: &[(Rational, Use)],
+        frame: &Frame,
+    ) -> Result<(Vec<Scaled>, Layout), String> {
         let uses: Vec<Use> = terms.iter().map(|(_, x)| x.clone()).collect();
         let (values, layout) = self.parts(&uses, frame)?;
-        let terms = values.into_iter().zip(terms).map(|(x, (c, _))| x.times(c)).collect();
-        self.sum(Rational::new(), terms, &layout, false)
+        Ok((values.into_iter().zip(terms).map(|(x, (c, _))| x.times(c)).collect(), layout))
     }
 
     /// `constant + Σ terms`. A common factor is left to the user where that saves work, and equal ones are taken together
@@ -60,17 +63,6 @@ impl Writer<'_, '_> {
             }
         };
         Ok(Scaled::value(sum).times(&scale))
-    }
-
-    /// The same of terms that are multiplied before they are added.
-    pub(super) fn sum_inside(
-        &mut self,
-        constant: &Rational,
-        terms: Vec<Scaled>,
-        order: &Layout,
-    ) -> Result<Scaled, String> {
-        let number = (*constant != 0).then(|| Scaled::number(constant.clone()));
-        Ok(Scaled::value(self.in_turn(terms.into_iter().chain(number).collect(), order)?))
     }
 
     /// The factor that is best taken out of a sum: fewer multiplications remain, numbers that the format holds, means
@@ -148,7 +140,12 @@ impl Writer<'_, '_> {
         self.in_turn(all, order)
     }
 
-    fn in_turn(&mut self, mut terms: Vec<Scaled>, order: &Layout) -> Result<(Value, Layout), String> {
+    /// Terms that are multiplied before they are added.
+    pub(super) fn in_turn(
+        &mut self,
+        mut terms: Vec<Scaled>,
+        order: &Layout,
+    ) -> Result<(Value, Layout), String> {
         terms.sort_by_key(|x| x.factor < 0);
         let mut so_far = None;
         for x in terms {

@@ -61,11 +61,9 @@ pub fn counted(body: &Body) -> BTreeMap<&'static str, usize> {
         let Some(op) = body.defining_op(value).filter(|op| !seen.contains(op)) else { continue };
         seen.push(op);
         open.extend(body.operands(op));
-        let constant = |v: &Value| {
-            body.defining_op(*v).is_some_and(|op| body.op(op).def.is_some_and(|def| def.traits.constant))
-        };
+        let constant = |v: &Value| body.defining_op(*v).is_some_and(|op| body.is_constant(op));
         let folded = !body.operands(op).is_empty() && body.operands(op).iter().all(constant);
-        if !folded && !body.op(op).def.is_some_and(|def| def.traits.constant) {
+        if !folded && !body.is_constant(op) {
             *counts.entry(body.name(op)).or_default() += 1;
         }
     }
