@@ -9,6 +9,7 @@ use rug::{Assign, Float, Rational};
 use crate::enclosure::{Domain, Number};
 use crate::expr::Prim;
 
+mod erf;
 mod gamma;
 
 /// Big-float endpoints of `bits` bits, at least 64.
@@ -115,6 +116,7 @@ impl Big {
     fn native(&self, prim: Prim, x: &Float, round: Round) -> Option<(Float, Ordering)> {
         let found = match prim {
             Prim::Sin | Prim::Cos | Prim::Tan if x.get_exp() > Some(FARTHEST) => return None,
+            Prim::Erf | Prim::Erfc if erf::is_far(self.bits, prim, x) => return None,
             Prim::Square => self.rounded(x.square_ref(), round),
             Prim::Sqrt => self.rounded(x.sqrt_ref(), round),
             Prim::Cbrt => self.rounded(x.cbrt_ref(), round),
@@ -178,6 +180,9 @@ impl Big {
             }
             Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => {
                 gamma::enclose(self.bits, prim, x)
+            }
+            Prim::Erf | Prim::Erfc => {
+                erf::enclose(self.bits, prim, x).unwrap_or_else(|| exact(self.embed(f64::NAN)))
             }
             _ => exact(self.embed(f64::NAN)),
         }

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod enclosure;
+mod erf;
 #[path = "../../../passes/tests/support/evidence.rs"]
 #[allow(dead_code, reason = "the tests of the tools ask which certificates are fresh")]
 mod evidence;
