@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use ngc_formats::pt2::extent::Extent;
-use ngc_formats::pt2::schema::RangeConstraint;
+use ngc_formats::pt2::schema::{Argument, RangeConstraint};
 use ngc_formats::pt2::weights::{Place, strided};
 use ngc_numerics::DType;
+use proptest::prelude::{any, prop_assert_eq, prop_assume, proptest};
 
 #[test]
 fn expressions_are_read() {
@@ -52,4 +53,16 @@ fn strides_are_followed() {
     assert_eq!(read(of(&[2, 1, 2], &[2, 99, 1], 8)), [8, 9, 10, 11]);
     assert_eq!(read(of(&[0, 3], &[3, 1], 0)), [0u8; 0]);
     assert_eq!(read(of(&[], &[], 3)), [3]);
+}
+
+proptest! {
+    /// The numbers of a program are those that torch wrote, to the last bit.
+    #[test]
+    fn numbers_are_read_exactly(bits in any::<u64>()) {
+        let x = f64::from_bits(bits);
+        prop_assume!(x.is_finite());
+        let read: Argument = serde_json::from_str(&format!("{{\"as_float\": {x:?}}}")).unwrap();
+        let Argument::AsFloat(number) = read else { panic!("no number") };
+        prop_assert_eq!(number.0.to_bits(), bits);
+    }
 }
