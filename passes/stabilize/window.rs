@@ -459,14 +459,18 @@ impl<'a> Cutter<'a> {
                 if made.contains(&v) || known.contains_key(&v) {
                     continue;
                 }
-                let far = self.body.defining_op(v).is_some_and(|op| self.depths[&op] > 0);
-                let of = |ranges: &Ranges| {
-                    let range = ranges.of(v).exact;
-                    if far { coarse(range) } else { range }
+                let ty = self.body.ty(v);
+                let op = self.body.defining_op(v);
+                let far = op.is_some_and(|op| self.depths[&op] > 0);
+                let weight = op.is_some_and(|op| self.is_large(op)) && ty.format().is_some();
+                let of = |ranges: &Ranges| match ranges.of(v).exact {
+                    range if far => coarse(range),
+                    range if weight => coarser(range),
+                    range => range,
                 };
-                let (ty, range, own) = (self.body.ty(v), of(self.ranges.drawn), of(self.ranges.proven));
-                let signs = Fact { signs: self.ranges.proven.signs(v), ..Fact::UNKNOWN };
-                let fact = Fact::of_range(own).and(signs);
+                let (range, own) = (of(self.ranges.drawn), of(self.ranges.proven));
+                let signs = if weight { Signs::ANY } else { self.ranges.proven.signs(v) };
+                let fact = Fact::of_range(own).and(Fact { signs, ..Fact::UNKNOWN });
                 let value = body.add_argument(block, ty, Loc::Unknown);
                 let dims = if ty.static_shape().is_some() { Vec::new() } else { (self.names)(v) };
                 let mut number = |name: &Arc<str>| {
@@ -500,8 +504,7 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// A range with its ends moved outward to few numbers: behind matrix products ends are estimates, and layers that differ in
-/// them alone are alike.
+/// A range with its ends moved outward to few numbers: layers that differ in them alone are alike.
 fn coarse(range: Interval) -> Interval {
     // Powers of two, and beyond 16 those whose exponents are powers of two.
     let beyond = |x: f64| match x.log2().ceil() {
@@ -514,6 +517,20 @@ fn coarse(range: Interval) -> Interval {
         x => x.abs().log2().floor().exp2().copysign(x),
     };
     Interval { lo: end(range.lo, range.lo < 0.0), hi: end(range.hi, range.hi > 0.0), ..range }
+}
+
+/// The same of weights, of which each layer has its own: outward to 1 or a power of 16, for both signs alike if both occur.
+fn coarser(range: Interval) -> Interval {
+    let power = |x: f64, round: fn(f64) -> f64| round(x.abs().log2() / 4.0).exp2().powi(4).copysign(x);
+    let end = |x: f64, outward: bool| match x {
+        x if x == 0.0 || x.is_infinite() => x,
+        x if outward => power(x.abs().max(1.0).copysign(x), f64::ceil),
+        x => power(x, f64::floor),
+    };
+    let (lo, hi) = (end(range.lo, range.lo < 0.0), end(range.hi, range.hi > 0.0));
+    let both = lo < 0.0 && hi > 0.0;
+    let (lo, hi) = if both { (lo.min(-hi), hi.max(-lo)) } else { (lo, hi) };
+    Interval { lo, hi, ..range }
 }
 
 /// Whether an op takes one of two values by a condition.

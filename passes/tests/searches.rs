@@ -3,9 +3,14 @@
 
 use crate::support::{corpus, errors, evaluate, evidence, function, functions, naive, parse, search};
 use ngc_ir::Module;
+use ngc_ir::pass::Function;
 use ngc_ir::verifier::verify;
 use ngc_numerics::{Mode, Random};
+use ngc_passes::stabilize::{Wanted, stabilize};
+use ngc_reals::laws::Laws;
 use rayon::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bound of the absolute error of the result.
 fn bound(module: &Module) -> f64 {
@@ -138,4 +143,55 @@ fn deep_networks_are_cured_to_their_end_and_nothing_is_computed_twice() {
     let body = module.body.body(op).expect("it has a body");
     let count = |name: &str| body.walk().into_iter().filter(|&op| body.name(op) == name).count();
     assert_eq!(["ng.exp", "ng.softmax", "ng.matmul"].map(count), [0, layers, 5 * layers]);
+}
+
+/// A residual network of normalised layers, each with weights of its own.
+fn normalised(layers: usize) -> String {
+    let (mut r, width, inner) = (Random::new(3), 320, 8);
+    let mut row = |count: usize, from: f64, to: f64| {
+        let numbers: Vec<String> = (0..count).map(|_| format!("{:.4}", r.uniform(from, to))).collect();
+        format!("[{}]", numbers.join(", "))
+    };
+    let ty = format!("tensor<2x{width}xf32>");
+    let mut text = format!("func.func @f(%x0: {ty} {{ng.range = [-8.0, 8.0]}}) -> {ty} {{\n");
+    for n in 0..layers {
+        let spread = 0.05 + n as f64 / 20.0;
+        let weights: Vec<String> = (0..inner).map(|_| row(width, -spread, spread)).collect();
+        let (scale, shift) = (row(width, 1.0 - spread, 1.0 + spread), row(width, -spread, spread));
+        text += &format!(
+            "  %g{n} = ng.constant dense<{scale}> : tensor<{width}xf32>
+  %b{n} = ng.constant dense<{shift}> : tensor<{width}xf32>
+  %y{n} = ng.layer_norm %x{n}, %g{n}, %b{n} {{axis = -1}} : {ty}, tensor<{width}xf32>, tensor<{width}xf32> -> {ty}
+  %s{n} = ng.silu %y{n} : {ty}
+  %w{n} = ng.constant dense<[{}]> : tensor<{inner}x{width}xf32>
+  %t{n} = ng.transpose %w{n} {{permutation = [1, 0]}} : tensor<{inner}x{width}xf32> -> tensor<{width}x{inner}xf32>
+  %h{n} = ng.matmul %s{n}, %t{n} : {ty}, tensor<{width}x{inner}xf32> -> tensor<2x{inner}xf32>
+  %z{n} = ng.matmul %h{n}, %w{n} : tensor<2x{inner}xf32>, tensor<{inner}x{width}xf32> -> {ty}
+  %x{} = ng.add %x{n}, %z{n} : {ty}\n",
+            weights.join(", "),
+            n + 1
+        );
+    }
+    text + &format!("  func.return %x{layers} : {ty}\n}}")
+}
+
+#[test]
+fn layers_with_weights_of_their_own_are_looked_at_once() {
+    let context = ngc_dialects::context();
+    let windows = |layers: usize| {
+        let mut module = parse(&normalised(layers));
+        let op = function(&module).0;
+        let mut function = Function::take(&mut module, op).expect("it has a body");
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = count.clone();
+        let watch = Box::new(move |_: &str, _, _| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        let wanted = Wanted { watch: Some(&*watch), ..Wanted::default() };
+        stabilize(&context, &mut function, Laws::bundled(), wanted);
+        count.load(Ordering::Relaxed)
+    };
+    let [few, many] = [3, 12].map(windows);
+    // Ranges still grow with the layers.
+    assert!(many <= 2 * few, "{few} windows of 3 layers, {many} of 12");
 }
