@@ -7,15 +7,16 @@ use std::rc::Rc;
 
 use ngc_interp::elements::{Column, Elements, Mode};
 use ngc_ir::{Body, Context, Resources, Value};
-use ngc_numerics::{DType, Enclosure, Format, Interval};
+use ngc_numerics::{DType, Enclosure, Format, Interval, Prim};
 use rug::Float;
 use rug::float::Round;
 use rustc_hash::FxHashMap;
 
 use super::domain;
 use super::judge::OPEN;
-use super::ladder::{Ladder, Move};
-use super::window::{Leaf, Window, moves};
+use super::ladder::{Ladder, LeafCount, Move, Part};
+use super::window::{Leaf, Window, moves, primitive};
+use crate::precision::conversion;
 
 /// Bits of enclosures, tried in this order.
 const BITS: [u32; 4] = [128, 448, 1152, 2200];
@@ -49,8 +50,8 @@ pub struct Leaves<'a> {
     ranges: Rc<[(Value, Interval)]>,
     /// The bounded range within which each must lie for the window's values to exist.
     domains: Rc<[Option<Interval>]>,
-    /// Whether each is any matrix.
-    matrices: Rc<[bool]>,
+    /// What each is there for.
+    parts: Rc<[Part]>,
     types: Rc<FxHashMap<Value, DType>>,
 }
 
@@ -66,15 +67,23 @@ impl<'a> Leaves<'a> {
         };
         let domains = window.leaves.iter().map(domain).collect();
         let types = window.leaves.iter().filter_map(|l| Some((l.value, window.body.ty(l.value).elem()?)));
-        let matrices = window.leaves.iter().map(|leaf| is_matrix(&window.body, leaf.value)).collect();
-        Leaves { context, resources, ranges, domains, matrices, types: Rc::new(types.collect()) }
+        let parts = window.leaves.iter().map(|leaf| part(&window.body, leaf.value)).collect();
+        Leaves { context, resources, ranges, domains, parts, types: Rc::new(types.collect()) }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> LeafCount {
+        let floats = self.types.values().filter(|ty| matches!(ty, DType::Float(_))).count();
+        let integers = self.parts.len() - floats;
+        let terms = self.parts.iter().filter(|part| **part == Part::Term).count();
+        LeafCount { floats, masks: if self.parts.len() > 1 { terms + integers } else { 0 } }
     }
 
     /// The elements of the window's values at the points of a ladder; of leaves that are moved, if that is
     /// asked for.
     pub fn elements(&self, mode: Mode, ladder: &Rc<Ladder>, moved: Option<Move>) -> Elements<'a> {
         let (ladder, ranges, types) = (ladder.clone(), self.ranges.clone(), self.types.clone());
-        let (matrices, domains) = (self.matrices.clone(), self.domains.clone());
+        let (parts, domains) = (self.parts.clone(), self.domains.clone());
         let points = ladder.points.len();
         let leaf = move |value: Value, place: &[i64]| {
             let Some(n) = ranges.iter().position(|(leaf, _)| *leaf == value) else { return Vec::new() };
@@ -82,7 +91,7 @@ impl<'a> Leaves<'a> {
             match types.get(&value) {
                 Some(DType::Float(format)) => {
                     let range = (range, domains[n].as_ref());
-                    ladder.column((n, matrices[n]), range, *format, place, moved)
+                    ladder.column((n, parts[n]), range, *format, place, moved)
                 }
                 Some(_) => ladder.integers(n, range, place),
                 None => Vec::new(),
@@ -92,21 +101,28 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// Whether a leaf is there for matrix products alone: it is any matrix, and its elements have nothing to do with each other.
-fn is_matrix(body: &Body, leaf: Value) -> bool {
+/// What a leaf is there for.
+fn part(body: &Body, leaf: Value) -> Part {
     let ops = body.walk();
-    let (mut open, mut multiplied) = (vec![leaf], false);
+    let (mut open, mut multiplied, mut put_together) = (vec![leaf], false, false);
     while let Some(value) = open.pop() {
         for &op in ops.iter().filter(|op| body.operands(**op).contains(&value)) {
             let result = body.result(op, 0);
             match body.op(op).def {
                 Some(def) if def.traits.contraction => multiplied = true,
-                _ if moves(body, op) => open.push(result),
-                _ => return false,
+                _ if moves(body, op) || conversion(body, op).is_some() => open.push(result),
+                _ if matches!(primitive(body, op), Some(Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg)) => {
+                    put_together = true;
+                }
+                _ => return Part::Any,
             }
         }
     }
-    multiplied
+    match (multiplied, put_together) {
+        (true, false) => Part::Matrix,
+        (false, true) => Part::Term,
+        _ => Part::Any,
+    }
 }
 
 /// The magnitudes between which a number must be known.

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::exact::{Exact, Leaves};
 use super::ladder::{Ladder, Move, Point, Use};
-use super::order::{self, Errors};
+use super::order::{self, Errors, Place};
 use super::steps::{FEW, steps};
 use super::window::{Leaf, Window, number, primitive};
 
@@ -93,20 +93,19 @@ impl<'a> Judge<'a> {
         if ops.iter().any(turns) {
             near.extend([FRAC_PI_2, PI]);
         }
-        let floats = window.leaves.iter().filter(|leaf| window.body.ty(leaf.value).format().is_some());
-        let drawn = (format, floats.count() > 1);
         let leaves = Rc::new(Leaves::new(context, resources, window));
-        let one = Rc::new(Ladder::new(drawn, &near, 1, to, &[]));
+        let count = leaves.count();
+        let one = Rc::new(Ladder::new(format, count, &near, 1, to, &[]));
         let mut trial = leaves.elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
         let shape = trial.shape(&window.body, root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
         trial.at(&window.body, root, &middle)?;
         let more = if to == Use::Check { MORE } else { 1 };
-        let count = (more * WORK / trial.work().max(1)).min(more * POINTS.0);
-        if count < POINTS.1 {
+        let points = (more * WORK / trial.work().max(1)).min(more * POINTS.0);
+        if points < POINTS.1 {
             return None;
         }
-        let ladder = Rc::new(Ladder::new(drawn, &near, count, to, further));
+        let ladder = Rc::new(Ladder::new(format, count, &near, points, to, further));
         let computed = leaves.elements(Mode::Formats, &ladder, None);
         let few = steps(&window.body, root) <= FEW;
         let exact = Exact::new(&leaves, &ladder, format, None, few);
@@ -258,8 +257,12 @@ impl<'a> Judge<'a> {
         }
         let formats = (self.format, held);
         let ladder = self.ladder.clone();
-        let rung = |p: &Point| (p.rung, self.few || self.ordinary[p.rung]);
-        let rungs: Vec<(usize, bool)> = ladder.points.iter().map(rung).collect();
+        let place = |p: &Point| Place {
+            rung: p.rung,
+            strict: self.few || self.ordinary[p.rung],
+            marked: p.is_marked(),
+        };
+        let places: Vec<Place> = ladder.points.iter().map(place).collect();
         let open = Errors::open(formats, &exact, &computed);
         let mut reach = Vec::new();
         if !open.is_empty() {
@@ -267,7 +270,7 @@ impl<'a> Judge<'a> {
             reach = self.reach(body, (value, at), &asked)?;
             reach.iter_mut().for_each(|x| *x *= by.abs());
         }
-        Some(Errors::of(formats, &exact, &computed, &reach, &rungs))
+        Some(Errors::of(formats, &exact, &computed, &reach, &places))
     }
 }
 

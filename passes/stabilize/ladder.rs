@@ -2,7 +2,7 @@
 //!
 //! A rung is a magnitude, from the least to the greatest numbers of the format. On each rung leaves take both signs, are all
 //! positive, and are nearly equal; beside the ladder every leaf stands on a rung of its own, and near the numbers that the
-//! window itself speaks of. A leaf whose range is stated stays within it, at its ends as well as inside. What an element is
+//! window itself speaks of, and leaves that are only added and multiplied hold truth values. A leaf whose range is stated stays within it, at its ends as well as inside. What an element is
 //! follows from the point, the leaf and the place alone, so no tensor is ever made, and every run draws the same.
 
 use ngc_numerics::{Format, Interval};
@@ -20,6 +20,8 @@ enum Kind {
     Mixed,
     /// Every leaf has an ordinary magnitude of its own: a number and what it is divided by need not be alike.
     Apart,
+    /// Some leaves hold truth values, and the others are ordinary: masks, one-hot rows, labels.
+    Marked,
     /// Near a number.
     About,
     /// The greatest and the least numbers among ordinary ones.
@@ -65,6 +67,26 @@ pub struct Ladder {
     pub points: Vec<Point>,
 }
 
+/// What a leaf is there for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Matrix products alone: it is any matrix, and its elements have nothing to do with each other.
+    Matrix,
+    /// Sums and products alone: it may be a mask.
+    Term,
+    /// Anything.
+    Any,
+}
+
+/// How many leaves of a kind a window has.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafCount {
+    /// Floating-point numbers.
+    pub floats: usize,
+    /// Leaves that may hold truth values beside others.
+    pub masks: usize,
+}
+
 /// How leaves are moved.
 #[derive(Clone, Copy, Debug)]
 pub struct Move {
@@ -78,6 +100,10 @@ pub struct Move {
 
 /// How great and how small the ordinary magnitudes of single leaves are, in powers of two.
 const APART: i32 = 8;
+/// The same beside truth values.
+const MARKED: f64 = 4.0;
+/// Which leaves hold truth values, in turn.
+const TURNS: usize = 6;
 /// One point of so many is one at which they have nothing to do with each other, and so many are.
 const PART: usize = 10;
 const FEWEST: usize = 6;
@@ -94,10 +120,11 @@ const ALONE: usize = 3;
 const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
 
 impl Ladder {
-    /// About `count` points for leaves of a format, which may be `several`, and `further` ones on rungs of their own; `near` are
+    /// About `count` points for leaves of a format, and `further` ones on rungs of their own; `near` are
     /// numbers that the window speaks of.
     pub fn new(
-        (format, several): (Format, bool),
+        format: Format,
+        leaves: LeafCount,
         near: &[f64],
         count: usize,
         to: Use,
@@ -153,18 +180,24 @@ impl Ladder {
             let step = points.len() as f64 / count.max(1) as f64;
             points = (0..count).map(|n| points[(n as f64 * step) as usize]).collect();
         }
-        let last = points.iter().map(|p| p.rung).max().unwrap_or(0);
-        let apart = if several { (count / PART).max(FEWEST.min(count / 2)) } else { 0 };
-        let seeds = (0..apart as u64)
-            .map(|n| mix(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (0xA9A7 + u64::from(check))));
-        points.extend(seeds.map(|seed| Point {
-            kind: Kind::Apart,
-            exponent: APART,
-            about: 0.0,
-            seed,
-            rung: last + 1,
-        }));
-        let last = last + usize::from(several);
+        let mut last = points.iter().map(|p| p.rung).max().unwrap_or(0);
+        let few = (count / PART).max(FEWEST.min(count / 2));
+        let mut beside = |kind, exponent, rung, seed: u64, count: usize| {
+            let seeds = (0..count as u64)
+                .map(|n| mix(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (seed + u64::from(check))));
+            points.extend(seeds.map(|seed| Point { kind, exponent, about: 0.0, seed, rung }));
+        };
+        if leaves.floats > 1 {
+            last += 1;
+            beside(Kind::Apart, APART, last, 0xA9A7, few);
+        }
+        // What is right where leaves hold truth values must stay so, however often it is lost where they do not.
+        if leaves.masks > 0 {
+            for turn in 0..TURNS {
+                last += 1;
+                beside(Kind::Marked, turn as i32, last, 0xB0B0 + 2 * turn as u64, few.div_ceil(TURNS));
+            }
+        }
         points.extend(further.iter().map(|p| Point { rung: last + 1 + p.rung, ..*p }));
         Ladder { points }
     }
@@ -177,7 +210,7 @@ impl Ladder {
         for point in &self.points {
             ordinary[point.rung] &= match point.kind {
                 Kind::Spread | Kind::Positive | Kind::Near => stated || point.exponent.abs() <= ORDINARY,
-                Kind::About | Kind::Apart => true,
+                Kind::About | Kind::Apart | Kind::Marked => true,
                 Kind::Ends | Kind::Lone => stated,
                 Kind::Mixed => false,
             };
@@ -190,7 +223,7 @@ impl Ladder {
     /// in the domain, if there is one. It is moved if that is asked for, within its range unless that is narrower than the move.
     pub fn column(
         &self,
-        (leaf, matrix): (usize, bool),
+        (leaf, part): (usize, Part),
         (range, domain): (&Interval, Option<&Interval>),
         format: Format,
         place: &[i64],
@@ -199,11 +232,16 @@ impl Ladder {
         let at =
             place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
         let one = |point: &Point| {
-            let kind = if matrix { point.kind.of_matrix() } else { point.kind };
+            let kind = if part == Part::Matrix { point.kind.of_matrix() } else { point.kind };
+            let marked = part == Part::Term && point.marks(leaf);
             let inside = mix(point.seed ^ 0xD0).is_multiple_of(2);
             let range = domain.filter(|_| inside).unwrap_or(range);
-            let x = Point { kind, ..*point }.value(leaf, at, range, format);
-            let Some(moved) = moved.filter(|_| x != 0.0) else { return x };
+            let x = match marked {
+                true => within(point.truth(mix(point.seed ^ at)), range, mix(point.seed ^ at)),
+                false => Point { kind, ..*point }.value(leaf, at, range, format),
+            };
+            // What is a truth value was not rounded.
+            let Some(moved) = moved.filter(|_| x != 0.0 && !marked) else { return x };
             let up = (mix(point.seed ^ at ^ moved.seed) & 1 == 0) != moved.opposite;
             let by = if up { moved.places } else { -moved.places };
             let (one, other) = (x + by * format.ulp(x), x - by * format.ulp(x));
@@ -217,8 +255,11 @@ impl Ladder {
         let at =
             place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
         let one = |p: &Point| {
-            // Small ones, such as places, and at every other point some as large as positions and times are.
             let bits = mix(p.seed ^ at);
+            if p.marks(leaf) {
+                return within(p.truth(bits), range, bits).round();
+            }
+            // Small ones, such as places, and at every other point some as large as positions and times are.
             let reach = if mix(p.seed).is_multiple_of(2) {
                 8.0
             } else {
@@ -233,6 +274,23 @@ impl Ladder {
 }
 
 impl Point {
+    /// Whether some leaves hold truth values here.
+    pub fn is_marked(&self) -> bool {
+        self.kind == Kind::Marked
+    }
+
+    /// Whether a leaf holds truth values here: one of three leaves in turn, or the two others.
+    fn marks(&self, leaf: usize) -> bool {
+        let turn = self.exponent as usize;
+        self.is_marked() && (leaf + turn).is_multiple_of(3) == (turn < TURNS / 2)
+    }
+
+    /// A truth value; at every fourth point all hold.
+    fn truth(&self, bits: u64) -> f64 {
+        let all = mix(self.seed ^ 0x99).is_multiple_of(4);
+        f64::from(all || bits & 1 == 0)
+    }
+
     fn value(&self, leaf: usize, at: u64, range: &Interval, format: Format) -> f64 {
         let (a, b, c) =
             (mix(self.seed ^ at), mix(self.seed ^ at ^ 0xABCD), mix(self.seed ^ leaf as u64 ^ 0x77));
@@ -270,6 +328,7 @@ impl Point {
                 sign(self.seed) * power(f64::from(self.exponent) + unit(a))
             }
             Kind::Lone => sign(b) * power(2.0 * unit(a) - 1.0),
+            Kind::Marked => sign(b) * power(MARKED * (2.0 * unit(c) - 1.0) + unit(a)),
             Kind::Apart => sign(b) * power(f64::from(self.exponent) * (2.0 * unit(c) - 1.0) + unit(a)),
             Kind::Mixed => {
                 // At most points over the whole range, as numbers drawn by their bits are.

@@ -17,8 +17,21 @@ pub struct Errors {
     rungs: Vec<Rung>,
 }
 
+/// Where a point lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Its rung.
+    pub rung: usize,
+    /// Whether a number of which hardly a digit is right is lost there.
+    pub strict: bool,
+    /// Whether some arguments are truth values there.
+    pub marked: bool,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rung {
+    /// Whether some arguments are truth values.
+    marked: bool,
     /// The largest error, in units in the last place of the exact result.
     worst: f64,
     /// The same beside what is allowed to a stable form: the last places of the result and of its logarithm, and how far the
@@ -62,21 +75,21 @@ const DIGITS: f64 = 4.0;
 const STEP: f64 = 8.0;
 
 impl Errors {
-    /// Errors at points that lie on these rungs. Where there is no exact value, or none that the format holds, nothing is
+    /// Errors at points that lie at these places. Where there is no exact value, or none that the format holds, nothing is
     /// judged. `held` is the format that holds the values between, which may reach further than `format`, whose last places
-    /// are counted. `reach` is how far the exact values move where the arguments move by a last place, or empty where that does not matter. Whether a rung is `strict`
-    /// says whether a number of which hardly a digit is right is lost there.
+    /// are counted. `reach` is how far the exact values move where the arguments move by a last place, or empty where that does
+    /// not matter.
     pub fn of(
         (format, held): (Format, Format),
         exact: &[Option<f64>],
         computed: &[f64],
         reach: &[f64],
-        rungs: &[(usize, bool)],
+        places: &[Place],
     ) -> Errors {
         let mut errors = Errors::default();
-        for (n, &rung) in rungs.iter().enumerate() {
+        for (n, &place) in places.iter().enumerate() {
             let reach = reach.get(n).copied().unwrap_or(0.0);
-            errors.note((format, held), exact[n], computed[n], reach, rung);
+            errors.note((format, held), exact[n], computed[n], reach, place);
         }
         errors
     }
@@ -97,7 +110,7 @@ impl Errors {
         exact: Option<f64>,
         computed: f64,
         reach: f64,
-        (rung, strict): (usize, bool),
+        Place { rung, strict, marked }: Place,
     ) {
         let Some(exact) = judged((format, held), exact) else { return };
         if self.rungs.len() <= rung {
@@ -105,6 +118,7 @@ impl Errors {
         }
         let known = &mut self.rungs[rung];
         known.points += 1;
+        known.marked = marked;
         let (off, unit) = ((computed - exact).abs(), last_place(format, held, exact));
         let unstable = off / (allowed((format, held), exact) + SUMS * reach);
         let width = f64::from(format.width());
@@ -129,6 +143,7 @@ impl Errors {
     pub fn with(mut self, other: &Errors) -> Errors {
         self.rungs.resize(self.rungs.len().max(other.rungs.len()), Rung::default());
         for (own, other) in self.rungs.iter_mut().zip(&other.rungs) {
+            own.marked |= other.marked;
             own.worst = own.worst.max(other.worst);
             own.unstable = own.unstable.max(other.unstable);
             own.failures += other.failures;
@@ -232,6 +247,8 @@ impl Errors {
             if cures { (CURED, given.typical(), CURED) } else { (FACTOR, 0.0, SLACK) };
         self.rungs.iter().enumerate().all(|(n, own)| {
             let given = given.rungs.get(n).copied().unwrap_or_default();
+            // What is more exact than usual where arguments are truth values was meant for these.
+            let least = if own.marked { 0.0 } else { least };
             let cured = own.failures < given.failures;
             let close =
                 own.worst <= factor * given.worst.max(least) + slack || (cures && own.unstable <= FACTOR);

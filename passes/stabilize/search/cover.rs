@@ -2,6 +2,8 @@
 
 use ngc_ir::{Body, Op, Value};
 use ngc_reals::form::OpForm;
+use ngc_reals::read::Reading;
+use ngc_reals::write::Known;
 use ngc_reals::{Form, Id};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,38 +14,57 @@ use crate::stabilize::plan::{Found, Plan};
 use crate::stabilize::steps::made_of;
 use crate::stabilize::{is_computed, proof};
 
+/// How terms are computed.
+type Choices = FxHashMap<Id, Choice>;
+
 impl Search<'_> {
     /// An op that takes the place of several, over values that are there, and nowhere trades what works.
     pub fn covered(&mut self, value: Value) -> Found {
         let Some(root) = self.readings.get(&value).cloned() else { return Found::Stays };
         self.reach(value);
         let id = root.element.id;
-        if self.is_plain(id) {
-            return Found::Stays;
-        }
         let given = errors(&self.window, &mut self.judge, &root.extents, [value; 2]);
         let Some(given) = given else { return Found::Stays };
-        let mut plans: Vec<(usize, Plan)> = Vec::new();
-        for form in self.ops(id) {
+        let mut ways: Vec<(Choices, FxHashSet<Value>, Vec<String>)> = Vec::new();
+        // What is there is not computed again.
+        let there = self.there(id, value);
+        let kept = FxHashSet::from_iter(there.iter().map(|there| there.value));
+        if (there.is_some() || self.is_plain(id)) && !self.has_roundings(value, &kept) {
+            let choices = there.map(|there| (id, Choice::Source(there)));
+            ways.push((choices.into_iter().collect(), kept, Vec::new()));
+        }
+        let ops = if self.is_plain(id) { Vec::new() } else { self.ops(id) };
+        for form in ops {
             let Form::Op(op) = form else { continue };
-            let Some((choices, kept)) = self.over_values(&op, value).filter(|_| op.factor == 1) else {
-                continue;
-            };
+            if let Some((mut choices, kept)) = self.over_values(&op, value).filter(|_| op.factor == 1) {
+                let laws = vec![proof::op_name(&op)];
+                choices.insert(id, Choice::Form(Form::Op(op)));
+                ways.push((choices, kept, laws));
+            }
+        }
+        let plan = |(choices, kept, laws)| {
             let plan = Plan {
                 root: root.element.clone(),
                 extents: root.extents.clone(),
                 ty: self.window.body.ty(value),
-                laws: vec![proof::op_name(&op)],
+                laws,
                 given: self.terms.store.show(&root.element),
                 itself: true,
                 grows: false,
-                choices: choices.into_iter().chain([(id, Choice::Form(Form::Op(op)))]).collect(),
+                choices,
             };
-            plans.push((computed(&self.window.body, value, &kept), plan));
-        }
+            (computed(&self.window.body, value, &kept), plan)
+        };
+        let mut plans: Vec<(usize, Plan)> = ways.into_iter().map(plan).collect();
         plans.sort_by_key(|(steps, _)| std::cmp::Reverse(*steps));
         for (steps, plan) in plans {
             let (Some(new), true) = (self.written(&plan), steps > 1) else { continue };
+            let body = &self.window.body;
+            let is_there = self.window.origin.contains_key(&new)
+                || body.defining_op(new).is_some_and(|op| body.is_constant(op));
+            if plan.laws.is_empty() && !is_there {
+                continue;
+            }
             let fine = errors(&self.window, &mut self.judge, &root.extents, [value, new])
                 .is_some_and(|found| found.keeps(&given, &self.judge.ordinary));
             if fine && self.keeps(&plan, value, &root, false) {
@@ -54,18 +75,32 @@ impl Search<'_> {
     }
 
     /// The values that an op's operands are, if they are there; none is the value itself.
-    fn over_values(&self, op: &OpForm, value: Value) -> Option<(FxHashMap<Id, Choice>, FxHashSet<Value>)> {
-        let (mut choices, mut kept) = (FxHashMap::default(), FxHashSet::default());
+    fn over_values(&self, op: &OpForm, value: Value) -> Option<(Choices, FxHashSet<Value>)> {
+        let (mut choices, mut kept) = (Choices::default(), FxHashSet::default());
         for operand in &op.operands {
             if self.is_plain(operand.id) {
                 continue;
             }
-            let source =
-                self.sources.get(&operand.id).filter(|known| known.value != value && known.factor == 1)?;
+            let source = self.there(operand.id, value)?;
             kept.insert(source.value);
-            choices.insert(operand.id, Choice::Source(source.clone()));
+            choices.insert(operand.id, Choice::Source(source));
         }
         Some((choices, kept))
+    }
+
+    /// Whether a value is made of others and of what they were rounded by, which is 0 over the reals.
+    fn has_roundings(&self, value: Value, from: &FxHashSet<Value>) -> bool {
+        let is_zero =
+            |reading: &Reading| self.terms.store.as_rational(&reading.element).is_some_and(|x| x.is_zero());
+        let body = &self.window.body;
+        let computed = |v: &Value| body.defining_op(*v).is_some_and(|op| counts(body, op));
+        let within = made_of(body, [value], |value| from.contains(&value));
+        within.iter().filter(|v| computed(v)).any(|v| self.readings.get(v).is_some_and(is_zero))
+    }
+
+    /// Another value that a term is.
+    fn there(&self, id: Id, but: Value) -> Option<Known> {
+        self.sources.get(&id).filter(|known| known.value != but && known.factor == 1).cloned()
     }
 }
 
