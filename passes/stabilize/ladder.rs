@@ -1,9 +1,10 @@
 //! Points on a ladder of magnitudes: what the leaves of a window are where forms of its value are compared.
 //!
 //! A rung is a magnitude, from the least to the greatest numbers of the format. On each rung leaves take both signs, are all
-//! positive, and are nearly equal; beside the ladder every leaf stands on a rung of its own, and near the numbers that the
-//! window itself speaks of, and leaves that are only added and multiplied hold truth values. A leaf whose range is stated stays within it, at its ends as well as inside. What an element is
-//! follows from the point, the leaf and the place alone, so no tensor is ever made, and every run draws the same.
+//! positive, and are nearly equal; beside the ladder every leaf stands on a rung of its own, near the numbers that the
+//! window itself speaks of, and where it is only added and multiplied, at truth values. A leaf whose range is stated stays
+//! within it, at its ends as well as inside. What an element is follows from the point, the leaf and the place alone, so no
+//! tensor is ever made, and every run draws the same.
 
 use ngc_numerics::{Format, Interval};
 
