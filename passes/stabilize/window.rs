@@ -33,6 +33,8 @@ pub struct Leaf {
     pub value: Value,
     /// Where the value lies at the points at which forms are compared.
     pub range: Interval,
+    /// Where the values lie that it is in the windows that look like this one.
+    pub alike: Interval,
     /// What else is known of it.
     pub fact: Fact,
     /// Names of the extents that its type leaves open.
@@ -464,11 +466,11 @@ impl<'a> Cutter<'a> {
                 let far = op.is_some_and(|op| self.depths[&op] > 0);
                 let weight = op.is_some_and(|op| self.is_large(op)) && ty.format().is_some();
                 let of = |ranges: &Ranges| match ranges.of(v).exact {
-                    range if far => coarse(range),
-                    range if weight => coarser(range),
-                    range => range,
+                    range if far => [coarse(range); 2],
+                    range if weight => [range, coarser(range)],
+                    range => [range; 2],
                 };
-                let (range, own) = (of(self.ranges.drawn), of(self.ranges.proven));
+                let ([range, alike], [_, own]) = (of(self.ranges.drawn), of(self.ranges.proven));
                 let signs = if weight { Signs::ANY } else { self.ranges.proven.signs(v) };
                 let fact = Fact::of_range(own).and(Fact { signs, ..Fact::UNKNOWN });
                 let value = body.add_argument(block, ty, Loc::Unknown);
@@ -480,10 +482,10 @@ impl<'a> Cutter<'a> {
                     }) as u32
                 };
                 let numbers = dims.iter().map(|name| name.as_ref().map(&mut number)).collect();
-                let ends = [range.lo, range.hi, own.lo, own.hi].map(f64::to_bits);
+                let ends = [alike.lo, alike.hi, own.lo, own.hi].map(f64::to_bits);
                 items.push(Item::Leaf(ty, ends, fact.signs, numbers));
                 known.insert(v, value);
-                leaves.push(Leaf { value, range, fact, dims });
+                leaves.push(Leaf { value, range, alike, fact, dims });
             }
         }
         for &op in ops {

@@ -255,7 +255,7 @@ impl Search<'_> {
         let Some(block) = window.body.entry() else { return false };
         let builder = Builder::at_end(self.context, &mut window.body, block, Loc::Unknown);
         let Ok(new) = plan.write(builder, &self.terms, &|v| v) else { return false };
-        let arguments: Vec<Interval> = window.leaves.iter().map(|leaf| leaf.range).collect();
+        let arguments: Vec<Interval> = window.leaves.iter().map(|leaf| leaf.alike).collect();
         let fails = |ranges: &Ranges, value: Value| {
             window.body.ty(value).format().is_some_and(|f| ranges.of(value).may_overflow(f))
         };
