@@ -25,7 +25,10 @@ pub(super) const OPS: Table = &[
     ("index_select", index_select),
     ("one_hot", one_hot),
     ("scatter", scatter),
-    ("scatter_add", |n| put(n, "src", "add")),
+    ("scatter_add", |n| {
+        let x = n.tensor("self")?;
+        put(n, x, "src", "add")
+    }),
     ("scatter_reduce", scatter_reduce),
     ("sort", sort),
     ("take", take),
@@ -282,23 +285,53 @@ fn scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         "multiply" => "mul",
         other => return unsupported(format!("reduce = '{}'", other.escape_debug())),
     };
-    if n.has("src") {
-        return put(n, "src", reduction);
-    }
-    put(n, "value", reduction)
+    let x = n.tensor("self")?;
+    let source = if n.has("src") { "src" } else { "value" };
+    put(n, x, source, reduction)
 }
 
-/// With what stood there before.
+/// With what stood there before, or without where anything comes.
 fn scatter_reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    n.only_flag("include_self", true)?;
-    let reduction = match n.string("reduce", "")? {
-        "sum" => "add",
-        "prod" => "mul",
-        "amax" => "max",
-        "amin" => "min",
+    let with_own = n.flag("include_self", true)?;
+    let mut x = n.tensor("self")?;
+    let (dtype, reduce) = (n.elem(x)?, n.string("reduce", "")?);
+    let is_mean = reduce == "mean";
+    let (reduction, neutral) = match reduce {
+        "sum" | "mean" => ("add", 0.0),
+        "prod" => ("mul", 1.0),
+        "amax" => ("max", f64::NEG_INFINITY),
+        "amin" => ("min", f64::INFINITY),
         other => return unsupported(format!("reduce = '{}'", other.escape_debug())),
     };
-    put(n, "src", reduction)
+    if with_own && !is_mean {
+        return put(n, x, "src", reduction);
+    }
+    if !matches!(dtype, DType::Float(_)) {
+        return unsupported("integers that are averaged, or without what stood there");
+    }
+    let (index, integers) = (n.tensor("index")?, DType::Int(64));
+    let axis = n.dim("dim", 0, n.rank(x))?;
+    let filled = |n: &mut Node<'_, '_>, number, like| {
+        let value = n.filled(Number::Int(number), integers)?;
+        n.broadcast(value, &n.extents(like))
+    };
+    let (own, one) = (filled(n, i64::from(with_own), x)?, filled(n, 1, index)?);
+    let attrs = [("axis", Attr::int(axis as i64)), ("reduction", Attr::from("add"))];
+    let count = n.emit("ng.scatter_elements", &[own, index, one], attrs)?;
+    let zero = n.scalar(Number::Int(0), integers)?;
+    let some = n.emit("ng.compare", &[count, zero], [("direction", Attr::from("GT"))])?;
+    if !with_own {
+        let neutral = n.scalar(Number::Float(neutral), dtype)?;
+        x = n.op("ng.where", &[some, neutral, x])?;
+    }
+    let mut values = put(n, x, "src", reduction)?;
+    if is_mean {
+        let one = n.scalar(Number::Int(1), integers)?;
+        let count = n.op("ng.max", &[count, one])?;
+        let count = n.convert(count, dtype)?;
+        values[0] = n.op("ng.div", &[values[0], count])?;
+    }
+    Ok(values)
 }
 
 /// Parts of a tensor are put, or added, where an index says, one index for each part.
@@ -366,8 +399,8 @@ fn take_along_dim(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 }
 
 /// `src` may be longer than the indices; what is beyond is not read.
-fn put(n: &mut Node<'_, '_>, source: &str, reduction: &str) -> Result<Vec<Value>> {
-    let (x, indices) = (n.tensor("self")?, n.tensor("index")?);
+fn put(n: &mut Node<'_, '_>, x: Value, source: &str, reduction: &str) -> Result<Vec<Value>> {
+    let indices = n.tensor("index")?;
     let axis = n.dim("dim", 0, n.rank(x))?;
     let extents = n.extents(indices);
     let source = n.operand(source)?;

@@ -1,10 +1,12 @@
 //! Matrix products, convolution and attention.
 
 use ngc_ir::{Attr, AttrDict, Value};
+use ngc_numerics::DType;
 
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
+use super::number::Number;
 use super::pool::{positive, repeated};
 use super::slice::rolled;
 use crate::conv_transpose::{ConvTranspose, conv_transpose};
@@ -12,6 +14,7 @@ use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
+    ("_grouped_mm", |n| grouped(n, "self", "mat2")),
     ("_scaled_dot_product_flash_attention_for_cpu", attention),
     ("_trilinear", trilinear),
     ("addmm", addmm),
@@ -50,8 +53,47 @@ pub(super) const OPS: Table = &[
     ("outer", outer),
     ("scaled_dot_product_attention", attention),
     ("tensordot", tensordot),
+    ("transformers.grouped_mm_fallback", |n| grouped(n, "input", "weight")),
     ("vdot", |n| product(n, "self", "other")),
 ];
+
+/// Rows times matrices, of which each has the rows from where the last one's end to an offset: experts and their tokens. Rows
+/// behind the last offset are 0.
+fn grouped(n: &mut Node<'_, '_>, rows: &str, matrices: &str) -> Result<Vec<Value>> {
+    let (x, w) = (n.tensor(rows)?, n.tensor(matrices)?);
+    let offsets = n.opt_tensor("offs")?;
+    let has_bias = n.opt_tensor("bias")?.is_some();
+    let dtype = n.opt_dtype("out_dtype")?;
+    let Some(offsets) = offsets.filter(|&offsets| n.rank(offsets) == 1) else {
+        return unsupported("no offsets of groups");
+    };
+    if n.rank(x) != 2 || n.rank(w) != 3 || has_bias || dtype.is_some() {
+        return unsupported(format!("rows {} with matrices {}, a bias or another format", n.ty(x), n.ty(w)));
+    }
+    let integers = DType::Int(64);
+    let [count, width] = [n.extents(x).swap_remove(0), n.extents(w).swap_remove(2)];
+    let known = n.extents(w)[0].known().zip(count.known()).filter(|(groups, _)| *groups > 0);
+    let Some((groups, length)) = known else { return unsupported("an unknown number of groups or rows") };
+    let all = n.emit_sum("ng.matmul", &[x, w], AttrDict::EMPTY, x)?;
+    let all = n.reshape(all, &[Extent::Known(groups * length), width])?;
+    // The group of a row is how many end before it.
+    let offsets = n.convert(offsets, integers)?;
+    let offsets = n.unsqueeze(offsets, [1])?;
+    let places = n.count(&count, integers)?;
+    let ended = n.emit("ng.compare", &[offsets, places], [("direction", Attr::from("LE"))])?;
+    let ended = n.convert(ended, integers)?;
+    let group = n.emit("ng.reduce_sum", &[ended], [("axes", Attr::ints([0]))])?;
+    let last = n.scalar(Number::Int(groups as i64 - 1), integers)?;
+    let none = n.emit("ng.compare", &[group, last], [("direction", Attr::from("GT"))])?;
+    let group = n.op("ng.min", &[group, last])?;
+    let length = n.scalar(Number::Int(length as i64), integers)?;
+    let place = n.op("ng.mul", &[group, length])?;
+    let place = n.op("ng.add", &[place, places])?;
+    let value = n.emit("ng.gather", &[all, place], [("axis", Attr::int(0))])?;
+    let elem = n.elem(value)?;
+    let (none, zero) = (n.unsqueeze(none, [1])?, n.scalar(Number::Int(0), elem)?);
+    Ok(vec![n.op("ng.where", &[none, zero, value])?])
+}
 
 fn product(n: &mut Node<'_, '_>, a: &str, b: &str) -> Result<Vec<Value>> {
     let (a, b) = (n.tensor(a)?, n.tensor(b)?);
