@@ -135,10 +135,11 @@ def statistics():
 
 @family
 def groups():
-    """Rows times the matrices of their groups, and what comes together where an index says, with and without what stood there."""
+    """Rows times the matrices of their groups, elements by bins, and what comes together where an index says."""
     ends, index = torch.tensor([1, 1, 4], dtype=torch.int32), torch.arange(24).view(3, 8) * 5 % 4
     # Matrices of groups have no f64.
     experts = lambda x, w: F.grouped_mm(x.float(), w.float(), offs=ends).to(x)
     joined = lambda reduce, own: lambda x, w: x.scatter_reduce(0, index, 2 * x[:3], reduce, include_self=own)
     ways = [("mean", True)] + [(reduce, False) for reduce in ("sum", "mean", "prod", "amax", "amin")]
-    return Several(experts, *(joined(*way) for way in ways)), (floats(4, 8), floats(3, 8, 4, seed=3)), None
+    counts = lambda x, w: torch.histc(x, 5, -1, 2)
+    return Several(experts, counts, *(joined(*way) for way in ways)), (floats(4, 8), floats(3, 8, 4, seed=3)), None

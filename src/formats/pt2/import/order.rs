@@ -16,12 +16,47 @@ pub(super) const OPS: Table = &[
     ("bucketize", |n| bucketize(n, "self", "boundaries")),
     ("cummax", |n| running(n, "GE")),
     ("cummin", |n| running(n, "LE")),
+    ("histc", histc),
     ("kthvalue", kthvalue),
     ("median", median),
     ("msort", msort),
     ("quantile", quantile),
     ("searchsorted", |n| bucketize(n, "self", "sorted_sequence")),
 ];
+
+/// How many elements lie in each of some bins of one width, of which the last has its end; others count in none. Bins from the
+/// least to the greatest element are passed on.
+fn histc(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (bins, min, max) = (n.int("bins", 100)?, n.float("min", 0.0)?, n.float("max", 0.0)?);
+    let x = n.tensor("self")?;
+    let dtype = n.elem(x)?;
+    if !matches!(dtype, DType::Float(_)) || bins < 1 || min >= max {
+        return super::opaque::call(n);
+    }
+    let x = n.flattened(x)?;
+    let [min, max, many, last] = [min, max, bins as f64, (bins - 1) as f64].map(Number::Float);
+    let test = |n: &mut Node<'_, '_>, direction: &str, a, b| {
+        n.emit("ng.compare", &[a, b], [("direction", Attr::from(direction))])
+    };
+    let (least, most, count) = (n.scalar(min, dtype)?, n.scalar(max, dtype)?, n.scalar(many, dtype)?);
+    let (above, below) = (test(n, "GE", x, least)?, test(n, "LE", x, most)?);
+    let inside = n.op("ng.and", &[above, below])?;
+    // In the order of torch's kernel, each step rounded.
+    let far = n.op("ng.sub", &[x, least])?;
+    let far = n.op("ng.mul", &[far, count])?;
+    let width = n.op("ng.sub", &[most, least])?;
+    let bin = n.op("ng.div", &[far, width])?;
+    let bin = n.op("ng.floor", &[bin])?;
+    let last = n.scalar(last, dtype)?;
+    let bin = n.op("ng.min", &[bin, last])?;
+    let all = n.count(&Extent::Known(bins as usize), dtype)?;
+    let all = n.unsqueeze(all, [1])?;
+    let here = test(n, "EQ", all, bin)?;
+    let here = n.op("ng.and", &[here, inside])?;
+    let here = n.convert(here, DType::Int(64))?;
+    let counts = n.emit("ng.reduce_sum", &[here], [("axes", Attr::ints([1]))])?;
+    Ok(vec![n.convert(counts, dtype)?])
+}
 
 /// The greatest, or the least, of each element and those before it, and the last place where it stands; NaN is beyond all.
 fn running(n: &mut Node<'_, '_>, direction: &str) -> Result<Vec<Value>> {
