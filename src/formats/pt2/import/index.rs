@@ -62,10 +62,7 @@ fn embedding_bag(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     // The bag of a row is the last whose offset is not behind it.
     let length = n.extents(indices).swap_remove(0);
     let places = n.count(&length, integers)?;
-    let places = n.unsqueeze(places, [1])?;
-    let begun = n.emit("ng.compare", &[offsets, places], [("direction", Attr::from("LE"))])?;
-    let begun = n.convert(begun, integers)?;
-    let number = n.emit("ng.reduce_sum", &[begun], [("axes", Attr::ints([1]))])?;
+    let number = reached(n, offsets, places)?;
     let one = n.scalar(Number::Int(1), integers)?;
     let bag = n.op("ng.sub", &[number, one])?;
     let bag = n.unsqueeze(bag, [1])?;
@@ -124,6 +121,14 @@ fn embedding_bag(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         }
     })?;
     Ok(vec![value])
+}
+
+/// How many of some offsets are not behind each of some places.
+pub(super) fn reached(n: &mut Node<'_, '_>, offsets: Value, places: Value) -> Result<Value> {
+    let places = n.unsqueeze(places, [1])?;
+    let reached = n.emit("ng.compare", &[offsets, places], [("direction", Attr::from("LE"))])?;
+    let reached = n.convert(reached, DType::Int(64))?;
+    n.emit("ng.reduce_sum", &[reached], [("axes", Attr::ints([1]))])
 }
 
 /// How many rows that are kept each bag has.

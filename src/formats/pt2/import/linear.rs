@@ -5,6 +5,7 @@ use ngc_numerics::DType;
 
 use super::super::extent::Extent;
 use super::Table;
+use super::index::reached;
 use super::node::Node;
 use super::number::Number;
 use super::pool::{positive, repeated};
@@ -78,11 +79,8 @@ fn grouped(n: &mut Node<'_, '_>, rows: &str, matrices: &str) -> Result<Vec<Value
     let all = n.reshape(all, &[Extent::Known(groups * length), width])?;
     // The group of a row is how many end before it.
     let offsets = n.convert(offsets, integers)?;
-    let offsets = n.unsqueeze(offsets, [1])?;
     let places = n.count(&count, integers)?;
-    let ended = n.emit("ng.compare", &[offsets, places], [("direction", Attr::from("LE"))])?;
-    let ended = n.convert(ended, integers)?;
-    let group = n.emit("ng.reduce_sum", &[ended], [("axes", Attr::ints([0]))])?;
+    let group = reached(n, offsets, places)?;
     let last = n.scalar(Number::Int(groups as i64 - 1), integers)?;
     let none = n.emit("ng.compare", &[group, last], [("direction", Attr::from("GT"))])?;
     let group = n.op("ng.min", &[group, last])?;
