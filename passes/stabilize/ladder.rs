@@ -21,8 +21,8 @@ enum Kind {
     Mixed,
     /// Every leaf has an ordinary magnitude of its own: a number and what it is divided by need not be alike.
     Apart,
-    /// Some leaves hold truth values, and the others are ordinary: masks, one-hot rows, labels.
-    Marked,
+    /// Some leaves hold truth values, in this turn of several, and the others are ordinary: masks, one-hot rows, labels.
+    Marked(usize),
     /// Near a number.
     About,
     /// The greatest and the least numbers among ordinary ones.
@@ -54,7 +54,7 @@ const ORDINARY: i32 = 30;
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     kind: Kind,
-    /// The binary exponent of the magnitude, or the number of the neighbour.
+    /// The binary exponent of the magnitude, or of how near the neighbour is.
     exponent: i32,
     about: f64,
     seed: u64,
@@ -106,7 +106,7 @@ const MARKED: f64 = 4.0;
 /// Which leaves hold truth values, in turn.
 const TURNS: usize = 6;
 /// One point of so many is one at which they have nothing to do with each other, and so many are.
-const PART: usize = 10;
+const SHARE: usize = 10;
 const FEWEST: usize = 6;
 
 /// Rungs over the whole format where a form is checked.
@@ -182,7 +182,7 @@ impl Ladder {
             points = (0..count).map(|n| points[(n as f64 * step) as usize]).collect();
         }
         let mut last = points.iter().map(|p| p.rung).max().unwrap_or(0);
-        let few = (count / PART).max(FEWEST.min(count / 2));
+        let few = (count / SHARE).max(FEWEST.min(count / 2));
         let mut beside = |kind, exponent, rung, seed: u64, count: usize| {
             let seeds = (0..count as u64)
                 .map(|n| mix(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (seed + u64::from(check))));
@@ -196,7 +196,7 @@ impl Ladder {
         if leaves.masks > 0 {
             for turn in 0..TURNS {
                 last += 1;
-                beside(Kind::Marked, turn as i32, last, 0xB0B0 + 2 * turn as u64, few.div_ceil(TURNS));
+                beside(Kind::Marked(turn), 0, last, 0xB0B0 + 2 * turn as u64, few.div_ceil(TURNS));
             }
         }
         points.extend(further.iter().map(|p| Point { rung: last + 1 + p.rung, ..*p }));
@@ -211,7 +211,7 @@ impl Ladder {
         for point in &self.points {
             ordinary[point.rung] &= match point.kind {
                 Kind::Spread | Kind::Positive | Kind::Near => stated || point.exponent.abs() <= ORDINARY,
-                Kind::About | Kind::Apart | Kind::Marked => true,
+                Kind::About | Kind::Apart | Kind::Marked(_) => true,
                 Kind::Ends | Kind::Lone => stated,
                 Kind::Mixed => false,
             };
@@ -238,7 +238,7 @@ impl Ladder {
             let inside = mix(point.seed ^ 0xD0).is_multiple_of(2);
             let range = domain.filter(|_| inside).unwrap_or(range);
             let x = match marked {
-                true => within(point.truth(mix(point.seed ^ at)), range, mix(point.seed ^ at)),
+                true => point.truth(at, range),
                 false => Point { kind, ..*point }.value(leaf, at, range, format),
             };
             // What is a truth value was not rounded.
@@ -256,9 +256,8 @@ impl Ladder {
         let at =
             place.iter().fold(mix(leaf as u64 + 1), |hash, &p| mix(hash ^ (p as u64).wrapping_add(0x51)));
         let one = |p: &Point| {
-            let bits = mix(p.seed ^ at);
             if p.marks(leaf) {
-                return within(p.truth(bits), range, bits).round();
+                return p.truth(at, range).round();
             }
             // Small ones, such as places, and at every other point some as large as positions and times are.
             let reach = if mix(p.seed).is_multiple_of(2) {
@@ -268,7 +267,7 @@ impl Ladder {
             };
             let (low, high) = (range.lo.max(-reach).ceil(), range.hi.min(reach).floor());
             let (low, high) = if low <= high { (low, high) } else { (range.lo.ceil(), range.lo.ceil()) };
-            low + (unit(bits) * (high - low + 1.0)).floor().min(high - low)
+            low + (unit(mix(p.seed ^ at)) * (high - low + 1.0)).floor().min(high - low)
         };
         self.points.iter().map(one).collect()
     }
@@ -277,19 +276,19 @@ impl Ladder {
 impl Point {
     /// Whether some leaves hold truth values here.
     pub fn is_marked(&self) -> bool {
-        self.kind == Kind::Marked
+        matches!(self.kind, Kind::Marked(_))
     }
 
     /// Whether a leaf holds truth values here: one of three leaves in turn, or the two others.
     fn marks(&self, leaf: usize) -> bool {
-        let turn = self.exponent as usize;
-        self.is_marked() && (leaf + turn).is_multiple_of(3) == (turn < TURNS / 2)
+        let Kind::Marked(turn) = self.kind else { return false };
+        (leaf + turn).is_multiple_of(3) == (turn < TURNS / 2)
     }
 
-    /// A truth value; at every fourth point all hold.
-    fn truth(&self, bits: u64) -> f64 {
-        let all = mix(self.seed ^ 0x99).is_multiple_of(4);
-        f64::from(all || bits & 1 == 0)
+    /// A truth value within a range; at every fourth point all hold.
+    fn truth(&self, at: u64, range: &Interval) -> f64 {
+        let (all, bits) = (mix(self.seed ^ 0x99).is_multiple_of(4), mix(self.seed ^ at));
+        within(f64::from(all || bits & 1 == 0), range, bits)
     }
 
     fn value(&self, leaf: usize, at: u64, range: &Interval, format: Format) -> f64 {
@@ -329,7 +328,7 @@ impl Point {
                 sign(self.seed) * power(f64::from(self.exponent) + unit(a))
             }
             Kind::Lone => sign(b) * power(2.0 * unit(a) - 1.0),
-            Kind::Marked => sign(b) * power(MARKED * (2.0 * unit(c) - 1.0) + unit(a)),
+            Kind::Marked(_) => sign(b) * power(MARKED * (2.0 * unit(c) - 1.0) + unit(a)),
             Kind::Apart => sign(b) * power(f64::from(self.exponent) * (2.0 * unit(c) - 1.0) + unit(a)),
             Kind::Mixed => {
                 // At most points over the whole range, as numbers drawn by their bits are.

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use rug::float::{Constant, Round};
+use rug::float::{Constant, Round, Special};
 use rug::ops::{AssignRound, Pow};
 use rug::{Assign, Float, Rational};
 
@@ -63,10 +63,7 @@ impl Domain for Big {
     }
 
     fn unary(&self, prim: Prim, x: &Float) -> (Float, Float) {
-        match self.native(prim, x, Round::Nearest) {
-            Some(value) => sides(value),
-            None => self.other(prim, x),
-        }
+        self.other(prim, x).unwrap_or_else(|| sides(self.native(prim, x, Round::Nearest)))
     }
 
     fn binary(&self, prim: Prim, x: &Float, y: &Float) -> (Float, Float) {
@@ -74,11 +71,11 @@ impl Domain for Big {
     }
 
     fn unary_below(&self, prim: Prim, x: &Float) -> Float {
-        self.native(prim, x, Round::Down).map_or_else(|| self.other(prim, x).0, |(value, _)| value)
+        self.other(prim, x).map_or_else(|| self.native(prim, x, Round::Down).0, |(below, _)| below)
     }
 
     fn unary_above(&self, prim: Prim, x: &Float) -> Float {
-        self.native(prim, x, Round::Up).map_or_else(|| self.other(prim, x).1, |(value, _)| value)
+        self.other(prim, x).map_or_else(|| self.native(prim, x, Round::Up).0, |(_, above)| above)
     }
 
     // A sum that is 0 has a sign by the direction of rounding: it is that of the nearest here.
@@ -113,10 +110,8 @@ impl Big {
     }
 
     /// A primitive that MPFR has, rounded.
-    fn native(&self, prim: Prim, x: &Float, round: Round) -> Option<(Float, Ordering)> {
-        let found = match prim {
-            Prim::Sin | Prim::Cos | Prim::Tan if x.get_exp() > Some(FARTHEST) => return None,
-            Prim::Erf | Prim::Erfc if erf::is_far(self.bits, prim, x) => return None,
+    fn native(&self, prim: Prim, x: &Float, round: Round) -> (Float, Ordering) {
+        match prim {
             Prim::Square => self.rounded(x.square_ref(), round),
             Prim::Sqrt => self.rounded(x.sqrt_ref(), round),
             Prim::Cbrt => self.rounded(x.cbrt_ref(), round),
@@ -141,9 +136,8 @@ impl Big {
             Prim::Atanh => self.rounded(x.atanh_ref(), round),
             Prim::Erf => self.rounded(x.erf_ref(), round),
             Prim::Erfc => self.rounded(x.erfc_ref(), round),
-            _ => return None,
-        };
-        Some(found)
+            _ => self.rounded(Special::Nan, round),
+        }
     }
 
     /// A primitive that MPFR has, of two numbers, rounded.
@@ -162,9 +156,10 @@ impl Big {
         Some(found)
     }
 
-    /// The sides of a primitive that MPFR has not, or that is exact.
-    fn other(&self, prim: Prim, x: &Float) -> (Float, Float) {
-        match prim {
+    /// The sides of a primitive that is exact, or that MPFR has not or works out too slowly.
+    fn other(&self, prim: Prim, x: &Float) -> Option<(Float, Float)> {
+        let is_beyond = x.get_exp() > Some(FARTHEST);
+        let found = match prim {
             Prim::Neg => exact(-x.clone()),
             Prim::Abs => exact(x.clone().abs()),
             Prim::Sign if x.is_zero() || x.is_nan() => exact(x.clone()),
@@ -173,19 +168,18 @@ impl Big {
             Prim::Ceil => exact(x.clone().ceil()),
             Prim::RoundEven => exact(x.clone().round_even()),
             Prim::Trunc => exact(x.clone().trunc()),
-            Prim::Sin | Prim::Cos => (self.embed(-1.0), self.embed(1.0)),
-            Prim::Tan => (self.embed(f64::NEG_INFINITY), self.embed(f64::INFINITY)),
+            Prim::Sin | Prim::Cos if is_beyond => (self.embed(-1.0), self.embed(1.0)),
+            Prim::Tan if is_beyond => (self.embed(f64::NEG_INFINITY), self.embed(f64::INFINITY)),
             Prim::Exprel | Prim::ExprelSlope | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => {
                 self.quotient(prim, x)
             }
             Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => {
                 gamma::enclose(self.bits, prim, x)
             }
-            Prim::Erf | Prim::Erfc => {
-                erf::enclose(self.bits, prim, x).unwrap_or_else(|| exact(self.embed(f64::NAN)))
-            }
-            _ => exact(self.embed(f64::NAN)),
-        }
+            Prim::Erf | Prim::Erfc => return erf::enclose(self.bits, prim, x),
+            _ => return None,
+        };
+        Some(found)
     }
 
     /// A number not below an exponential or a logarithm at `to`, from `most`, which is not below it at `from`, if both are near:

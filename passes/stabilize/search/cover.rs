@@ -17,6 +17,15 @@ use crate::stabilize::{is_computed, proof};
 /// How terms are computed.
 type Choices = FxHashMap<Id, Choice>;
 
+/// How a value may be had from others that are there.
+struct Way {
+    choices: Choices,
+    /// The others.
+    kept: FxHashSet<Value>,
+    /// The op that takes them; nothing where the value is one of them.
+    op: Option<String>,
+}
+
 impl Search<'_> {
     /// An op that takes the place of several, over values that are there, and nowhere trades what works.
     pub fn covered(&mut self, value: Value) -> Found {
@@ -25,44 +34,45 @@ impl Search<'_> {
         let id = root.element.id;
         let given = errors(&self.window, &mut self.judge, &root.extents, [value; 2]);
         let Some(given) = given else { return Found::Stays };
-        let mut ways: Vec<(Choices, FxHashSet<Value>, Vec<String>)> = Vec::new();
+        let mut ways: Vec<Way> = Vec::new();
         // What is there is not computed again.
         let there = self.there(id, value);
         let kept = FxHashSet::from_iter(there.iter().map(|there| there.value));
         if (there.is_some() || self.is_plain(id)) && !self.has_roundings(value, &kept) {
-            let choices = there.map(|there| (id, Choice::Source(there)));
-            ways.push((choices.into_iter().collect(), kept, Vec::new()));
+            let choices = there.map(|there| (id, Choice::Source(there))).into_iter().collect();
+            ways.push(Way { choices, kept, op: None });
         }
         let ops = if self.is_plain(id) { Vec::new() } else { self.ops(id) };
         for form in ops {
             let Form::Op(op) = form else { continue };
             if let Some((mut choices, kept)) = self.over_values(&op, value).filter(|_| op.factor == 1) {
-                let laws = vec![proof::op_name(&op)];
+                let name = proof::op_name(&op);
                 choices.insert(id, Choice::Form(Form::Op(op)));
-                ways.push((choices, kept, laws));
+                ways.push(Way { choices, kept, op: Some(name) });
             }
         }
-        let plan = |(choices, kept, laws)| {
+        let plan = |Way { choices, kept, op }| {
+            let is_there = op.is_none();
             let plan = Plan {
                 root: root.element.clone(),
                 extents: root.extents.clone(),
                 ty: self.window.body.ty(value),
-                laws,
+                laws: Vec::from_iter(op),
                 given: self.terms.store.show(&root.element),
                 itself: true,
                 grows: false,
                 choices,
             };
-            (computed(&self.window.body, value, &kept), plan)
+            (computed(&self.window.body, value, &kept), is_there, plan)
         };
-        let mut plans: Vec<(usize, Plan)> = ways.into_iter().map(plan).collect();
-        plans.sort_by_key(|(steps, _)| std::cmp::Reverse(*steps));
-        for (steps, plan) in plans {
+        let mut plans: Vec<(usize, bool, Plan)> = ways.into_iter().map(plan).collect();
+        plans.sort_by_key(|(steps, ..)| std::cmp::Reverse(*steps));
+        for (steps, is_there, plan) in plans {
             let (Some(new), true) = (self.written(&plan), steps > 1) else { continue };
             let body = &self.window.body;
-            let is_there = self.window.origin.contains_key(&new)
-                || body.defining_op(new).is_some_and(|op| body.is_constant(op));
-            if plan.laws.is_empty() && !is_there {
+            let is_new = !self.window.origin.contains_key(&new)
+                && body.defining_op(new).is_none_or(|op| !body.is_constant(op));
+            if is_there && is_new {
                 continue;
             }
             let fine = errors(&self.window, &mut self.judge, &root.extents, [value, new])

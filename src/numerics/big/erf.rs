@@ -13,12 +13,8 @@ use crate::expr::Prim;
 /// From `2^FAR` on `e^(-x²)` is out of reach.
 const FAR: i32 = 14;
 
-/// Whether the fraction takes fewer steps than there are bits.
-pub fn is_far(bits: u32, prim: Prim, x: &Float) -> bool {
-    work(bits, prim, x).is_some()
-}
-
-/// An enclosure in `bits` bits of `erf(x)` or `erfc(x)`, where `x` is far from 0.
+/// An enclosure in `bits` bits of `erf(x)` or `erfc(x)`, where `x` is so far from 0 that the fraction takes fewer
+/// steps than there are bits.
 pub fn enclose(bits: u32, prim: Prim, x: &Float) -> Option<(Float, Float)> {
     let (own, steps) = work(bits, prim, x)?;
     let (least, most) = small(own, &x.clone().abs(), steps);
