@@ -65,6 +65,9 @@ type Sizes = SmallVec<[Size; 4]>;
 /// A definition by its number, on operands, over dimensions of some extents.
 type Defined = (usize, Vec<Use>, Sizes);
 
+/// An op with its settings, on operands, over dimensions of some extents, of which it works along so many of the last.
+type Along = (Ident, AttrDict, Vec<Use>, Sizes, usize);
+
 /// Terms, each once.
 #[derive(Default)]
 pub struct Store {
@@ -76,21 +79,39 @@ pub struct Store {
     closed: FxHashMap<(Node, Sizes), Use>,
     /// What definitions of ops are on operands over dimensions of some extents, by the number of the definition.
     pub(crate) defined: FxHashMap<Defined, Use>,
+    /// The same of ops that work along dimensions; nothing where they cannot take the operands.
+    pub(crate) rows: FxHashMap<Along, Option<Use>>,
+    /// What terms are without the shifts of their exponentials.
+    pub(crate) unshifted: FxHashMap<Id, Use>,
     /// How many more terms may be made again for the one that is being read.
     pub(crate) left: Option<u32>,
     /// Whether the exponential of a logarithm stays one, and is no power.
     literal: bool,
 }
 
+/// What is hashed.
+#[derive(Default)]
+struct Bytes(SmallVec<[u8; 512]>);
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+    fn finish(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&self.0);
+        hasher.finish()
+    }
+}
+
 /// A hash that is the same in every run.
 pub(crate) fn digest(of: &impl Hash) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = DefaultHasher::new();
-        salt.hash(&mut hasher);
-        of.hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    (half(1) << 64) | half(2)
+    let mut bytes = Bytes::default();
+    bytes.write_u64(1);
+    of.hash(&mut bytes);
+    let first = bytes.finish();
+    bytes.0[..8].copy_from_slice(&2u64.to_ne_bytes());
+    (u128::from(first) << 64) | u128::from(bytes.finish())
 }
 
 impl Store {

@@ -7,70 +7,61 @@
 use ngc_ir::structure::{Axis, Size};
 use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
-use rustc_hash::FxHashMap;
 
 use crate::store::{Store, within};
 use crate::term::{Function, Id, Map, Node, Use, at};
 
-/// Terms without shifts, over their own slots.
-#[derive(Default)]
-pub(super) struct Gauge {
-    known: FxHashMap<Id, Use>,
-}
-
 type Factors = Vec<(Use, Rational)>;
 
-impl Gauge {
-    /// A term without shifts.
-    pub fn unshifted(&mut self, store: &mut Store, of: &Use, space: &[Size]) -> Option<Use> {
-        if let Some(known) = self.known.get(&of.id) {
-            return store.compose(known, &of.map, space);
-        }
-        let sizes = store.sizes(of.id).to_vec();
-        let made = self.made(store, of.id, &sizes)?;
-        self.known.insert(of.id, made.clone());
-        store.compose(&made, &of.map, space)
+/// A term without shifts.
+pub(super) fn unshifted(store: &mut Store, of: &Use, space: &[Size]) -> Option<Use> {
+    if let Some(known) = store.unshifted.get(&of.id) {
+        return store.compose(known, &of.map, space);
     }
+    let sizes = store.sizes(of.id).to_vec();
+    let made = made(store, of.id, &sizes)?;
+    store.unshifted.insert(of.id, made.clone());
+    store.compose(&made, &of.map, space)
+}
 
-    fn made(&mut self, store: &mut Store, id: Id, space: &[Size]) -> Option<Use> {
-        let own = Use { id, map: (0..space.len()).map(at).collect() };
-        let node = store.node(id).clone();
-        let inner = within(space, node.bound());
-        let mut parts = Vec::new();
-        for part in node.children() {
-            parts.push(self.unshifted(store, part, &inner)?);
-        }
-        Some(match node {
-            Node::Linear(constant, terms) => {
-                let terms = terms.into_iter().map(|(c, _)| c).zip(parts).collect();
-                store.linear(constant, terms, space)
-            }
-            Node::Product(factors) => {
-                let factors = parts.into_iter().zip(factors.into_iter().map(|(_, e)| e)).collect();
-                product(store, factors, space)
-            }
-            Node::Max(_) => store.greatest(parts, space),
-            Node::Apply(Function::Prim(Prim::Exp), _) => exponential(store, parts.remove(0), space),
-            Node::Apply(Function::Prim(Prim::Log), _) => logarithm(store, parts.remove(0), space),
-            Node::Apply(Function::Compare(cmp), _) => {
-                let b = parts.pop()?;
-                store.compare(cmp, parts.pop()?, b, space)
-            }
-            Node::Apply(function, _) => store.apply(function, parts, space),
-            Node::Reduce(kind, over, _) => {
-                let body = parts.remove(0);
-                match kind {
-                    Reduce::Sum => sum(store, over, body, space),
-                    _ => store.reduce(kind, over, body, space),
-                }
-            }
-            Node::Where(tests, ..) => {
-                let no = parts.pop()?;
-                store.choose_by_place(tests, parts.pop()?, no, space)
-            }
-            _ => own,
-        })
+fn made(store: &mut Store, id: Id, space: &[Size]) -> Option<Use> {
+    let own = Use { id, map: (0..space.len()).map(at).collect() };
+    let node = store.node(id).clone();
+    let inner = within(space, node.bound());
+    let mut parts = Vec::new();
+    for part in node.children() {
+        parts.push(unshifted(store, part, &inner)?);
     }
+    Some(match node {
+        Node::Linear(constant, terms) => {
+            let terms = terms.into_iter().map(|(c, _)| c).zip(parts).collect();
+            store.linear(constant, terms, space)
+        }
+        Node::Product(factors) => {
+            let factors = parts.into_iter().zip(factors.into_iter().map(|(_, e)| e)).collect();
+            product(store, factors, space)
+        }
+        Node::Max(_) => store.greatest(parts, space),
+        Node::Apply(Function::Prim(Prim::Exp), _) => exponential(store, parts.remove(0), space),
+        Node::Apply(Function::Prim(Prim::Log), _) => logarithm(store, parts.remove(0), space),
+        Node::Apply(Function::Compare(cmp), _) => {
+            let b = parts.pop()?;
+            store.compare(cmp, parts.pop()?, b, space)
+        }
+        Node::Apply(function, _) => store.apply(function, parts, space),
+        Node::Reduce(kind, over, _) => {
+            let body = parts.remove(0);
+            match kind {
+                Reduce::Sum => sum(store, over, body, space),
+                _ => store.reduce(kind, over, body, space),
+            }
+        }
+        Node::Where(tests, ..) => {
+            let no = parts.pop()?;
+            store.choose_by_place(tests, parts.pop()?, no, space)
+        }
+        _ => own,
+    })
 }
 
 /// The factors of a term and the number before it.

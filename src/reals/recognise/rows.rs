@@ -8,7 +8,7 @@ use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 use rustc_hash::FxHashSet;
 
-use super::gauge::{self, Gauge};
+use super::gauge;
 use super::pattern::{Functions, Head, reductions, unmasked, used};
 use super::{Definitions, note, whole};
 use crate::form::{Form, OpForm};
@@ -88,7 +88,7 @@ impl Row {
                 };
                 let over = &extents[1..];
                 let value = row.read(&mut store, context, &attrs, &[x], over, &place, &space);
-                let value = value.and_then(|x| Gauge::default().unshifted(&mut store, &x, &space));
+                let value = value.and_then(|x| gauge::unshifted(&mut store, &x, &space));
                 let Some(value) = value else { continue };
                 row.functions.push((attrs, Functions::of(&store, &value)));
                 row.heads.extend(Head::all(&store, &value));
@@ -126,16 +126,44 @@ impl Row {
         space: &[Size],
     ) -> Option<Use> {
         let inner = within(space, over);
-        let axes: Vec<usize> = (space.len()..inner.len()).collect();
+        let key = (self.name, attrs.clone(), operands.to_vec(), inner.clone().into(), over.len());
+        let element = match store.rows.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let made = self.define(store, context, attrs, operands, &inner, space.len());
+                store.rows.insert(key, made.clone());
+                made
+            }
+        }?;
+        if self.reduces {
+            return Some(element);
+        }
+        let map: Map = (0..space.len()).map(at).chain(place.iter().cloned()).collect();
+        let by = |axis: Axis| map[axis.0 as usize].clone();
+        let own = element.map.iter().map(|index| index.substituted(&by, space));
+        let map = own.collect::<Option<Map>>()?;
+        Some(store.narrowed(Use { id: element.id, map }, space))
+    }
+
+    /// Its definition on operands over a space, of which it works along the dimensions behind the outer ones.
+    fn define(
+        &self,
+        store: &mut Store,
+        context: &ngc_ir::Context,
+        attrs: &AttrDict,
+        operands: &[Use],
+        inner: &[Size],
+        outer: usize,
+    ) -> Option<Use> {
         let mut attrs = attrs.clone();
         match self.reduces {
-            true => attrs.set("axes", Attr::ints(axes.iter().map(|&n| n as i64))),
-            false => attrs.set("axis", Attr::int(axes[0] as i64)),
+            true => attrs.set("axes", Attr::ints((outer..inner.len()).map(|n| n as i64))),
+            false => attrs.set("axis", Attr::int(outer as i64)),
         }
         let mut readings = Vec::new();
         for (n, element) in operands.iter().enumerate() {
             // Parameters lie along the dimensions that the op works along.
-            let from = if n == 0 { 0 } else { space.len() };
+            let from = if n == 0 { 0 } else { outer };
             let extents = inner[from..].to_vec();
             let own = |index: &Index| !(0..from).any(|d| index.mentions(Axis(d as u32)));
             element.map.iter().all(own).then_some(())?;
@@ -145,14 +173,7 @@ impl Row {
         }
         let resources = Resources::default();
         let result = Reader::new(store, context, &resources).define(self.def.name, &attrs, &readings)?;
-        if self.reduces {
-            return Some(result.element);
-        }
-        let map: Map = (0..space.len()).map(at).chain(place.iter().cloned()).collect();
-        let by = |axis: Axis| map[axis.0 as usize].clone();
-        let own = result.element.map.iter().map(|index| index.substituted(&by, space));
-        let map = own.collect::<Option<Map>>()?;
-        Some(store.narrowed(Use { id: result.element.id, map }, space))
+        Some(result.element)
     }
 }
 
@@ -174,8 +195,7 @@ impl Definitions<'_> {
         if sums.is_empty() {
             return;
         }
-        let mut gauge = Gauge::default();
-        let Some(term) = gauge.unshifted(store, &own, &space) else { return };
+        let Some(term) = gauge::unshifted(store, &own, &space) else { return };
         let heads = [Head::all(store, &own), Head::all(store, &term)].concat();
         let rows = self
             .rows
@@ -199,7 +219,7 @@ impl Definitions<'_> {
                         false => places(store, &own, &x, sum, &over, &space),
                     };
                     for place in places {
-                        self.row(store, row, &own, &term, &x, &over, &place, &mut gauge, found);
+                        self.row(store, row, &own, &term, &x, &over, &place, found);
                     }
                 }
             }
@@ -216,7 +236,6 @@ impl Definitions<'_> {
         x: &Use,
         over: &[Size],
         place: &[Index],
-        gauge: &mut Gauge,
         found: &mut Vec<Form>,
     ) {
         let space = store.sizes(own.id).to_vec();
@@ -252,7 +271,7 @@ impl Definitions<'_> {
                 if value == *own {
                     return note(store, own, &value, &space, form, found);
                 }
-                let Some(value) = gauge.unshifted(store, &value, &space) else { continue };
+                let Some(value) = gauge::unshifted(store, &value, &space) else { continue };
                 note(store, term, &value, &space, form, found);
             }
         }
