@@ -116,7 +116,7 @@ impl<'a> Judge<'a> {
         });
         let open = |leaf: &Leaf| {
             let format = window.body.ty(leaf.value).format();
-            format.is_some_and(|f| leaf.range.lo <= -f.max_finite() && leaf.range.hi >= f.max_finite())
+            format.is_some_and(|f| leaf.range.lo <= -f.max_finite() || leaf.range.hi >= f.max_finite())
         };
         let ordinary = ladder.ordinary(!window.leaves.iter().any(open));
         Some(Judge {

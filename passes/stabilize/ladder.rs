@@ -48,7 +48,7 @@ pub enum Use {
 }
 
 /// Numbers of so great or so small a binary exponent are no ordinary ones: in f32 sums of their squares overflow.
-const ORDINARY: i32 = 30;
+pub const ORDINARY: i32 = 30;
 
 /// A point.
 #[derive(Clone, Copy, Debug)]

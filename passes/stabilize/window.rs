@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::ValueRanges;
+use super::ladder::ORDINARY;
 use crate::analysis::range::Ranges;
 use crate::precision::conversion;
 
@@ -506,11 +507,13 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// A range with its ends moved outward to few numbers: layers that differ in them alone are alike.
+/// A range with its ends moved outward to few numbers: layers that differ in them alone are alike. What is proven through many
+/// layers is far beyond all that occurs: an end that is no ordinary number says nothing.
 fn coarse(range: Interval) -> Interval {
     // Powers of two, and beyond 16 those whose exponents are powers of two.
     let beyond = |x: f64| match x.log2().ceil() {
         few if few <= 4.0 => few.exp2(),
+        many if many > f64::from(ORDINARY) => f64::INFINITY,
         many => many.log2().ceil().exp2().exp2(),
     };
     let end = |x: f64, outward: bool| match x {
