@@ -31,6 +31,9 @@ const VAIN: u8 = 10;
 /// So many hard points are enclosed together: of those of one kind mostly all are asked for, or none.
 const TOGETHER: usize = 8;
 
+/// Where one of so many points is asked for all are looked at.
+const MANY: usize = 4;
+
 /// One point of so many may stay undecided before the costly ones are tried, of many operations and of few.
 const SHARE: [usize; 2] = [5, 16];
 
@@ -161,8 +164,10 @@ pub struct Exact<'a> {
     few: bool,
     /// How many values stayed open, by point.
     vain: Vec<u8>,
-    /// In `f64`, where that serves.
-    near: Option<Elements<'a>>,
+    /// Whether enclosures with ends in `f64` serve.
+    serves: bool,
+    /// Those, at points that were asked for together.
+    near: Vec<(Vec<usize>, Elements<'a>)>,
     /// Points that take more bits.
     hard: Vec<Hard<'a>>,
 }
@@ -184,10 +189,20 @@ impl<'a> Exact<'a> {
         moved: Option<Move>,
         few: bool,
     ) -> Exact<'a> {
-        let near = (format.width() <= 32).then(|| leaves.elements(Mode::Near, ladder, moved));
+        let serves = format.width() <= 32;
         let (leaves, ladder) = (leaves.clone(), ladder.clone());
         let vain = vec![0; ladder.points.len()];
-        Exact { leaves, ladder, moved, scale: Scale::of(format), few, vain, near, hard: Vec::new() }
+        Exact {
+            leaves,
+            ladder,
+            moved,
+            scale: Scale::of(format),
+            few,
+            vain,
+            serves,
+            near: Vec::new(),
+            hard: Vec::new(),
+        }
     }
 
     /// An element at every point; NaN where it has no value, nothing where it is not certain.
@@ -195,14 +210,11 @@ impl<'a> Exact<'a> {
         let points = self.ladder.points.len();
         let scale = self.scale;
         let (mut found, mut open) = (vec![None; points], (0..points).collect::<Vec<usize>>());
-        if let Some(near) = &mut self.near {
-            let column = near.at(body, value, place)?;
-            let Column::Near(x) = &*column else { return None };
-            open.clear();
-            for (n, x) in x.iter().enumerate() {
-                found[n] = in_f64(x, &scale);
-                open.extend(found[n].is_none().then_some(n));
+        if self.serves {
+            for (n, x) in self.near(body, (value, place), &open)? {
+                found[n] = in_f64(&x, &scale);
             }
+            open.retain(|&n| found[n].is_none());
         }
         self.closer(body, (value, place), open, &mut |n, x| {
             found[n] = certain(x);
@@ -219,18 +231,17 @@ impl<'a> Exact<'a> {
         (value, place): (Value, &[i64]),
         (from, asked): (&[Option<f64>], &[(usize, f64)]),
     ) -> Option<Vec<Option<f64>>> {
-        let (mut found, mut open) = (vec![None; from.len()], Vec::new());
+        let mut found = vec![None; from.len()];
+        let mut open: Vec<usize> = asked.iter().map(|(n, _)| *n).collect();
         let mut matters = vec![0.0; from.len()];
         asked.iter().for_each(|&(n, far)| matters[n] = far);
-        if let Some(near) = &mut self.near {
-            let column = near.at(body, value, place)?;
-            let Column::Near(x) = &*column else { return None };
-            for &(n, far) in asked {
-                found[n] = from[n].and_then(|from| distance(&x[n], from, far));
-                open.extend((found[n].is_none() && !x[n].is_undefined()).then_some(n));
+        if self.serves {
+            let near = self.near(body, (value, place), &open)?;
+            open.clear();
+            for (n, x) in near {
+                found[n] = from[n].and_then(|from| distance(&x, from, matters[n]));
+                open.extend((found[n].is_none() && !x.is_undefined()).then_some(n));
             }
-        } else {
-            open.extend(asked.iter().map(|(n, _)| *n));
         }
         self.closer(body, (value, place), open, &mut |n, x| {
             let certain = || Some((certain(x)? - from[n]?).abs());
@@ -238,6 +249,43 @@ impl<'a> Exact<'a> {
             found[n].is_some()
         })?;
         Some(found)
+    }
+
+    /// An element at some of the points, in order, enclosed with ends in `f64`.
+    fn near(
+        &mut self,
+        body: &Body,
+        (value, place): (Value, &[i64]),
+        asked: &[usize],
+    ) -> Option<Vec<(usize, Enclosure<f64>)>> {
+        let points = self.ladder.points.len();
+        let is_new = |n: &usize| !self.near.iter().any(|(points, _)| points.binary_search(n).is_ok());
+        let mut new: Vec<usize> = asked.iter().copied().filter(is_new).collect();
+        if new.len() * MANY >= points {
+            new = (0..points).filter(is_new).collect();
+        }
+        if !new.is_empty() {
+            let elements = self.leaves.elements(Mode::Near, &self.part(&new), self.moved);
+            self.near.push((new, elements));
+        }
+        let mut found = Vec::with_capacity(asked.len());
+        for (points, elements) in &mut self.near {
+            let own = |&n: &usize| Some((n, points.binary_search(&n).ok()?));
+            let own: Vec<(usize, usize)> = asked.iter().filter_map(own).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let column = elements.at(body, value, place)?;
+            let Column::Near(x) = &*column else { return None };
+            found.extend(own.into_iter().map(|(n, at)| (n, x[at])));
+        }
+        found.sort_unstable_by_key(|(n, _)| *n);
+        Some(found)
+    }
+
+    /// Some of the points.
+    fn part(&self, points: &[usize]) -> Rc<Ladder> {
+        Rc::new(Ladder { points: points.iter().map(|&n| self.ladder.points[n]).collect() })
     }
 
     /// An element at points that take more bits, until each enclosure is close enough.
@@ -288,8 +336,7 @@ impl<'a> Exact<'a> {
         let is_known = |point: &usize| self.hard.iter().any(|hard| hard.points.binary_search(point).is_ok());
         let new: Vec<usize> = points.iter().copied().filter(|point| !is_known(point)).collect();
         for points in new.chunks(TOGETHER) {
-            let own = points.iter().map(|&n| self.ladder.points[n]).collect();
-            let ladder = Rc::new(Ladder { points: own });
+            let ladder = self.part(points);
             let level = |bits| self.leaves.elements(Mode::Real { bits }, &ladder, self.moved);
             self.hard.push(Hard { points: points.to_vec(), levels: BITS.map(level) });
         }
@@ -303,8 +350,9 @@ impl<'a> Exact<'a> {
         place: &[i64],
     ) -> Option<Vec<(Vec<usize>, Rc<Column>)>> {
         let all: Vec<usize> = (0..self.ladder.points.len()).collect();
-        if let Some(near) = &mut self.near {
-            return Some(vec![(all, near.at(body, value, place)?)]);
+        if self.serves {
+            let near = self.near(body, (value, place), &all)?.into_iter().map(|(_, x)| x).collect();
+            return Some(vec![(all, Rc::new(Column::Near(near)))]);
         }
         self.harden(&all);
         let column =
