@@ -143,3 +143,19 @@ def groups():
     ways = [("mean", True)] + [(reduce, False) for reduce in ("sum", "mean", "prod", "amax", "amin")]
     counts = lambda x, w: torch.histc(x, 5, -1, 2)
     return Several(experts, counts, *(joined(*way) for way in ways)), (floats(4, 8), floats(3, 8, 4, seed=3)), None
+
+
+@family
+def windows():
+    """Attention within the windows of an image, with masks of every rank."""
+    attend = lambda x, **of: F.scaled_dot_product_attention(x, 2 * x, x.cos(), **of)
+    mask = torch.arange(108).view(2, 3, 2, 3, 3) % 5 > 0
+    functions = (
+        attend,
+        lambda x: attend(x, is_causal=True),
+        lambda x: attend(x, attn_mask=mask),
+        lambda x: attend(x, attn_mask=mask[0, :, :1]),
+        lambda x: attend(x, attn_mask=mask[0, 0, 0].to(x)),
+        lambda x: F.scaled_dot_product_attention(x, x[..., :2, :], x[..., :2, :3], scale=0.3),
+    )
+    return Several(*functions), (floats(2, 3, 2, 3, 4),), None

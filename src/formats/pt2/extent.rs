@@ -48,6 +48,12 @@ impl Extent {
         }
     }
 
+    /// The product of some.
+    pub fn product(parts: &[Extent]) -> Extent {
+        let known = || parts.iter().map(Extent::known).try_fold(1usize, |all, n| all.checked_mul(n?));
+        known().map_or_else(|| Extent::Joined('*', parts.to_vec()), Extent::Known)
+    }
+
     /// The number, if it is one.
     pub fn known(&self) -> Option<usize> {
         if let Extent::Known(n) = self { Some(*n) } else { None }

@@ -431,5 +431,27 @@ fn attention(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if !grouped && q != k && k != Some(Extent::Known(1)) {
         return invalid("queries and keys have different numbers of heads, and enable_gqa is not set");
     }
-    Ok(vec![n.emit_sum("ng.attention", &operands, attrs, operands[0])?])
+    let shape = n.extents(operands[0]);
+    if shape.len() <= 4 {
+        return Ok(vec![n.emit_sum("ng.attention", &operands, attrs, operands[0])?]);
+    }
+    let (lead, own) = shape.split_at(shape.len() - 3);
+    let width = n.extents(operands[2]).pop();
+    for x in &mut operands {
+        *x = merged(n, *x, lead)?;
+    }
+    let value = n.emit_sum("ng.attention", &operands, attrs, operands[0])?;
+    let to: Vec<Extent> = lead.iter().chain(&own[..2]).cloned().chain(width).collect();
+    Ok(vec![n.reshape(value, &to)?])
+}
+
+/// All dimensions before the last three, which others broadcast to, as one.
+fn merged(n: &mut Node<'_, '_>, x: Value, lead: &[Extent]) -> Result<Value> {
+    let shape = n.extents(x);
+    if shape.len() <= 3 {
+        return Ok(x);
+    }
+    let own = &shape[shape.len() - 3..];
+    let x = n.broadcast(x, &[lead, own].concat())?;
+    n.reshape(x, &[&[Extent::product(lead)], own].concat())
 }
