@@ -158,4 +158,9 @@ def windows():
         lambda x: attend(x, attn_mask=mask[0, 0, 0].to(x)),
         lambda x: F.scaled_dot_product_attention(x, x[..., :2, :], x[..., :2, :3], scale=0.3),
     )
+    functions += (
+        lambda x: F.fold(x[:, 0].reshape(2, 6, 4), (4, 3), (2, 1), stride=(2, 2)),
+        lambda x: F.fold(x.flatten()[:128].reshape(2, 16, 4), (3, 4), 2, dilation=(1, 2), padding=(0, 1), stride=(1, 2)),
+        lambda x: F.fold(x[0, 0].reshape(4, 6), (3, 4), 2, padding=(0, 0), stride=(1, 1)),
+    )
     return Several(*functions), (floats(2, 3, 2, 3, 4),), None
