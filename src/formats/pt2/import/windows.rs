@@ -24,17 +24,26 @@ struct Window {
     dilation: i64,
 }
 
+impl Window {
+    /// How many lie along so many elements; nothing where not one does.
+    fn count(&self, extent: i64) -> Option<usize> {
+        if self.size < 1 || self.step < 1 || self.dilation < 1 {
+            return None;
+        }
+        let free = extent - 1 - (self.size - 1).checked_mul(self.dilation)?;
+        (free >= 0).then(|| (free / self.step) as usize + 1)
+    }
+}
+
 /// A dimension as two: the windows, and the elements of each.
 fn windows(n: &mut Node<'_, '_>, x: Value, axis: usize, window: &Window) -> Result<Value> {
     let Window { size, step, dilation } = *window;
     let Some(extent) = n.extents(x).get(axis).and_then(Extent::known) else {
         return unsupported(format!("windows along dimension {axis} of {}", n.ty(x)));
     };
-    let reach = (size - 1).checked_mul(dilation).map_or(-1, |last| extent as i64 - 1 - last);
-    if size < 1 || step < 1 || dilation < 1 || reach < 0 {
+    let Some(count) = window.count(extent as i64).map(Extent::Known) else {
         return invalid(format!("windows of {size} elements along {extent}"));
-    }
-    let count = Extent::Known((reach / step) as usize + 1);
+    };
     let integers = DType::Int(64);
     let spaced = |n: &mut Node<'_, '_>, count: &Extent, step: i64| {
         let places = n.count(count, integers)?;
@@ -58,26 +67,31 @@ fn unfold(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(vec![if last + 1 == order.len() { y } else { n.transpose(y, &order)? }])
 }
 
+/// Blocks of images, along rows and columns, and how many zeros are put around.
+fn blocks(n: &mut Node<'_, '_>) -> Result<([Window; 2], Vec<i64>)> {
+    let (kernel, dilation) = (positive(n, "kernel_size", 2)?, positive(n, "dilation", 2)?);
+    let (padding, stride) = (repeated(n, "padding", 2, 0)?, positive(n, "stride", 2)?);
+    let window = |which| Window { size: kernel[which], step: stride[which], dilation: dilation[which] };
+    Ok(([0, 1].map(window), padding))
+}
+
 /// Blocks of images as columns: channels and places in a block, then blocks.
 fn im2col(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mut x = n.tensor("self")?;
-    let single = n.rank(x) == 3;
-    if single {
+    if n.rank(x) == 3 {
         x = n.unsqueeze(x, [0])?;
     }
     if n.rank(x) != 4 {
         return invalid(format!("an image of type {}", n.ty(x)));
     }
-    let (kernel, dilation) = (positive(n, "kernel_size", 2)?, positive(n, "dilation", 2)?);
-    let (padding, stride) = (repeated(n, "padding", 2, 0)?, positive(n, "stride", 2)?);
+    let (blocks, padding) = blocks(n)?;
     if padding != [0, 0] {
         let pads = [0, 0, padding[0], padding[1]];
         let attrs: AttrDict = [("low", Attr::ints(pads)), ("high", Attr::ints(pads))].into();
         x = n.emit("ng.pad", &[x], attrs)?;
     }
-    for (axis, which) in [(2, 0), (4, 1)] {
-        let window = Window { size: kernel[which], step: stride[which], dilation: dilation[which] };
-        x = windows(n, x, axis, &window)?;
+    for (axis, window) in [2, 4].into_iter().zip(&blocks) {
+        x = windows(n, x, axis, window)?;
     }
     // N, C, rows of blocks, rows, columns of blocks, columns.
     let y = n.transpose(x, &[0, 1, 3, 5, 2, 4])?;
@@ -88,43 +102,30 @@ fn im2col(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 /// Images of which columns are the blocks: where blocks overlap their elements are added.
 fn col2im(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mut x = n.tensor("self")?;
-    let single = n.rank(x) == 2;
-    if single {
+    if n.rank(x) == 2 {
         x = n.unsqueeze(x, [0])?;
     }
     if n.rank(x) != 3 {
         return invalid(format!("blocks of type {}", n.ty(x)));
     }
-    let (kernel, dilation) = (positive(n, "kernel_size", 2)?, positive(n, "dilation", 2)?);
-    let (padding, stride) = (repeated(n, "padding", 2, 0)?, positive(n, "stride", 2)?);
+    let ([rows, columns], padding) = blocks(n)?;
     let size = positive(n, "output_size", 2)?;
-    let window =
-        |which: usize| Window { size: kernel[which], step: stride[which], dilation: dilation[which] };
-    let counts = [0, 1].map(|which| {
-        let reach = dilation[which].checked_mul(kernel[which] - 1)?;
-        let free =
-            size[which].checked_add(padding[which].checked_mul(2)?)?.checked_sub(reach)?.checked_sub(1)?;
-        (free >= 0 && stride[which] > 0).then(|| free / stride[which] + 1)
-    });
-    let [Some(rows), Some(columns)] = counts else {
-        return invalid(format!("blocks of {kernel:?} elements in images of {size:?}"));
+    let down = rows.count(size[0] + 2 * padding[0]);
+    let Some((down, across)) = down.zip(columns.count(size[1] + 2 * padding[1])) else {
+        return invalid(format!("blocks of {} x {} elements in images of {size:?}", rows.size, columns.size));
     };
-    let (channels, own) = (n.extents(x)[1].clone(), kernel[0].checked_mul(kernel[1]));
-    let Some(channels) = channels.known().zip(own).filter(|(all, own)| *all as i64 % own == 0) else {
-        return invalid(format!("columns of type {} for blocks of {kernel:?}", n.ty(x)));
+    let (shape, own) = (n.extents(x), (rows.size * columns.size) as usize);
+    let Some(all) = shape[1].known().filter(|all| all % own == 0) else {
+        return invalid(format!("columns of type {} for blocks of {own} elements", n.ty(x)));
     };
-    let channels = channels.0 as i64 / channels.1;
-    let shape = Attr::ints([-1, channels, kernel[0], kernel[1], rows, columns]);
-    x = n.emit("ng.reshape", &[x], [("shape", shape)])?;
+    let apart = [all / own, rows.size as usize, columns.size as usize, down, across].map(Extent::Known);
+    x = n.reshape(x, &[&shape[..1], &apart].concat())?;
     // N, C, rows, rows of blocks, columns, columns of blocks.
     x = n.transpose(x, &[0, 1, 2, 4, 3, 5])?;
-    for (axis, which) in [(2, 0), (3, 1)] {
-        x = folded(n, x, axis, &window(which), size[which], padding[which])?;
-    }
-    if single {
-        x = n.emit("ng.squeeze", &[x], [("axes", Attr::ints([0]))])?;
-    }
-    Ok(vec![x])
+    x = folded(n, x, 2, &rows, size[0], padding[0])?;
+    x = folded(n, x, 3, &columns, size[1], padding[1])?;
+    let (_, declared) = n.declared(0)?;
+    Ok(vec![n.reshape(x, &declared)?])
 }
 
 /// The elements of windows and the windows, two dimensions, as one of `size` elements, of which `padding` more on either side
@@ -137,25 +138,20 @@ fn folded(
     size: i64,
     padding: i64,
 ) -> Result<Value> {
-    let shape = n.extents(x);
-    let Some(count) = shape[axis + 1].known() else {
+    let mut to = n.extents(x);
+    let Some(count) = to[axis + 1].known().map(|count| count as i64) else {
         return unsupported(format!("windows along dimension {} of {}", axis + 1, n.ty(x)));
     };
-    if window.size.checked_mul(size).is_none_or(|all| all > LARGEST) {
-        return unsupported(format!("windows of {} elements that are {size} together", window.size));
+    let own = window.size;
+    if own * size > LARGEST {
+        return unsupported(format!("windows of {own} elements that are {size} together"));
     }
     // Where no window has an element there is one more, of zeros.
-    let high = (0..shape.len()).map(|a| i64::from(a == axis + 1));
-    let attrs: AttrDict =
-        [("low", Attr::ints(vec![0; shape.len()])), ("high", Attr::ints(high.collect::<Vec<_>>()))].into();
+    let (low, mut high) = (vec![0; to.len()], vec![0; to.len()]);
+    high[axis + 1] = 1;
+    let attrs: AttrDict = [("low", Attr::ints(low)), ("high", Attr::ints(high))].into();
     let x = n.emit("ng.pad", &[x], attrs)?;
-    let (own, count) = (window.size, count as i64);
-    let to: Vec<Extent> = shape[..axis]
-        .iter()
-        .cloned()
-        .chain([Extent::Known((own * (count + 1)) as usize)])
-        .chain(shape[axis + 2..].iter().cloned())
-        .collect();
+    to.splice(axis..=axis + 1, [Extent::Known((own * (count + 1)) as usize)]);
     let x = n.reshape(x, &to)?;
     let place = |within: i64, at: i64| {
         let start = at + padding - within * window.dilation;
