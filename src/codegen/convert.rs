@@ -18,6 +18,7 @@ pub(crate) fn held(elem: DType) -> Result<Element, String> {
         DType::Float(Format::F16 | Format::Bf16) => Element::Int(16),
         DType::Float(format) => return Err(format!("values in {format} are not compiled yet")),
         DType::Int(bits) => Element::Int(bits.into()),
+        DType::Unsigned(_) => return Err(format!("values in {elem} are not compiled yet")),
         DType::Index => Element::Int(64),
     })
 }

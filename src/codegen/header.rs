@@ -89,5 +89,8 @@ pub fn c_type(elem: DType) -> &'static str {
         DType::Int(16) => "int16_t",
         DType::Int(32) => "int32_t",
         DType::Int(_) | DType::Index => "int64_t",
+        DType::Unsigned(8) => "uint8_t",
+        DType::Unsigned(16) => "uint16_t",
+        DType::Unsigned(_) => "uint32_t",
     }
 }

@@ -183,7 +183,7 @@ fn bounds(s: &Signature<'_>) -> Option<(f64, f64)> {
     match s.operand(0).ok()?.elem()? {
         DType::Float(_) => Some((f64::NEG_INFINITY, f64::INFINITY)),
         // Not the bounds of i64: the greatest is no f64.
-        dtype @ DType::Int(8 | 16 | 32) => {
+        dtype @ (DType::Int(8 | 16 | 32) | DType::Unsigned(_)) => {
             let (least, greatest) = dtype.int_range();
             Some((least as f64, greatest as f64))
         }

@@ -11,8 +11,7 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// The longest header that is read; NumPy itself refuses more than 10000 characters.
 const MAX_HEADER: usize = 1 << 20;
 
-/// Reads an array. Unsigned integers become the next wider signed type, so that values are kept; `uint64` must fit
-/// `i64`. NumPy has no name for bfloat16 and the 8-bit formats and stores them as void (`<V2`, `|V1`): such elements
+/// Reads an array. `uint64` becomes `i64`, which its values must fit. NumPy has no name for bfloat16 and the 8-bit formats and stores them as void (`<V2`, `|V1`): such elements
 /// are read as `void_as`, and refused without it.
 ///
 /// # Errors
@@ -122,6 +121,9 @@ pub fn write(tensor: &Tensor) -> Vec<u8> {
         DType::Int(16) => "<i2",
         DType::Int(32) => "<i4",
         DType::Int(_) | DType::Index => "<i8",
+        DType::Unsigned(8) => "|u1",
+        DType::Unsigned(16) => "<u2",
+        DType::Unsigned(_) => "<u4",
     };
     let extents: String = tensor.shape.iter().map(|n| format!("{n}, ")).collect();
     let extents = if tensor.rank() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
@@ -150,7 +152,8 @@ struct Element {
     /// Bytes in the file.
     size: usize,
     big_endian: bool,
-    unsigned: bool,
+    /// Of uint64, whose values must fit i64.
+    huge: bool,
 }
 
 impl Element {
@@ -168,9 +171,9 @@ impl Element {
             "i2" => (DType::Int(16), 2),
             "i4" => (DType::Int(32), 4),
             "i8" => (DType::Int(64), 8),
-            "u1" => (DType::Int(16), 1),
-            "u2" => (DType::Int(32), 2),
-            "u4" => (DType::Int(64), 4),
+            "u1" => (DType::Unsigned(8), 1),
+            "u2" => (DType::Unsigned(16), 2),
+            "u4" => (DType::Unsigned(32), 4),
             "u8" => (DType::Int(64), 8),
             "V1" | "V2" | "V3" => {
                 let size = usize::from(kind.as_bytes()[1] - b'0');
@@ -189,26 +192,25 @@ impl Element {
             }
             _ => return unsupported(format!("'descr': element type '{}'", excerpt(descr))),
         };
-        Ok(Element { dtype, size, big_endian: order == b'>', unsigned: kind.starts_with('u') })
+        Ok(Element { dtype, size, big_endian: order == b'>', huge: kind == "u8" })
     }
 
-    /// The elements little endian and as wide as the type.
+    /// The elements little endian.
     fn little_endian<'a>(&self, data: &'a [u8]) -> Result<std::borrow::Cow<'a, [u8]>> {
-        if !self.unsigned && (!self.big_endian || self.size == 1) {
+        if !self.huge && (!self.big_endian || self.size == 1) {
             return Ok(data.into());
         }
-        let width = self.dtype.storage_bytes();
-        let mut out = Vec::with_capacity(data.len() / self.size * width);
+        let mut out = Vec::with_capacity(data.len());
         for (i, chunk) in data.chunks_exact(self.size).enumerate() {
             let mut word = [0u8; 8];
             word[..self.size].copy_from_slice(chunk);
             if self.big_endian {
                 word[..self.size].reverse();
             }
-            if self.unsigned && self.size == 8 && word[7] > 0x7f {
+            if self.huge && word[7] > 0x7f {
                 return unsupported(format!("element {i}: {} does not fit i64", u64::from_le_bytes(word)));
             }
-            out.extend_from_slice(&word[..width]);
+            out.extend_from_slice(&word[..self.size]);
         }
         Ok(out.into())
     }

@@ -170,6 +170,9 @@ fn stored_as(ty: Type) -> Result<(Dtype, Vec<usize>)> {
         DType::Int(16) => Dtype::I16,
         DType::Int(32) => Dtype::I32,
         DType::Int(_) | DType::Index => Dtype::I64,
+        DType::Unsigned(8) => Dtype::U8,
+        DType::Unsigned(16) => Dtype::U16,
+        DType::Unsigned(_) => Dtype::U32,
     };
     Ok((dtype, shape))
 }

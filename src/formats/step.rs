@@ -1,7 +1,7 @@
 //! Ops as exporters see them: one at a time, apart from their body, with the steps that may stand for them.
 
 use ngc_ir::{Attr, AttrDict, Body, Builder, Dim, Loc, Module, Op, OpDef, Semantics, Signature, Type, Value};
-use ngc_numerics::{DType, Format, SumMethod};
+use ngc_numerics::{DType, Format, SumMethod, Tensor};
 use std::collections::BTreeSet;
 
 use crate::error::{Result as FormatResult, unsupported};
@@ -15,6 +15,9 @@ pub(crate) struct Step {
     pub results: Vec<Value>,
     pub result_types: Vec<Type>,
     pub loc: Loc,
+    /// Of a conversion to narrow integers, which saturates, of numbers that may lie beyond them: the ends of the type.
+    /// What runtimes convert must lie within.
+    pub ends: Option<(f64, f64)>,
 }
 
 impl Step {
@@ -33,6 +36,7 @@ impl Step {
             results: body.results(op).collect(),
             result_types: body.result_types(op).to_vec(),
             loc: data.loc.clone(),
+            ends: ends_to_keep(body, op),
         })
     }
 
@@ -75,6 +79,46 @@ impl Step {
         s.sum_method() == SumMethod::Naive
             && (accumulate == format || (is_narrow(format) && accumulate == Format::F32))
     }
+}
+
+/// The ends of a narrow integer type, for a conversion to it of floating-point numbers.
+pub(crate) fn ends(from: DType, to: DType) -> Option<(f64, f64)> {
+    match to {
+        DType::Int(8 | 16) | DType::Unsigned(8 | 16) if from.is_float() => {
+            Some((to.int_range().0 as f64, to.int_range().1 as f64))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the value is one that an op has limited to these ends.
+pub(crate) fn is_limited(body: &Body, value: Value, ends: (f64, f64)) -> bool {
+    let Some(by) = body.defining_op(value) else { return false };
+    let bounds = match (body.name(by), body.operands(by)) {
+        ("ng.clamp", &[_, low, high]) | ("stablehlo.clamp", &[low, _, high]) => {
+            (number(body, low), number(body, high))
+        }
+        _ => return false,
+    };
+    matches!(bounds, (Some(low), Some(high)) if low >= ends.0 && high <= ends.1)
+}
+
+/// The element of a constant whose elements are all one.
+fn number(body: &Body, value: Value) -> Option<f64> {
+    match body.op(body.defining_op(value)?).attrs.get("value")? {
+        Attr::Float(x, _) => Some(*x),
+        Attr::Dense(dense) if dense.splat || dense.ty.static_shape()?.is_empty() => {
+            Tensor::from_bytes(dense.ty.elem()?, Vec::new(), &dense.bytes).ok()?.to_f64s().first().copied()
+        }
+        _ => None,
+    }
+}
+
+fn ends_to_keep(body: &Body, op: Op) -> Option<(f64, f64)> {
+    let &[x] = body.operands(op) else { return None };
+    let &[result] = &*body.result_types(op) else { return None };
+    let ends = ends(body.ty(x).elem()?, result.elem()?)?;
+    (body.name(op) == "ng.convert" && !is_limited(body, x, ends)).then_some(ends)
 }
 
 /// Whether runtimes compute in f32 with values of the format.

@@ -308,7 +308,7 @@ impl ValueKind {
             (ValueKind::Float, Some(DType::Float(_))) => true,
             (ValueKind::Bool, Some(DType::Int(1))) => true,
             (ValueKind::Int | ValueKind::Number, Some(DType::Int(1))) => false,
-            (ValueKind::Int, Some(DType::Int(_) | DType::Index)) => true,
+            (ValueKind::Int, Some(DType::Int(_) | DType::Unsigned(_) | DType::Index)) => true,
             (ValueKind::Number, Some(_)) => true,
             _ => false,
         }

@@ -48,7 +48,7 @@ impl Evaluator {
         let count = element_count(&shape)?;
         let product = Product { inner, rows, columns };
         let data = match (&x.data, &y.data, x.dtype) {
-            (_, _, DType::Int(_) | DType::Index) => {
+            (_, _, DType::Int(_) | DType::Unsigned(_) | DType::Index) => {
                 let (Some(a), Some(b)) = (x.as_ints(), y.as_ints()) else {
                     return Err(format!("a tensor of {} holds floats", x.dtype));
                 };

@@ -11,6 +11,8 @@ pub enum DType {
     Float(Format),
     /// A signless integer of 1, 8, 16, 32 or 64 bits; of one bit it is a truth value, 0 or 1.
     Int(u8),
+    /// An unsigned integer of 8, 16 or 32 bits. (64 bits are left out: elements are held in `i64`.)
+    Unsigned(u8),
     /// A size or position; 64 bits.
     Index,
 }
@@ -28,6 +30,9 @@ impl DType {
             DType::Int(16) => "i16",
             DType::Int(32) => "i32",
             DType::Int(_) => "i64",
+            DType::Unsigned(8) => "ui8",
+            DType::Unsigned(16) => "ui16",
+            DType::Unsigned(_) => "ui32",
             DType::Index => "index",
         }
     }
@@ -40,6 +45,9 @@ impl DType {
             "i16" => DType::Int(16),
             "i32" => DType::Int(32),
             "i64" => DType::Int(64),
+            "ui8" => DType::Unsigned(8),
+            "ui16" => DType::Unsigned(16),
+            "ui32" => DType::Unsigned(32),
             "index" => DType::Index,
             _ => DType::Float(Format::from_name(name)?),
         })
@@ -62,18 +70,19 @@ impl DType {
     pub const fn storage_bytes(self) -> usize {
         match self {
             DType::Float(format) => format.storage_bytes(),
-            DType::Int(bits) => (bits as usize).div_ceil(8),
+            DType::Int(bits) | DType::Unsigned(bits) => (bits as usize).div_ceil(8),
             DType::Index => 8,
         }
     }
 
-    /// Reduces an integer modulo 2^width to the type's range: two's complement, and 0 or 1 for i1.
+    /// Reduces an integer modulo 2^width to the type's range: two's complement of a signless type, 0 or 1 for i1.
     pub const fn wrap(self, x: i64) -> i64 {
         match self {
             DType::Int(1) => x & 1,
             DType::Int(8) => x as i8 as i64,
             DType::Int(16) => x as i16 as i64,
             DType::Int(32) => x as i32 as i64,
+            DType::Unsigned(bits) => x & ((1 << bits) - 1),
             _ => x,
         }
     }
@@ -83,6 +92,7 @@ impl DType {
         match self {
             DType::Int(1) => (0, 1),
             DType::Int(bits @ (8 | 16 | 32)) => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+            DType::Unsigned(bits) => (0, (1 << bits) - 1),
             _ => (i64::MIN, i64::MAX),
         }
     }

@@ -45,7 +45,7 @@ pub static BITCAST: OpDef = OpDef {
 pub(crate) fn width(elem: DType) -> Option<u32> {
     match elem {
         DType::Float(format) => Some(format.width()),
-        DType::Int(1) | DType::Index => None,
+        DType::Int(1) | DType::Unsigned(_) | DType::Index => None,
         DType::Int(bits) => Some(bits.into()),
     }
 }

@@ -42,17 +42,20 @@ const DATA_TYPES: [&str; 27] = [
 /// The element type of ONNX's number for it, for values of a graph.
 ///
 /// # Errors
-/// Names the type that ngc does not have; unsigned integers among them.
+/// Names the type that ngc does not have; uint64 among them.
 pub fn dtype(data_type: i32) -> Result<DType> {
     Ok(match data_type {
         1 => DType::Float(Format::F32),
+        2 => DType::Unsigned(8),
         3 => DType::Int(8),
+        4 => DType::Unsigned(16),
         5 => DType::Int(16),
         6 => DType::Int(32),
         7 => DType::Int(64),
         9 => DType::BOOL,
         10 => DType::Float(Format::F16),
         11 => DType::Float(Format::F64),
+        12 => DType::Unsigned(32),
         16 => DType::Float(Format::Bf16),
         17 => DType::Float(Format::F8E4M3FN),
         19 => DType::Float(Format::F8E5M2),
@@ -82,6 +85,9 @@ pub fn data_type(dtype: DType) -> Result<i32> {
         DType::Int(16) => 5,
         DType::Int(32) => 6,
         DType::Int(_) | DType::Index => 7,
+        DType::Unsigned(8) => 2,
+        DType::Unsigned(16) => 4,
+        DType::Unsigned(_) => 12,
     })
 }
 
@@ -122,8 +128,7 @@ pub fn write(name: &str, tensor: &Tensor) -> Result<Vec<u8>> {
     Ok(proto.encode_to_vec())
 }
 
-/// The elements of a message whose data lie within it. Unsigned integers become the next wider signed type, so that
-/// values are kept; `uint64` must fit `i64`.
+/// The elements of a message whose data lie within it. `uint64` becomes `i64`, which its values must fit.
 ///
 /// # Errors
 /// Names the field that is wrong.
@@ -132,17 +137,13 @@ pub fn elements(proto: &TensorProto) -> Result<Elements> {
         return unsupported("external_data: the elements lie in another file");
     }
     let code = proto.data_type.unwrap_or(0);
-    // The width in the file where it differs from that of the element type: unsigned integers.
-    let (dtype, unsigned) = match code {
-        2 => (DType::Int(16), Some(1)),
-        4 => (DType::Int(32), Some(2)),
-        12 => (DType::Int(64), Some(4)),
-        13 => (DType::Int(64), Some(8)),
-        _ => (dtype(code).map_err(|e| e.within("data_type"))?, None),
+    let dtype = match code {
+        13 => DType::Int(64),
+        _ => dtype(code).map_err(|e| e.within("data_type"))?,
     };
     let shape = shape(proto)?;
     let count = element_count(&shape).map_err(|e| FormatError::Invalid(format!("dims: {e}")))?;
-    let width = unsigned.unwrap_or(dtype.storage_bytes());
+    let width = dtype.storage_bytes();
     let check = |field: &str, found: usize, unit: usize, what: &str| {
         if count.checked_mul(unit) == Some(found) {
             return Ok(());
@@ -176,10 +177,11 @@ pub fn elements(proto: &TensorProto) -> Result<Elements> {
             }
         }
     };
-    let bytes = match unsigned {
-        Some(width) => widen(&bytes, width, dtype.storage_bytes())?.into(),
-        None => bytes,
-    };
+    if code == 13
+        && let Some(i) = bytes.chunks_exact(width).position(|element| element[width - 1] > 0x7f)
+    {
+        return unsupported(format!("element {i} of uint64 does not fit i64"));
+    }
     Ok(Elements { dtype, shape, bytes })
 }
 
@@ -195,17 +197,4 @@ pub fn shape(proto: &TensorProto) -> Result<Vec<usize>> {
             usize::try_from(n).map_err(|_| FormatError::Invalid(format!("dims: extent {n} is negative")))
         })
         .collect()
-}
-
-/// Unsigned integers of `from` bytes as signed ones of `to` bytes.
-fn widen(bytes: &[u8], from: usize, to: usize) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(bytes.len() / from * to);
-    for (i, chunk) in bytes.chunks_exact(from).enumerate() {
-        if from == to && chunk[from - 1] > 0x7f {
-            return unsupported(format!("element {i} of uint64 does not fit i64"));
-        }
-        out.extend_from_slice(chunk);
-        out.resize(out.len() + to - from, 0);
-    }
-    Ok(out)
 }

@@ -61,6 +61,7 @@ const SCALAR_TYPES: [&str; 36] = [
 /// Names the type that ngc does not have.
 pub(super) fn dtype(scalar_type: i64) -> Result<DType> {
     Ok(match scalar_type {
+        1 => DType::Unsigned(8),
         2 => DType::Int(8),
         3 => DType::Int(16),
         4 => DType::Int(32),
@@ -70,8 +71,10 @@ pub(super) fn dtype(scalar_type: i64) -> Result<DType> {
         8 => DType::Float(Format::F64),
         12 => DType::BOOL,
         13 => DType::Float(Format::Bf16),
+        28 => DType::Unsigned(16),
         29 => DType::Float(Format::F8E4M3FN),
         30 => DType::Float(Format::F8E5M2),
+        34 => DType::Unsigned(32),
         _ => match usize::try_from(scalar_type).ok().and_then(|i| SCALAR_TYPES.get(i)) {
             None | Some(&("unknown" | "?")) => {
                 return invalid(format!("element type {scalar_type} is none of torch"));

@@ -408,6 +408,9 @@ pub(crate) fn dtype(ty: Type) -> Result<&'static str> {
         Some(DType::Int(16)) => "torch.int16",
         Some(DType::Int(32)) => "torch.int32",
         Some(DType::Int(_) | DType::Index) => "torch.int64",
+        Some(DType::Unsigned(8)) => "torch.uint8",
+        Some(DType::Unsigned(16)) => "torch.uint16",
+        Some(DType::Unsigned(32)) => "torch.uint32",
         _ => return unsupported(format!("PyTorch has no elements of {ty}")),
     })
 }

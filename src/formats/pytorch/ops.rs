@@ -1,11 +1,11 @@
 //! Expressions of PyTorch that mean what an op means.
 
 use ngc_ir::Attr;
-use ngc_numerics::{DType, Format};
+use ngc_numerics::Format;
 
 use super::{dtype, float};
 use crate::error::{Result, unsupported};
-use crate::step::Step;
+use crate::step::{Step, is_narrow};
 
 /// The expression of an op of these operands; of several results a tuple. Nothing: the op is written by its definition.
 pub(super) fn expression(s: &Step, x: &[String]) -> Result<Option<String>> {
@@ -38,6 +38,11 @@ pub(super) fn expression(s: &Step, x: &[String]) -> Result<Option<String>> {
                 dtype(s.result_types[0])?
             ),
         },
+        "ng.convert" if s.ends.is_some() => {
+            let (low, high) = s.ends.unwrap_or_default();
+            let wide = if s.format().is_some_and(is_narrow) { ".float()" } else { "" };
+            format!("torch.clamp({}{wide}, {low:?}, {high:?}).to({})", a(0), dtype(s.result_types[0])?)
+        }
         "ng.convert" => format!("{}.to({})", a(0), dtype(s.result_types[0])?),
         // Activations.
         "ng.softplus" => format!("torch.logaddexp({0}, torch.zeros_like({0}))", a(0)),
@@ -565,7 +570,7 @@ fn counter(s: &Step) -> Result<Option<String>> {
     }
     let get = |name: &str| float(s.signature().float(name).unwrap_or_default());
     let n = shape.first().copied().unwrap_or_default();
-    let whole = matches!(ty.elem(), Some(DType::Int(_) | DType::Index));
+    let whole = ty.elem().is_some_and(|elem| !elem.is_float());
     let start = if s.signature().attr("start").is_some() { get("start") } else { "0.0".into() };
     let delta = if s.signature().attr("delta").is_some() { get("delta") } else { "1.0".into() };
     let numbers = format!("torch.arange({n}, dtype=torch.float64) * {delta} + {start}");

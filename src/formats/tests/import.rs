@@ -145,7 +145,7 @@ fn types_that_ngc_lacks_are_named() {
         TypeValue::Tensor(TensorTypeProto { elem_type: Some(elem), shape })
     };
     assert_eq!(kind(tensor(8)), "input 'x': elements of type string");
-    assert_eq!(kind(tensor(2)), "input 'x': elements of type uint8");
+    assert_eq!(kind(tensor(13)), "input 'x': elements of type uint64");
     let unranked = TypeValue::Tensor(TensorTypeProto { elem_type: Some(1), shape: None });
     assert!(kind(unranked).starts_with("input 'x': a tensor of unknown rank"));
 }

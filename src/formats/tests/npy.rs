@@ -38,9 +38,9 @@ fn reads_what_numpy_writes() {
 #[test]
 fn unsigned_integers_keep_their_values() {
     for (name, dtype, top) in [
-        ("u1", DType::Int(16), 255.0),
-        ("u2_be", DType::Int(32), 65535.0),
-        ("u4", DType::Int(64), 4294967295.0),
+        ("u1", DType::Unsigned(8), 255.0),
+        ("u2_be", DType::Unsigned(16), 65535.0),
+        ("u4", DType::Unsigned(32), 4294967295.0),
         ("u8", DType::Int(64), 1e15),
     ] {
         let tensor = npy::read(&testdata(&format!("{name}.npy")), None).unwrap();

@@ -24,9 +24,9 @@ fn reads_what_onnx_writes() {
         ("int16", DType::Int(16), signed),
         ("int32", DType::Int(32), signed),
         ("int64", DType::Int(64), signed),
-        ("uint8", DType::Int(16), unsigned),
-        ("uint16", DType::Int(32), unsigned),
-        ("uint32", DType::Int(64), unsigned),
+        ("uint8", DType::Unsigned(8), unsigned),
+        ("uint16", DType::Unsigned(16), unsigned),
+        ("uint32", DType::Unsigned(32), unsigned),
         ("uint64", DType::Int(64), unsigned),
         ("bool", DType::BOOL, unsigned),
     ] {

@@ -208,7 +208,7 @@ impl Arithmetic {
                 let v = self.reals(&x);
                 Rc::new(Column::Reals(v.iter().map(|x| self.round(x, format)).collect()))
             }
-            (Column::Integers(v), DType::Int(8 | 16 | 32)) => {
+            (Column::Integers(v), DType::Int(8 | 16 | 32) | DType::Unsigned(_)) => {
                 Rc::new(Column::Integers(v.iter().map(|x| x.map(|x| elem.wrap(x))).collect()))
             }
             _ => self.cast_floats(x, elem),

@@ -156,8 +156,9 @@ fn read_attribute(text: &str) -> Attr {
 
 fn elem() -> impl Strategy<Value = DType> {
     let floats = Format::ALL.map(DType::Float);
-    let ints = [DType::Int(1), DType::Int(8), DType::Int(16), DType::Int(32), DType::Int(64), DType::Index];
-    prop::sample::select([&floats[..], &ints[..]].concat())
+    let ints = [1, 8, 16, 32, 64].map(DType::Int);
+    let others = [DType::Unsigned(8), DType::Unsigned(16), DType::Unsigned(32), DType::Index];
+    prop::sample::select([&floats[..], &ints[..], &others[..]].concat())
 }
 
 fn number() -> impl Strategy<Value = Attr> {
@@ -179,7 +180,7 @@ fn dense() -> impl Strategy<Value = Attr> {
             let size = elem.storage_bytes();
             let width = match elem {
                 DType::Float(format) => format.width(),
-                DType::Int(bits) => bits.into(),
+                DType::Int(bits) | DType::Unsigned(bits) => bits.into(),
                 DType::Index => 64,
             };
             let mut bytes: Vec<u8> = (0..count as u64)

@@ -187,6 +187,18 @@ fn convert(g: &mut Graph<'_>, s: &Step) -> Result<bool> {
     if let DType::Float(Format::F8E4M3FN | Format::F8E5M2) = to {
         attributes.push(int("saturate", 0));
     }
-    let inputs = g.inputs(s)?;
+    let mut inputs = g.inputs(s)?;
+    if let (Some((low, high)), Some(from)) = (s.ends, s.format()) {
+        // ONNX Runtime has no Clip of bf16, and narrow formats do not hold all ends.
+        let within = if is_narrow(from) { Format::F32 } else { from };
+        if within != from {
+            let f32 = int("to", data_type(DType::Float(within))?.into());
+            inputs = vec![g.extra("Cast", inputs, vec![f32])];
+        }
+        for end in [low, high] {
+            inputs.push(g.numbers(&[end], &[], DType::Float(within))?);
+        }
+        inputs = vec![g.extra("Clip", inputs, Vec::new())];
+    }
     g.emit(s, "Cast", inputs, attributes)
 }

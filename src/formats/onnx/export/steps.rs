@@ -12,7 +12,8 @@ type Result<T> = std::result::Result<T, String>;
 /// The steps of an op that ONNX does not have, or not of these elements.
 pub(super) fn of(step: &Step) -> Option<Steps> {
     match step.elem(0)? {
-        DType::Int(1 | 8 | 16) => return Some(widened(DType::Int(32))),
+        DType::Int(1 | 8 | 16) | DType::Unsigned(8 | 16) => return Some(widened(DType::Int(32))),
+        DType::Unsigned(_) => return Some(widened(DType::Int(64))),
         DType::Float(Format::F8E4M3FN | Format::F8E5M2) => return Some(widened(DType::Float(Format::F32))),
         _ => {}
     }

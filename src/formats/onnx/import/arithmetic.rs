@@ -113,7 +113,8 @@ fn pow(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn modulo(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, y) = operands(n)?;
     let remainder = n.emit("ng.rem", &[x, y], AttrDict::EMPTY)?;
-    if n.flag("fmod", false)? {
+    // Of unsigned numbers both are the same.
+    if n.flag("fmod", false)? || matches!(n.elem(x)?, DType::Unsigned(_)) {
         return Ok(vec![remainder]);
     }
     if n.elem(x)?.is_float() {

@@ -44,9 +44,14 @@ fn gemm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 }
 
 fn conv(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (x, w) = (n.input(0)?, n.input(1)?);
+    let (x, w, bias) = (n.input(0)?, n.input(1)?, n.optional(2)?);
+    Ok(vec![convolution(n, x, w, bias)?])
+}
+
+/// The convolution that the node's attributes say.
+pub(super) fn convolution(n: &mut Node<'_, '_>, x: Value, w: Value, bias: Option<Value>) -> Result<Value> {
     let mut operands = vec![x, w];
-    operands.extend(n.optional(2)?);
+    operands.extend(bias);
     let kernel: Option<Vec<usize>> = n.shape(w).iter().skip(2).map(|d| d.known()).collect();
     let Some(kernel) = kernel else { return unsupported("a kernel of unknown extent") };
     let declared = n.opt_ints("kernel_shape")?;
@@ -60,5 +65,5 @@ fn conv(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if groups != 1 {
         attrs.set("groups", groups);
     }
-    Ok(vec![n.emit_sum("ng.conv", &operands, attrs, x)?])
+    n.emit_sum("ng.conv", &operands, attrs, x)
 }

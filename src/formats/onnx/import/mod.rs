@@ -20,6 +20,7 @@ mod model;
 mod node;
 mod norm;
 mod pool;
+mod quantize;
 mod recurrent;
 mod reduce;
 mod resize;
@@ -70,7 +71,7 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 18] = [
+    let groups: [Table; 19] = [
         activation::OPS,
         arithmetic::OPS,
         attention::OPS,
@@ -82,6 +83,7 @@ static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
         logic::OPS,
         norm::OPS,
         pool::OPS,
+        quantize::OPS,
         recurrent::OPS,
         reduce::OPS,
         resize::OPS,

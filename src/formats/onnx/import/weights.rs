@@ -23,7 +23,7 @@ pub(super) fn attribute(
     name: &str,
     proto: &TensorProto,
 ) -> Result<Attr> {
-    // Unsigned integers would be read as wider signed ones, which a graph is not typed for.
+    // uint64 would be read as i64, which a graph is not typed for.
     let elem = dtype(proto.data_type.unwrap_or(0))?;
     let data =
         if proto.data_location == Some(1) { external.elements(elem, proto)? } else { elements(proto)? };

@@ -67,8 +67,8 @@ fn category(dtype: DType) -> u8 {
 pub(super) fn promote(a: DType, b: DType) -> DType {
     let bits = |d: DType| match d {
         DType::Float(Format::F64) | DType::Int(64) | DType::Index => 64,
-        DType::Float(Format::F32) | DType::Int(32) => 32,
-        DType::Float(_) | DType::Int(16) => 16,
+        DType::Float(Format::F32) | DType::Int(32) | DType::Unsigned(32) => 32,
+        DType::Float(_) | DType::Int(16) | DType::Unsigned(16) => 16,
         _ => 8,
     };
     match (a, b) {
@@ -79,6 +79,7 @@ pub(super) fn promote(a: DType, b: DType) -> DType {
                 b
             }
         }
+        (DType::Unsigned(8), DType::Int(8)) | (DType::Int(8), DType::Unsigned(8)) => DType::Int(16),
         (DType::Float(f), DType::Float(g)) if f != g && bits(a) == bits(b) => DType::Float(Format::F32),
         (a, b) => {
             if bits(a) >= bits(b) {

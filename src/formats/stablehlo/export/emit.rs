@@ -207,6 +207,11 @@ impl<'a> Emitter<'a> {
         self.op("stablehlo.select", &[condition, x, y], ty, AttrDict::EMPTY)
     }
 
+    /// Whether the value is one that an op has limited to these ends.
+    pub fn is_limited(&self, x: Value, ends: (f64, f64)) -> bool {
+        crate::step::is_limited(&self.body, x, ends)
+    }
+
     pub fn convert(&mut self, x: Value, to: DType) -> Value {
         if self.elem(x) == to {
             return x;

@@ -4,12 +4,13 @@ use ngc_dialects::ng::compare::direction_name;
 use ngc_ir::op_def::Elementwise;
 use ngc_ir::{AttrDict, Type, Value};
 use ngc_numerics::expr::{Constant, Node as Formula};
-use ngc_numerics::{DType, Expr, Prim};
+use ngc_numerics::{DType, Expr, Format, Prim};
 
 use super::Table;
 use super::emit::Emitter;
 use super::op::Node;
 use crate::error::{FormatError, Result, unsupported};
+use crate::step;
 
 pub(super) const OPS: Table = &[
     ("ng.sigmoid", |n| unary(n, "stablehlo.logistic")),
@@ -44,10 +45,23 @@ pub(super) const OPS: Table = &[
         Ok(vec![n.emitter.compare("EQ", magnitude, infinity)])
     }),
     ("ng.convert", |n| {
-        let x = n.operand(0)?;
-        Ok(vec![n.emitter.convert(x, n.types[0].elem().unwrap_or(DType::Index))])
+        let mut x = n.operand(0)?;
+        let (from, to) = (n.emitter.elem(x), n.types[0].elem().unwrap_or(DType::Index));
+        // StableHLO leaves open what a number beyond the type becomes.
+        if let Some(ends) = step::ends(from, to).filter(|&ends| !n.emitter.is_limited(x, ends)) {
+            x = n.emitter.convert(x, wide(from));
+            let ty = n.emitter.ty(x);
+            let (low, high) = (n.emitter.splat(ends.0, ty), n.emitter.splat(ends.1, ty));
+            x = n.emitter.op("stablehlo.clamp", &[low, x, high], ty, AttrDict::EMPTY);
+        }
+        Ok(vec![n.emitter.convert(x, to)])
     }),
 ];
+
+/// The format that holds the ends of narrow integers beside numbers of this one.
+fn wide(from: DType) -> DType {
+    DType::Float(if from == DType::Float(Format::F64) { Format::F64 } else { Format::F32 })
+}
 
 fn unary(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<Value>> {
     let x = n.operand(0)?;

@@ -30,18 +30,12 @@ fn reduce(n: &mut Node<'_, '_>, how: &str, init: f64) -> Result<Vec<Value>> {
 
 /// The least value of a type, or the greatest.
 pub(super) fn extreme(elem: DType, least: bool) -> f64 {
-    let magnitude = match elem {
-        DType::Int(bits) => 2f64.powi(i32::from(bits) - 1),
-        _ => f64::INFINITY,
+    // The conversion of 2^63 saturates to the greatest number of i64.
+    let (lo, hi) = match elem {
+        DType::Float(_) => (f64::NEG_INFINITY, f64::INFINITY),
+        _ => (elem.int_range().0 as f64, elem.int_range().1 as f64),
     };
-    // The conversion of 2^63 saturates to the greatest number.
-    if least {
-        -magnitude
-    } else if elem.is_float() || magnitude > 1e18 {
-        magnitude
-    } else {
-        magnitude - 1.0
-    }
+    if least { lo } else { hi }
 }
 
 fn extremum(n: &mut Node<'_, '_>, how: &str, is_max: bool) -> Result<Vec<Value>> {

@@ -29,7 +29,8 @@ fn operands(n: &mut Node<'_, '_>) -> Result<(Value, Value)> {
         let from = n.elem(operand)?;
         let narrower = match (from, to) {
             (DType::Float(a), DType::Float(b)) => a.precision() <= b.precision() && a.emax() <= b.emax(),
-            (DType::Int(a), DType::Int(b)) => a <= b,
+            (DType::Int(a), DType::Int(b)) | (DType::Unsigned(a), DType::Unsigned(b)) => a <= b,
+            (DType::Unsigned(a), DType::Int(b)) => a < b,
             _ => false,
         };
         if !narrower {

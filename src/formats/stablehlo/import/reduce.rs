@@ -62,13 +62,9 @@ fn one(n: &mut Node<'_, '_>, how: &str, over: &[usize]) -> Result<Value> {
 
 /// The value that changes nothing.
 pub(super) fn neutral(how: &str, dtype: DType) -> f64 {
-    let bits = match dtype {
-        DType::Int(bits) => i32::from(bits) - 1,
-        _ => 63,
-    };
     let (least, greatest) = match dtype {
         DType::Float(_) => (f64::NEG_INFINITY, f64::INFINITY),
-        _ => (-(2f64.powi(bits)), 2f64.powi(bits) - 1.0),
+        _ => (dtype.int_range().0 as f64, dtype.int_range().1 as f64),
     };
     match how {
         "add" => 0.0,

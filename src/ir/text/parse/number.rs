@@ -42,7 +42,8 @@ impl<'a> Reader<'a> {
         Ok(format.round(value))
     }
 
-    /// An integer literal; values from 2^(n-1) up to 2^n - 1 stand for the negative numbers with those bits.
+    /// An integer literal. Of a signless type, values from 2^(n-1) up to 2^n - 1 stand for the negative numbers with
+    /// those bits.
     fn integer(&self, text: &'a str, elem: DType) -> Read<i64> {
         let at = self.offset_of(text);
         if text.contains('.') {
@@ -53,6 +54,13 @@ impl<'a> Reader<'a> {
             Some(hex) => u64::from_str_radix(hex, 16),
             None => digits.parse(),
         };
+        if let DType::Unsigned(_) = elem {
+            let greatest = elem.int_range().1 as u64;
+            return match magnitude {
+                Ok(m) if m <= greatest && (!negative || m == 0) => Ok(m as i64),
+                _ => Err(self.error_at(at, format!("{} does not fit in {elem}", excerpt(text)))),
+            };
+        }
         let bits = match elem {
             DType::Int(bits) => u32::from(bits),
             _ => 64,
