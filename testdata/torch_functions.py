@@ -164,3 +164,57 @@ def windows():
         lambda x: F.fold(x[0, 0].reshape(4, 6), (3, 4), 2, padding=(0, 0), stride=(1, 1)),
     )
     return Several(*functions), (floats(2, 3, 2, 3, 4),), None
+
+
+@family
+def smoothing():
+    """Resampling below filters as wide as the distance of places, and equally far numbers."""
+    smooth = lambda x, **of: F.interpolate(x, antialias=True, **of)
+    functions = (
+        lambda x: smooth(x, size=(2, 3), mode="bilinear"),
+        lambda x: smooth(x, size=(9, 4), mode="bilinear", align_corners=True),
+        lambda x: smooth(x, scale_factor=0.4, mode="bilinear"),
+        lambda x: smooth(x, size=(3, 8), mode="bicubic"),
+        lambda x: smooth(x, scale_factor=(0.3, 1.7), mode="bicubic"),
+        lambda x: x[0, 0, :, :7] * torch.linspace(-1, 2.3, 7),
+        lambda x: x[0, 0, 0, 0] + torch.linspace(0.1, -5, 10),
+        lambda x: x[0, 0, 0, 0] + torch.linspace(3, 4, 1),
+        lambda x: torch.ops.aten.zero(x) + x,
+    )
+    return Several(*functions), (floats(1, 2, 7, 11),), None
+
+
+@family
+def bytes_of_images():
+    """Unsigned integers beside others: arithmetic modulo 2^width, what types promote to, sums, and numbers of both kinds."""
+    pixels = torch.arange(24, dtype=torch.uint8).view(4, 6) * 37
+    signed = torch.arange(-12, 12, dtype=torch.int8).view(4, 6)
+    functions = (
+        lambda x, y: x.float() / 255 - 0.5,
+        lambda x, y: x / 255,
+        lambda x, y: x * 0.1,
+        lambda x, y: x + x,
+        lambda x, y: x - 200,
+        lambda x, y: x * 3 + 1,
+        lambda x, y: x + y,
+        lambda x, y: x * y.int(),
+        lambda x, y: x.sum(),
+        lambda x, y: x.float().mean(1),
+        lambda x, y: x.max(1)[0],
+        lambda x, y: x > y,
+        lambda x, y: torch.where(x > 100, x, 7),
+        lambda x, y: x // 10,
+        lambda x, y: x % 7,
+        lambda x, y: y.abs().to(torch.uint8) * x,
+        lambda x, y: (x.float() * 0.9).to(torch.uint8),
+        lambda x, y: x.clamp(20, 90),
+        lambda x, y: -x,
+        lambda x, y: torch.arange(256, dtype=torch.float32)[x.long()],
+        lambda x, y: x.to(torch.uint16).float() * 2,
+        lambda x, y: (x.long() * 1000).to(torch.uint8),
+        lambda x, y: x.argmax(1),
+        lambda x, y: x.flatten().sort()[0],
+        lambda x, y: F.pad(x, (1, 1), value=255),
+    )
+    as_floats = (lambda x, y, f=f: f(x, y).float() for f in functions)
+    return Several(*as_floats), (pixels, signed), None

@@ -238,7 +238,7 @@ fn weights_must_be_there_and_fit() {
     invalid(meta("sizes", json!([int(2), int(8)])), "the program declares tensor<4x8xf32>");
     invalid(meta("sizes", json!([int(-4), int(8)])), "a size of -4");
     invalid(meta("dtype", json!(99)), "element type 99");
-    unsupported(meta("dtype", json!(36)), "torch.uint64");
+    unsupported(meta("dtype", json!(35)), "torch.uint64");
     unsupported(meta("dtype", json!(10)), "torch.complex64");
     unsupported(meta("layout", json!(1)), "a sparse tensor");
     // One element, repeated to a gigabyte.

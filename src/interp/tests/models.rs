@@ -29,8 +29,12 @@ fn array(path: &str) -> Tensor {
 /// Both runtimes round every step to f32 but sum in another order, so their results differ by a few units of f32
 /// relative to the largest result.
 fn agrees(model: &str) {
-    let expected = array(&format!("{}/expected/{model}_output.npy", folder()));
-    let input = array(&format!("{}/expected/{model}_input.npy", folder()));
+    agrees_with(model, &format!("expected/{model}"));
+}
+
+fn agrees_with(model: &str, arrays: &str) {
+    let expected = array(&format!("{}/{arrays}_output.npy", folder()));
+    let input = array(&format!("{}/{arrays}_input.npy", folder()));
     let results = evaluate(model, &[input]);
     assert_eq!(results.len(), 1, "{model}");
     assert_eq!((results[0].dtype, &results[0].shape), (expected.dtype, &expected.shape), "{model}");
@@ -42,6 +46,19 @@ fn agrees(model: &str) {
             same || (x - y).abs() <= 1e-5 * scale,
             "{model}: element {i} is {x:e}, ONNX Runtime gives {y:e}"
         );
+    }
+}
+
+/// testdata/make_quantized.py: whole sums of products are exact, so only ties of a quantisation could differ.
+#[test]
+fn quantized() {
+    let entries = std::fs::read_dir(format!("{}/quantized", folder())).unwrap();
+    let names = entries.filter_map(|entry| Some(entry.unwrap().file_name().to_str()?.strip_suffix(".onnx")?.to_string()));
+    let models: Vec<String> = names.collect();
+    assert!(models.len() >= 8, "{models:?}");
+    for model in models {
+        let path = format!("quantized/{model}");
+        agrees_with(&path, &path);
     }
 }
 

@@ -1,14 +1,14 @@
 //! Tensors made from nothing: filled with one number, or counted.
 
 use ngc_ir::{Attr, AttrDict, Type, Value};
-use ngc_numerics::DType;
+use ngc_numerics::{DType, Tensor};
 
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
 use super::number::{Number, Operand, fitting};
 use crate::emit::Emit;
-use crate::error::{Result, unsupported};
+use crate::error::{FormatError, Result, unsupported};
 
 pub(super) const OPS: Table = &[
     ("arange", arange),
@@ -22,6 +22,7 @@ pub(super) const OPS: Table = &[
     ("eye", eye),
     ("full", with_value),
     ("full_like", with_value),
+    ("linspace", linspace),
     ("new_empty", |n| filled(n, Number::Int(0))),
     ("new_full", with_value),
     ("new_ones", |n| filled(n, Number::Int(1))),
@@ -31,9 +32,13 @@ pub(super) const OPS: Table = &[
     // Some decompositions of torch leave it.
     ("prims.scalar_tensor", scalar_tensor),
     ("scalar_tensor", scalar_tensor),
+    ("zero", |n| filled(n, Number::Int(0))),
     ("zeros", |n| filled(n, Number::Int(0))),
     ("zeros_like", |n| filled(n, Number::Int(0))),
 ];
+
+/// More equally far numbers are refused.
+const MAX_NUMBERS: usize = 1 << 20;
 
 /// The declared element type and shape, which the arguments repeat.
 fn filled(n: &mut Node<'_, '_>, number: Number) -> Result<Vec<Value>> {
@@ -112,6 +117,30 @@ fn arange(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     }
     let start = n.scalar(start, dtype)?;
     Ok(vec![n.op("ng.add", &[count, start])?])
+}
+
+/// As many numbers, equally far apart. Torch counts the first half from the start and the second from the end, in the
+/// type of the elements.
+fn linspace(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore_place();
+    n.ignore(&["dtype", "steps"]);
+    let (dtype, extents) = n.declared(0)?;
+    let (start, end) = (n.number("start")?.to_f64(), n.number("end")?.to_f64());
+    let &[Extent::Known(count)] = &extents[..] else { return unsupported("numbers of an unknown count") };
+    let DType::Float(format) = dtype else { return unsupported(format!("equally far elements of type {dtype}")) };
+    if count > MAX_NUMBERS {
+        return unsupported(format!("{count} numbers"));
+    }
+    let round = |x: f64| format.round(x);
+    let (start, end) = (round(start), round(end));
+    let step = round(round(end - start) / round(count.saturating_sub(1) as f64));
+    let number = |i: usize| match i {
+        0 => start,
+        i if i < count / 2 => round(start + round(step * i as f64)),
+        i => round(end - round(step * (count - 1 - i) as f64)),
+    };
+    let numbers = Tensor::floats(format, vec![count], (0..count).map(number).collect());
+    Ok(vec![n.constant(&numbers.map_err(FormatError::Invalid)?)?])
 }
 
 fn eye(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

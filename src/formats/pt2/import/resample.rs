@@ -7,12 +7,14 @@ use ngc_numerics::{DType, Format, Tensor};
 use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
-use super::number::{Operand, kernel, opmath};
+use super::number::{Number, Operand, kernel, opmath};
 use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
 use crate::grid::{self, Between, Beyond, Sampling};
 
 pub(super) const OPS: Table = &[
+    ("_upsample_bicubic2d_aa", |n| weighted(n, |a, i| smooth(a, i, 4, cubic_filter))),
+    ("_upsample_bilinear2d_aa", |n| weighted(n, |a, i| smooth(a, i, 2, |x| 1.0 - x))),
     ("_upsample_nearest_exact1d", |n| nearest(n, 0.5)),
     ("_upsample_nearest_exact2d", |n| nearest(n, 0.5)),
     ("_upsample_nearest_exact3d", |n| nearest(n, 0.5)),
@@ -85,6 +87,9 @@ fn affine_grid(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let shape = extents[..1].iter().chain(&extents[2..]).map(|&e| e as i64).chain([rank as i64]);
     Ok(vec![n.emit("ng.reshape", &[moved], [("shape", Attr::ints(shape))])?])
 }
+
+/// Longer sums of neighbours are refused.
+const MAX_TAPS: usize = 256;
 
 /// More places of a result are refused.
 const MAX_EXTENT: usize = 1 << 20;
@@ -253,6 +258,36 @@ fn cubic(a: &Axis, i: usize) -> Vec<(f64, f64)> {
     weights.into_iter().zip(-1i8..).map(|(w, k)| (first + f64::from(k), w)).collect()
 }
 
+/// Of all elements below a filter, whose width of so many elements grows with the distance of places (antialiasing).
+fn smooth(a: &Axis, i: usize, width: u8, filter: fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let round = |x: f64| a.format.round(x);
+    // Of centres, also where the corners say how far places are apart.
+    let delta = 0.5;
+    let half = f64::from(width) / 2.0;
+    let stretch = a.step.max(1.0);
+    let support = round(half * stretch);
+    let centre = round(a.step * round(i as f64 + delta));
+    let first = round(round(centre - support) + delta).max(0.0).trunc();
+    let end = round(round(centre + support) + delta).min(a.from as f64).trunc();
+    let shrink = round(1.0 / stretch);
+    let weight = |place: f64| {
+        let x = round(round(round(place - centre) + delta) * shrink).abs();
+        if x < half { round(filter(x)) } else { 0.0 }
+    };
+    let places = (0..(end - first).max(0.0) as usize).map(|k| first + k as f64);
+    let weights: Vec<(f64, f64)> = places.map(|place| (place, weight(place))).collect();
+    let total = weights.iter().fold(0.0, |sum, (_, w)| round(sum + w));
+    weights.into_iter().map(|(place, w)| (place, if total == 0.0 { w } else { round(w / total) })).collect()
+}
+
+/// Keys's cubic with a = -1/2.
+fn cubic_filter(x: f64) -> f64 {
+    match x < 1.0 {
+        true => (1.5 * x - 2.5) * x * x + 1.0,
+        false => ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0,
+    }
+}
+
 /// Sums of neighbours, of the last dimension first; all of them are rounded once.
 fn weighted(n: &mut Node<'_, '_>, taps: Taps) -> Result<Vec<Value>> {
     let x = operand(n)?;
@@ -267,19 +302,36 @@ fn weighted(n: &mut Node<'_, '_>, taps: Taps) -> Result<Vec<Value>> {
     Ok(vec![value])
 }
 
+/// A constant along a dimension that has so many behind it, itself counted.
+fn column(n: &mut Node<'_, '_>, tensor: std::result::Result<Tensor, String>, behind: i64) -> Result<Value> {
+    let tensor = n.constant(&tensor.map_err(FormatError::Invalid)?)?;
+    n.unsqueeze(tensor, 1..behind)
+}
+
 fn along(n: &mut Node<'_, '_>, x: Value, a: &Axis, taps: Taps) -> Result<Value> {
     let each: Vec<Vec<(f64, f64)>> = (0..a.to).map(|i| taps(a, i)).collect();
+    let most = each.iter().map(Vec::len).max().unwrap_or(0);
+    if most > MAX_TAPS {
+        return unsupported(format!("sums of {most} elements"));
+    }
     let behind = (n.rank(x) - a.axis) as i64;
     let mut sum = None;
-    for t in 0..each.first().map_or(0, Vec::len) {
+    for t in 0..most {
+        let tap = |taps: &Vec<(f64, f64)>| taps.get(t).copied();
         // Beyond the ends the last element counts.
-        let places = each.iter().map(|taps| taps[t].0.clamp(0.0, a.from as f64 - 1.0) as i64).collect();
-        let weights = each.iter().map(|taps| taps[t].1).collect();
-        let weights =
-            n.constant(&Tensor::floats(a.format, vec![a.to], weights).map_err(FormatError::Invalid)?)?;
-        let weights = n.unsqueeze(weights, 1..behind)?;
+        let place = |(place, _): (f64, f64)| place.clamp(0.0, a.from as f64 - 1.0) as i64;
+        let places = each.iter().map(|taps| tap(taps).map_or(0, place)).collect();
+        let weights = each.iter().map(|taps| tap(taps).map_or(0.0, |(_, weight)| weight)).collect();
+        let weights = column(n, Tensor::floats(a.format, vec![a.to], weights), behind)?;
         let part = picked(n, x, a.axis, places)?;
-        let term = n.op("ng.mul", &[part, weights])?;
+        let mut term = n.op("ng.mul", &[part, weights])?;
+        if each.iter().any(|taps| tap(taps).is_none()) {
+            // No term, which 0 times an infinite element would be.
+            let there = each.iter().map(|taps| tap(taps).is_some().into()).collect();
+            let there = column(n, Tensor::ints(DType::BOOL, vec![a.to], there), behind)?;
+            let none = n.scalar(Number::Int(0), DType::Float(a.format))?;
+            term = n.op("ng.where", &[there, term, none])?;
+        }
         sum = Some(match sum {
             Some(sum) => n.op("ng.add", &[sum, term])?,
             None => term,
