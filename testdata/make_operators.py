@@ -420,6 +420,32 @@ def sequences():
          nodes=[*built, node("SequenceMap", ["s", "x0"], ["t"], body=body), node("ConcatFromSequence", ["t"], ["y0"], axis=0)])
 
 
+def quantized():
+    """Numbers of 8 and 16 bits with a scale and a zero point, beyond the ends of their types too."""
+    u8, s8, u16, s32 = np.uint8, np.int8, np.uint16, np.int32
+    whole = lambda dtype, *shape: RNG.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
+    scale = lambda *values: np.array(values, np.float32) if len(values) > 1 else np.float32(values[0])
+    case("DequantizeLinear", "DequantizeLinear", [whole(u8, 3, 4)], {1: scale(0.05), 2: u8(131)})
+    case("DequantizeLinear_axis", "DequantizeLinear", [whole(s8, 3, 4)], {1: scale(0.1, 2, 3), 2: i(0, 5, -7, dtype=s8)}, axis=0)
+    case("DequantizeLinear_bias", "DequantizeLinear", [whole(s32, 5)], {1: scale(1e-9)})
+    case("QuantizeLinear", "QuantizeLinear", [f(4, 5, high=9)], {1: scale(0.03), 2: u8(100)})
+    case("QuantizeLinear_ties", "QuantizeLinear", [np.array([0.5, 1.5, -2.5, 300, -300, np.inf], np.float32)], {1: scale(1), 2: s8(3)})
+    case("QuantizeLinear_axis", "QuantizeLinear", [f(4, 3)], {1: scale(0.1, 0.01, 2), 2: i(9, 0, 255, dtype=u8)}, axis=-1)
+    case("QuantizeLinear_wide", "QuantizeLinear", [f(4, 5)], {1: scale(1e-4), 2: u16(30000)}, opset=21)
+    case("QuantizeLinear_alone", "QuantizeLinear", [f(7)], {1: scale(0.01)})
+    case("DynamicQuantizeLinear", "DynamicQuantizeLinear", [f(3, 6)], outputs=3)
+    case("DynamicQuantizeLinear_zeros", "DynamicQuantizeLinear", [np.zeros((2, 2), np.float32)], outputs=3)
+    case("MatMulInteger", "MatMulInteger", [whole(u8, 3, 7), whole(s8, 7, 2)], {2: u8(127), 3: s8(-3)})
+    case("MatMulInteger_columns", "MatMulInteger", [whole(u8, 3, 7), whole(u8, 7, 2)], {2: u8(0), 3: i(5, 200, dtype=u8)})
+    image, kernel = whole(u8, 1, 4, 6, 5), whole(s8, 6, 2, 3, 3)
+    case("ConvInteger", "ConvInteger", [image, kernel], {2: u8(120)}, group=2, pads=[1, 0, 1, 2])
+    case("QLinearMatMul", "QLinearMatMul", [whole(u8, 3, 7)], {
+        1: scale(0.01), 2: u8(110), 3: whole(s8, 7, 2), 4: scale(0.02), 5: s8(0), 6: scale(0.04), 7: u8(128)})
+    case("QLinearConv", "QLinearConv", [image], {
+        1: scale(0.01), 2: u8(120), 3: kernel, 4: scale(0.01, 0.02, 0.03, 0.04, 0.05, 0.06), 5: np.zeros(6, s8),
+        6: scale(0.05), 7: u8(90), 8: RNG.integers(-5000, 5000, 6).astype(s32)}, group=2, strides=[2, 1])
+
+
 def main():
     elementwise()
     reductions()
@@ -433,6 +459,7 @@ def main():
     images()
     samples()
     sequences()
+    quantized()
     with zipfile.ZipFile(HERE / "operators.npz", "w", zipfile.ZIP_DEFLATED) as z:
         def put(name, array):
             data = io.BytesIO()

@@ -59,7 +59,7 @@ fn range(r: &mut Random, elem: DType) -> (f64, f64) {
                     (least, least + 2.0),
                     (least, greatest),
                 ])
-                .into_whole(),
+                .into_whole(least, greatest),
         };
     };
     if r.chance(35) {
@@ -80,12 +80,13 @@ fn range(r: &mut Random, elem: DType) -> (f64, f64) {
 }
 
 trait Whole {
-    fn into_whole(self) -> (f64, f64);
+    /// Whole ends within those of a type.
+    fn into_whole(self, least: f64, greatest: f64) -> (f64, f64);
 }
 
 impl Whole for (f64, f64) {
-    fn into_whole(self) -> (f64, f64) {
-        (self.0.floor(), self.1.floor())
+    fn into_whole(self, least: f64, greatest: f64) -> (f64, f64) {
+        (self.0.floor().max(least), self.1.floor().min(greatest))
     }
 }
 

@@ -31,6 +31,11 @@ impl<'c> Emission<'_, 'c> {
                 }
                 Some(DType::Float(_)) | None => refused(),
                 Some(DType::BOOL) => refused(),
+                Some(elem @ DType::Unsigned(_)) if wraps(function) => {
+                    let whole = self.in_i64(operands, elem)?;
+                    let value = self.formula(function, &params, &whole, Format::F64)?;
+                    self.convert(value, DType::Int(64), elem)
+                }
                 Some(elem) if wraps(function) || self.is_place(function.as_primitive(), elem) => {
                     self.formula(function, &params, operands, Format::F64)
                 }
@@ -60,6 +65,10 @@ impl<'c> Emission<'_, 'c> {
             (Function::Compare(cmp), None) => {
                 // A truth value is 0 or 1, which are not negative.
                 let signed = s.operands[0].elem() != Some(DType::BOOL);
+                if let Some(elem @ DType::Unsigned(_)) = s.operands[0].elem() {
+                    let whole = self.in_i64(operands, elem)?;
+                    return self.registers.icmp(int_predicate(*cmp, true), whole[0], whole[1]);
+                }
                 self.registers.icmp(int_predicate(*cmp, signed), operands[0], operands[1])
             }
             (Function::Logical(Logical::And), None) => self.registers.and(operands[0], operands[1]),
@@ -141,6 +150,11 @@ impl<'c> Emission<'_, 'c> {
             }
         }
         Ok(value)
+    }
+
+    /// Unsigned numbers as numbers of i64, in which they are computed modulo their width.
+    fn in_i64(&self, x: &[Register<'c>], elem: DType) -> Result<Vec<Register<'c>>, String> {
+        x.iter().map(|&x| self.convert(x, elem, DType::Int(64))).collect()
     }
 
     fn primitive(&self, prim: Prim, x: &[Register<'c>]) -> Built<'c> {

@@ -17,8 +17,7 @@ pub(crate) fn held(elem: DType) -> Result<Element, String> {
         DType::Float(Format::F32) => Element::Float(32),
         DType::Float(Format::F16 | Format::Bf16) => Element::Int(16),
         DType::Float(format) => return Err(format!("values in {format} are not compiled yet")),
-        DType::Int(bits) => Element::Int(bits.into()),
-        DType::Unsigned(_) => return Err(format!("values in {elem} are not compiled yet")),
+        DType::Int(bits) | DType::Unsigned(bits) => Element::Int(bits.into()),
         DType::Index => Element::Int(64),
     })
 }
@@ -26,6 +25,7 @@ pub(crate) fn held(elem: DType) -> Result<Element, String> {
 const F32: Element = Element::Float(32);
 const F64: Element = Element::Float(64);
 const I32: Element = Element::Int(32);
+const I64: Element = Element::Int(64);
 
 impl<'c> Emission<'_, 'c> {
     /// A value in another element type, as `ng.convert` defines it.
@@ -33,6 +33,17 @@ impl<'c> Emission<'_, 'c> {
         let r = &self.registers;
         match (from, to) {
             _ if from == to => Ok(x),
+            // Unsigned numbers are numbers of i64.
+            (DType::Unsigned(_), to) => self.convert(r.zext(x, I64)?, DType::Int(64), to),
+            (from, DType::Unsigned(_)) => {
+                let mut whole = self.convert(x, from, DType::Int(64))?;
+                if from.is_float() {
+                    let (least, greatest) = (r.int(0, whole), r.int(to.int_range().1 as u64, whole));
+                    whole = r.select(r.icmp(IntPredicate::SLT, whole, least)?, least, whole)?;
+                    whole = r.select(r.icmp(IntPredicate::SGT, whole, greatest)?, greatest, whole)?;
+                }
+                r.trunc(whole, held(to)?)
+            }
             (DType::Float(from), DType::Float(to)) => self.between_formats(x, from, to),
             (DType::Float(from), DType::BOOL) => {
                 let (x, _) = self.computed(x, from)?;

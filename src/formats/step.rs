@@ -105,7 +105,8 @@ pub(crate) fn is_limited(body: &Body, value: Value, ends: (f64, f64)) -> bool {
 
 /// The element of a constant whose elements are all one.
 fn number(body: &Body, value: Value) -> Option<f64> {
-    match body.op(body.defining_op(value)?).attrs.get("value")? {
+    let constant = body.defining_op(value)?;
+    match body.attr(constant, "value").or_else(|| body.properties(constant).get("value"))? {
         Attr::Float(x, _) => Some(*x),
         Attr::Dense(dense) if dense.splat || dense.ty.static_shape()?.is_empty() => {
             Tensor::from_bytes(dense.ty.elem()?, Vec::new(), &dense.bytes).ok()?.to_f64s().first().copied()

@@ -55,7 +55,7 @@ pub fn draw(r: &mut Random, op: &OpDef, def: &AttrDef, ty: Type, format: Format)
                 DType::Int(32),
                 DType::Int(16),
                 DType::Int(8),
-                DType::Int(8),
+                DType::Unsigned(8),
                 DType::BOOL,
                 DType::Index,
             ]);

@@ -44,7 +44,8 @@ pub fn range(r: &mut Random, elem: DType) -> (f64, f64) {
             let (least, greatest) = integer.int_range();
             // The ends of 64 bits are no f64.
             let whole = (least.max(-(1 << 62)) as f64, greatest.min(1 << 62) as f64);
-            r.pick(&[(-3.0, 7.0), (0.0, 2.0), (1.0, 5.0), (-100.0, 100.0), whole])
+            let (lo, hi) = r.pick(&[(-3.0, 7.0), (0.0, 2.0), (1.0, 5.0), (-100.0, 100.0), whole]);
+            (f64::max(lo, whole.0), f64::min(hi, whole.1))
         }
     }
 }

@@ -44,7 +44,7 @@ impl Sketch<'_> {
     }
 
     fn element(&mut self, kind: ValueKind) -> DType {
-        let integer = self.r.pick(&[I64, DType::Int(32), DType::Int(8), DType::Index]);
+        let integer = self.r.pick(&[I64, DType::Int(32), DType::Int(8), DType::Unsigned(8), DType::Index]);
         match kind {
             ValueKind::Bool => DType::BOOL,
             ValueKind::Int => integer,
@@ -139,7 +139,7 @@ impl Sketch<'_> {
     pub(super) fn decided_integer(&mut self) {
         let format = self.format;
         let Some(x) = self.earlier(|s, v| s.elem_of(v) == DType::Float(format)) else { return };
-        let elem = self.r.pick(&[DType::Int(8), DType::Int(8), DType::Int(16), DType::Int(32), I64]);
+        let elem = self.r.pick(&[DType::Int(8), DType::Unsigned(8), DType::Int(16), DType::Unsigned(16), DType::Int(32), I64]);
         self.op("ng.convert", &[x], AttrDict::from([("to", Attr::Type(Type::scalar(elem)))]));
     }
 

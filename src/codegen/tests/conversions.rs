@@ -6,7 +6,7 @@ use ngc_passes::lowering::functions::Functions;
 
 use crate::support::{difference, load, module};
 
-const TYPES: [DType; 10] = [
+const TYPES: [DType; 13] = [
     DType::Float(Format::F64),
     DType::Float(Format::F32),
     DType::Float(Format::F16),
@@ -16,6 +16,9 @@ const TYPES: [DType; 10] = [
     DType::Int(16),
     DType::Int(32),
     DType::Int(64),
+    DType::Unsigned(8),
+    DType::Unsigned(16),
+    DType::Unsigned(32),
     DType::Index,
 ];
 

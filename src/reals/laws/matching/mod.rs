@@ -293,6 +293,16 @@ impl Matcher<'_> {
                 }
                 _ => None,
             },
+            // The content of a sum is taken out of its power.
+            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
+                let (factor, term) = &terms[0];
+                let Node::Product(factors) = self.store.node(term.id).clone() else { return None };
+                let [(base, exponent)] = &factors[..] else { return None };
+                let term = self.store.compose(term, &of.map, space)?;
+                let base = self.store.compose(base, &term.map, space)?;
+                let root = self.power_of(factor, &Rational::from(exponent.recip_ref()))?;
+                Some((self.store.scaled(root, base, space), self.store.rational(exponent.clone())))
+            }
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! Sums: a multiple of what a pattern says, and other terms.
 
 use ngc_ir::structure::Size;
+use ngc_numerics::Prim;
 use rug::Rational;
 
 use super::{LONGEST, MOST_WAYS, Matcher, Open, Parts, Place, State};
@@ -34,7 +35,7 @@ impl Matcher<'_> {
                         next.extend(self.without_term(v, &factor, open, &space));
                     }
                     Some(_) => next.extend(self.any_term(id, &factor, constant, open, place, &space)),
-                    None => next.extend(self.summand(id, &factor, open, &space)),
+                    None => next.extend(self.summand(id, &factor, constant, open, &space)),
                 }
             }
             next.truncate(MOST_WAYS);
@@ -44,7 +45,14 @@ impl Matcher<'_> {
     }
 
     /// A term of a pattern that is one of a sum.
-    fn summand(&mut self, pattern: Id, factor: &Rational, open: Open, space: &[Size]) -> Vec<Open> {
+    fn summand(
+        &mut self,
+        pattern: Id,
+        factor: &Rational,
+        constant: &Rational,
+        open: Open,
+        space: &[Size],
+    ) -> Vec<Open> {
         let mut ways = Vec::new();
         for n in 0..open.parts.rest.len() {
             let mut parts = open.parts.clone();
@@ -53,6 +61,10 @@ impl Matcher<'_> {
             let commons = match &open.common {
                 Some(known) => vec![known.clone()],
                 None if self.is_odd(pattern) => vec![ratio.clone(), Rational::from(-&ratio)],
+                // The power of a sum takes in any factor, so the constant beside it says which multiple the whole is.
+                None if self.is_power_of_sum(pattern) && !constant.is_zero() && !parts.number.is_zero() => {
+                    vec![ratio.clone(), Rational::from(&parts.number / constant)]
+                }
                 None => vec![ratio.clone()],
             };
             for common in commons {
@@ -74,6 +86,15 @@ impl Matcher<'_> {
             }
         }
         ways
+    }
+
+    fn is_power_of_sum(&self, pattern: Id) -> bool {
+        match self.pattern.node(pattern) {
+            Node::Apply(Function::Prim(Prim::Pow), parts) => {
+                matches!(self.pattern.node(parts[0].id), Node::Linear(..))
+            }
+            _ => false,
+        }
     }
 
     fn is_odd(&self, pattern: Id) -> bool {
