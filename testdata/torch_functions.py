@@ -218,3 +218,31 @@ def bytes_of_images():
     )
     as_floats = (lambda x, y, f=f: f(x, y).float() for f in functions)
     return Several(*as_floats), (pixels, signed), None
+
+
+@family
+def quantized():
+    """Quantised tensors as PT2E writes them, by numbers and by tensors, for a tensor and for each channel."""
+    import torch.ao.quantization.fx._decomposed  # noqa: F401  (registers the operators)
+
+    q = torch.ops.quantized_decomposed
+    u8, s8 = (0, 255, torch.uint8), (-128, 127, torch.int8)
+    scales, zeros = torch.tensor([0.01, 0.3, 2.0, 0.02]), torch.tensor([0, -5, 9, 100])
+
+    def chosen(x, ends, dtype):
+        scale, zero = q.choose_qparams.tensor(x, *ends, 1e-4, dtype)
+        number = q.quantize_per_tensor.tensor(x, scale, zero, *ends, dtype)
+        return q.dequantize_per_tensor.tensor(number, scale, zero, *ends, dtype)
+
+    functions = (
+        lambda x: q.quantize_per_tensor(x, 0.017, 120, *u8).float(),
+        lambda x: q.dequantize_per_tensor(q.quantize_per_tensor(x, 0.3, -3, *s8), 0.3, -3, *s8),
+        lambda x: q.quantize_per_tensor(x, 0.001, 7, -100, 90, torch.int8).float(),
+        lambda x: chosen(x, u8[:2], u8[2]),
+        lambda x: chosen(x * 0 + 3, s8[:2], s8[2]),
+        lambda x: q.quantize_per_channel(x, scales, zeros, 0, *s8).float(),
+        lambda x: q.dequantize_per_channel(q.quantize_per_channel(x, scales, zeros, 0, *s8), scales, zeros, 0, *s8),
+        lambda x: q.dequantize_per_channel((x.T * 9).to(torch.int8), scales.double(), None, 1, *s8),
+    )
+    in_f32 = (lambda x, f=f: f(x.float()) for f in functions)
+    return Several(*in_f32), (floats(4, 6),), None

@@ -139,7 +139,14 @@ impl Sketch<'_> {
     pub(super) fn decided_integer(&mut self) {
         let format = self.format;
         let Some(x) = self.earlier(|s, v| s.elem_of(v) == DType::Float(format)) else { return };
-        let elem = self.r.pick(&[DType::Int(8), DType::Unsigned(8), DType::Int(16), DType::Unsigned(16), DType::Int(32), I64]);
+        let elem = self.r.pick(&[
+            DType::Int(8),
+            DType::Unsigned(8),
+            DType::Int(16),
+            DType::Unsigned(16),
+            DType::Int(32),
+            I64,
+        ]);
         self.op("ng.convert", &[x], AttrDict::from([("to", Attr::Type(Type::scalar(elem)))]));
     }
 

@@ -53,7 +53,8 @@ fn agrees_with(model: &str, arrays: &str) {
 #[test]
 fn quantized() {
     let entries = std::fs::read_dir(format!("{}/quantized", folder())).unwrap();
-    let names = entries.filter_map(|entry| Some(entry.unwrap().file_name().to_str()?.strip_suffix(".onnx")?.to_string()));
+    let names = entries
+        .filter_map(|entry| Some(entry.unwrap().file_name().to_str()?.strip_suffix(".onnx")?.to_string()));
     let models: Vec<String> = names.collect();
     assert!(models.len() >= 8, "{models:?}");
     for model in models {

@@ -101,7 +101,11 @@ fn matmul_integer(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 }
 
 /// The product of two matrices of integers, each less its zero point, in i32.
-fn whole_product(n: &mut Node<'_, '_>, a: (Value, Option<Value>), b: (Value, Option<Value>)) -> Result<Value> {
+fn whole_product(
+    n: &mut Node<'_, '_>,
+    a: (Value, Option<Value>),
+    b: (Value, Option<Value>),
+) -> Result<Value> {
     let a_zero = a.1.map(|zero| by_rows(n, zero)).transpose()?;
     let (a, b) = (centred(n, a.0, a_zero)?, centred(n, b.0, b.1)?);
     n.emit("ng.matmul", &[a, b], AttrDict::EMPTY)
@@ -201,7 +205,7 @@ fn declared(n: &mut Node<'_, '_>, name: &'static str) -> Result<Option<DType>> {
         0 => Ok(None),
         code => {
             let code = i32::try_from(code).unwrap_or(-1);
-            tensor::dtype(code).map(Some).map_err(|e| e.within(&format!("attribute '{name}'")))
+            tensor::dtype(code).map(Some).map_err(|e| e.within(format!("attribute '{name}'")))
         }
     }
 }

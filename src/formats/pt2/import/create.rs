@@ -127,7 +127,9 @@ fn linspace(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (dtype, extents) = n.declared(0)?;
     let (start, end) = (n.number("start")?.to_f64(), n.number("end")?.to_f64());
     let &[Extent::Known(count)] = &extents[..] else { return unsupported("numbers of an unknown count") };
-    let DType::Float(format) = dtype else { return unsupported(format!("equally far elements of type {dtype}")) };
+    let DType::Float(format) = dtype else {
+        return unsupported(format!("equally far elements of type {dtype}"));
+    };
     if count > MAX_NUMBERS {
         return unsupported(format!("{count} numbers"));
     }

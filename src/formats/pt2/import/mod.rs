@@ -20,6 +20,7 @@ mod opaque;
 mod order;
 mod pool;
 mod program;
+mod quantize;
 mod random;
 mod recurrent;
 mod reduce;
@@ -59,7 +60,7 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 21] = [
+    let groups: [Table; 22] = [
         activation::OPS,
         arithmetic::OPS,
         compare::OPS,
@@ -72,6 +73,7 @@ static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
         opaque::OPS,
         order::OPS,
         pool::OPS,
+        quantize::OPS,
         recurrent::OPS,
         random::OPS,
         reduce::OPS,
