@@ -32,9 +32,10 @@ impl<'c> Emission<'_, 'c> {
                 Some(DType::Float(_)) | None => refused(),
                 Some(DType::BOOL) => refused(),
                 Some(elem @ DType::Unsigned(_)) if wraps(function) => {
-                    let whole = self.in_i64(operands, elem)?;
-                    let value = self.formula(function, &params, &whole, Format::F64)?;
-                    self.convert(value, DType::Int(64), elem)
+                    let i64 = DType::Int(64);
+                    let whole = operands.iter().map(|&x| self.convert(x, elem, i64));
+                    let whole = whole.collect::<Result<Vec<_>, String>>()?;
+                    self.convert(self.formula(function, &params, &whole, Format::F64)?, i64, elem)
                 }
                 Some(elem) if wraps(function) || self.is_place(function.as_primitive(), elem) => {
                     self.formula(function, &params, operands, Format::F64)
@@ -64,11 +65,7 @@ impl<'c> Emission<'_, 'c> {
             }
             (Function::Compare(cmp), None) => {
                 // A truth value is 0 or 1, which are not negative.
-                let signed = s.operands[0].elem() != Some(DType::BOOL);
-                if let Some(elem @ DType::Unsigned(_)) = s.operands[0].elem() {
-                    let whole = self.in_i64(operands, elem)?;
-                    return self.registers.icmp(int_predicate(*cmp, true), whole[0], whole[1]);
-                }
+                let signed = !matches!(s.operands[0].elem(), Some(DType::BOOL | DType::Unsigned(_)));
                 self.registers.icmp(int_predicate(*cmp, signed), operands[0], operands[1])
             }
             (Function::Logical(Logical::And), None) => self.registers.and(operands[0], operands[1]),
@@ -150,11 +147,6 @@ impl<'c> Emission<'_, 'c> {
             }
         }
         Ok(value)
-    }
-
-    /// Unsigned numbers as numbers of i64, in which they are computed modulo their width.
-    fn in_i64(&self, x: &[Register<'c>], elem: DType) -> Result<Vec<Register<'c>>, String> {
-        x.iter().map(|&x| self.convert(x, elem, DType::Int(64))).collect()
     }
 
     fn primitive(&self, prim: Prim, x: &[Register<'c>]) -> Built<'c> {

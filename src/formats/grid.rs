@@ -32,6 +32,15 @@ pub(crate) struct Sampling {
     pub corners: bool,
 }
 
+/// The weight of an element so far away in cubic convolution (R. Keys, Cubic Convolution Interpolation, 1981).
+pub(crate) fn keys(a: f64, distance: f64) -> f64 {
+    match distance {
+        d @ ..=1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+        d @ ..2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
+        _ => 0.0,
+    }
+}
+
 /// An element beside a place, along one dimension: its index, its weight, and whether it lies within the image, unless all do.
 struct Tap {
     index: Value,

@@ -11,8 +11,8 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// The longest header that is read; NumPy itself refuses more than 10000 characters.
 const MAX_HEADER: usize = 1 << 20;
 
-/// Reads an array. `uint64` becomes `i64`, which its values must fit. NumPy has no name for bfloat16 and the 8-bit formats and stores them as void (`<V2`, `|V1`): such elements
-/// are read as `void_as`, and refused without it.
+/// Reads an array. `uint64` becomes `i64`, which its values must fit. NumPy has no name for bfloat16 and the 8-bit formats
+/// and stores them as void (`<V2`, `|V1`): such elements are read as `void_as`, and refused without it.
 ///
 /// # Errors
 /// Names the byte or header field that is wrong; element types without numbers, and arrays that do not fit in memory,

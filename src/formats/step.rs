@@ -81,14 +81,23 @@ impl Step {
     }
 }
 
+/// The format in which runtimes compute with values of the format.
+pub(crate) fn computed_in(format: Format) -> Format {
+    if is_narrow(format) { Format::F32 } else { format }
+}
+
+/// The least and the greatest value of a type; of 64 bits the greatest is rounded up to 2^63, which saturates.
+pub(crate) fn extremes(elem: DType) -> (f64, f64) {
+    match elem {
+        DType::Float(_) => (f64::NEG_INFINITY, f64::INFINITY),
+        _ => (elem.int_range().0 as f64, elem.int_range().1 as f64),
+    }
+}
+
 /// The ends of a narrow integer type, for a conversion to it of floating-point numbers.
 pub(crate) fn ends(from: DType, to: DType) -> Option<(f64, f64)> {
-    match to {
-        DType::Int(8 | 16) | DType::Unsigned(8 | 16) if from.is_float() => {
-            Some((to.int_range().0 as f64, to.int_range().1 as f64))
-        }
-        _ => None,
-    }
+    let narrow = matches!(to, DType::Int(8 | 16) | DType::Unsigned(8 | 16));
+    (narrow && from.is_float()).then(|| extremes(to))
 }
 
 /// Whether the value is one that an op has limited to these ends.

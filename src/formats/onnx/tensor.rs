@@ -67,6 +67,17 @@ pub fn dtype(data_type: i32) -> Result<DType> {
     })
 }
 
+/// The element type that an attribute says by ONNX's number.
+///
+/// # Errors
+/// As [`dtype`], and names the attribute.
+pub fn said(attribute: &str, code: i64) -> Result<DType> {
+    let Ok(code) = i32::try_from(code) else {
+        return invalid(format!("attribute '{attribute}' is no element type"));
+    };
+    dtype(code).map_err(|e| e.within(format!("attribute '{attribute}'")))
+}
+
 /// ONNX's number for an element type.
 ///
 /// # Errors

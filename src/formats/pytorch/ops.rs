@@ -38,12 +38,14 @@ pub(super) fn expression(s: &Step, x: &[String]) -> Result<Option<String>> {
                 dtype(s.result_types[0])?
             ),
         },
-        "ng.convert" if s.ends.is_some() => {
-            let (low, high) = s.ends.unwrap_or_default();
+        "ng.convert" => {
             let wide = if s.format().is_some_and(is_narrow) { ".float()" } else { "" };
-            format!("torch.clamp({}{wide}, {low:?}, {high:?}).to({})", a(0), dtype(s.result_types[0])?)
+            let x = match s.ends {
+                Some((low, high)) => format!("torch.clamp({}{wide}, {low:?}, {high:?})", a(0)),
+                None => a(0).to_string(),
+            };
+            format!("{x}.to({})", dtype(s.result_types[0])?)
         }
-        "ng.convert" => format!("{}.to({})", a(0), dtype(s.result_types[0])?),
         // Activations.
         "ng.softplus" => format!("torch.logaddexp({0}, torch.zeros_like({0}))", a(0)),
         "ng.log_sigmoid" => format!("F.logsigmoid({})", a(0)),

@@ -7,7 +7,7 @@ use super::Table;
 use super::graph::Graph;
 use super::node::{float, int, string};
 use crate::error::Result;
-use crate::step::{Step, is_narrow};
+use crate::step::{Step, computed_in, is_narrow};
 use ngc_numerics::Format;
 
 pub(super) const OPS: Table = &[
@@ -190,7 +190,7 @@ fn convert(g: &mut Graph<'_>, s: &Step) -> Result<bool> {
     let mut inputs = g.inputs(s)?;
     if let (Some((low, high)), Some(from)) = (s.ends, s.format()) {
         // ONNX Runtime has no Clip of bf16, and narrow formats do not hold all ends.
-        let within = if is_narrow(from) { Format::F32 } else { from };
+        let within = computed_in(from);
         if within != from {
             let f32 = int("to", data_type(DType::Float(within))?.into());
             inputs = vec![g.extra("Cast", inputs, vec![f32])];

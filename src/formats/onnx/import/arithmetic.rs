@@ -144,8 +144,7 @@ fn clip(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 }
 
 fn cast(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let Ok(to) = i32::try_from(n.int("to", 0)?) else { return invalid("attribute 'to' is no element type") };
-    let to = tensor::dtype(to).map_err(|e| e.within("attribute 'to'"))?;
+    let to = tensor::said("to", n.int("to", 0)?)?;
     saturating_convert(n, to)
 }
 

@@ -106,9 +106,7 @@ fn compress(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn eye_like(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = n.input(0)?;
     let to = match n.opt_int("dtype")? {
-        Some(to) => {
-            tensor::dtype(i32::try_from(to).unwrap_or(0)).map_err(|e| e.within("attribute 'dtype'"))?
-        }
+        Some(to) => tensor::said("dtype", to)?,
         None => n.elem(x)?,
     };
     let diagonal = n.int("k", 0)?;

@@ -203,10 +203,7 @@ fn is_zero(n: &Node<'_, '_>, x: Value) -> Result<bool> {
 fn declared(n: &mut Node<'_, '_>, name: &'static str) -> Result<Option<DType>> {
     match n.int(name, 0)? {
         0 => Ok(None),
-        code => {
-            let code = i32::try_from(code).unwrap_or(-1);
-            tensor::dtype(code).map(Some).map_err(|e| e.within(format!("attribute '{name}'")))
-        }
+        code => tensor::said(name, code).map(Some),
     }
 }
 

@@ -8,7 +8,7 @@ use super::Table;
 use super::node::Node;
 use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
-use crate::grid::{self, Between, Beyond};
+use crate::grid::{self, Between, Beyond, keys};
 
 pub(super) const OPS: Table = &[("GridSample", grid_sample), ("Resize", resize), ("Upsample", upsample)];
 
@@ -306,13 +306,8 @@ impl Sampling<'_> {
             return unsupported(format!("sums of {reach} elements to either side"));
         }
         let kernel = |distance: f64| {
-            let (d, a) = ((distance * shrink).abs(), self.cubic);
-            match (self.mode, d) {
-                ("linear", d) => (1.0 - d).max(0.0),
-                (_, ..=1.0) => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
-                (_, ..2.0) => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
-                _ => 0.0,
-            }
+            let d = (distance * shrink).abs();
+            if self.mode == "linear" { (1.0 - d).max(0.0) } else { keys(self.cubic, d) }
         };
         // Farther out nothing changes, and steps of 1 would be lost.
         let at = at.clamp(-reach - 2.0, last + reach + 2.0);

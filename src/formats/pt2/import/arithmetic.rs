@@ -129,6 +129,11 @@ fn times(n: &mut Node<'_, '_>, factor: f64) -> Result<Vec<Value>> {
 /// Two operands in the type in which torch computes with them.
 pub(super) fn operands(n: &mut Node<'_, '_>, first: &str, second: &str) -> Result<(Value, Value)> {
     let (x, y) = (n.operand(first)?, n.operand(second)?);
+    together(n, x, y)
+}
+
+/// Two operands in the type in which torch computes with them.
+pub(super) fn together(n: &mut Node<'_, '_>, x: Operand, y: Operand) -> Result<(Value, Value)> {
     let dtype = common(n, &[x, y])?;
     Ok((n.in_type(x, dtype)?, n.in_type(y, dtype)?))
 }

@@ -18,7 +18,7 @@ use ngc_numerics::{DType, Format};
 use super::node::Node;
 use crate::emit::Emit;
 use crate::error::{Result, unsupported};
-use crate::step::is_narrow;
+use crate::step::{computed_in, is_narrow};
 
 /// A number among the arguments.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -115,7 +115,7 @@ pub(super) fn floating(dtype: DType) -> DType {
 /// The format in which torch's kernels compute with elements of a type.
 pub(super) fn opmath(dtype: DType) -> DType {
     match dtype {
-        DType::Float(format) if is_narrow(format) => DType::Float(Format::F32),
+        DType::Float(format) => DType::Float(computed_in(format)),
         other => other,
     }
 }

@@ -5,8 +5,9 @@ use ngc_ir::{Attr, Value};
 use ngc_numerics::{DType, Format};
 
 use super::Table;
+use super::arithmetic::together;
 use super::node::Node;
-use super::number::{Number, Operand, common, opmath};
+use super::number::{Number, Operand, opmath};
 use crate::emit::Emit;
 use crate::error::Result;
 
@@ -110,9 +111,7 @@ fn choose_qparams(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(results)
 }
 
-/// An op of two operands in the type in which torch computes with them.
 fn binary(n: &mut Node<'_, '_>, op: &str, a: Operand, b: Operand) -> Result<Value> {
-    let dtype = common(n, &[a, b])?;
-    let (a, b) = (n.in_type(a, dtype)?, n.in_type(b, dtype)?);
+    let (a, b) = together(n, a, b)?;
     n.op(op, &[a, b])
 }

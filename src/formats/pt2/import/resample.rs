@@ -10,10 +10,10 @@ use super::node::Node;
 use super::number::{Number, Operand, kernel, opmath};
 use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
-use crate::grid::{self, Between, Beyond, Sampling};
+use crate::grid::{self, Between, Beyond, Sampling, keys};
 
 pub(super) const OPS: Table = &[
-    ("_upsample_bicubic2d_aa", |n| weighted(n, |a, i| smooth(a, i, 4, cubic_filter))),
+    ("_upsample_bicubic2d_aa", |n| weighted(n, |a, i| smooth(a, i, 4, |x| keys(-0.5, x)))),
     ("_upsample_bilinear2d_aa", |n| weighted(n, |a, i| smooth(a, i, 2, |x| 1.0 - x))),
     ("_upsample_nearest_exact1d", |n| nearest(n, 0.5)),
     ("_upsample_nearest_exact2d", |n| nearest(n, 0.5)),
@@ -246,16 +246,14 @@ fn linear(a: &Axis, i: usize) -> Vec<(f64, f64)> {
     vec![(first, a.format.round(1.0 - part)), (first + 1.0, part)]
 }
 
-/// Of four neighbours, by cubic convolution with a = -3/4 (R. Keys, Cubic Convolution Interpolation, 1981).
+/// Of four neighbours, by Keys' cubic with a = -3/4.
 fn cubic(a: &Axis, i: usize) -> Vec<(f64, f64)> {
     let round = |x: f64| a.format.round(x);
     let at = a.source(i);
     let first = at.floor().min(a.from as f64 - 1.0);
     let part = round(at - first).min(1.0);
-    let near = |x: f64| round((1.25 * x - 2.25) * x * x + 1.0);
-    let far = |x: f64| round(((-0.75 * x + 3.75) * x - 6.0) * x + 3.0);
-    let weights = [far(part + 1.0), near(part), near(1.0 - part), far(2.0 - part)];
-    weights.into_iter().zip(-1i8..).map(|(w, k)| (first + f64::from(k), w)).collect()
+    let distances = [part + 1.0, part, 1.0 - part, 2.0 - part];
+    distances.into_iter().zip(-1i8..).map(|(d, k)| (first + f64::from(k), round(keys(-0.75, d)))).collect()
 }
 
 /// Of all elements below a filter, whose width of so many elements grows with the distance of places (antialiasing).
@@ -278,14 +276,6 @@ fn smooth(a: &Axis, i: usize, width: u8, filter: fn(f64) -> f64) -> Vec<(f64, f6
     let weights: Vec<(f64, f64)> = places.map(|place| (place, weight(place))).collect();
     let total = weights.iter().fold(0.0, |sum, (_, w)| round(sum + w));
     weights.into_iter().map(|(place, w)| (place, if total == 0.0 { w } else { round(w / total) })).collect()
-}
-
-/// Keys's cubic with a = -1/2.
-fn cubic_filter(x: f64) -> f64 {
-    match x < 1.0 {
-        true => (1.5 * x - 2.5) * x * x + 1.0,
-        false => ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0,
-    }
 }
 
 /// Sums of neighbours, of the last dimension first; all of them are rounded once.

@@ -4,7 +4,7 @@ use ngc_dialects::ng::compare::direction_name;
 use ngc_ir::op_def::Elementwise;
 use ngc_ir::{AttrDict, Type, Value};
 use ngc_numerics::expr::{Constant, Node as Formula};
-use ngc_numerics::{DType, Expr, Format, Prim};
+use ngc_numerics::{DType, Expr, Prim};
 
 use super::Table;
 use super::emit::Emitter;
@@ -48,8 +48,10 @@ pub(super) const OPS: Table = &[
         let mut x = n.operand(0)?;
         let (from, to) = (n.emitter.elem(x), n.types[0].elem().unwrap_or(DType::Index));
         // StableHLO leaves open what a number beyond the type becomes.
-        if let Some(ends) = step::ends(from, to).filter(|&ends| !n.emitter.is_limited(x, ends)) {
-            x = n.emitter.convert(x, wide(from));
+        if let (Some(ends), DType::Float(format)) = (step::ends(from, to), from)
+            && !n.emitter.is_limited(x, ends)
+        {
+            x = n.emitter.convert(x, DType::Float(step::computed_in(format)));
             let ty = n.emitter.ty(x);
             let (low, high) = (n.emitter.splat(ends.0, ty), n.emitter.splat(ends.1, ty));
             x = n.emitter.op("stablehlo.clamp", &[low, x, high], ty, AttrDict::EMPTY);
@@ -57,11 +59,6 @@ pub(super) const OPS: Table = &[
         Ok(vec![n.emitter.convert(x, to)])
     }),
 ];
-
-/// The format that holds the ends of narrow integers beside numbers of this one.
-fn wide(from: DType) -> DType {
-    DType::Float(if from == DType::Float(Format::F64) { Format::F64 } else { Format::F32 })
-}
 
 fn unary(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<Value>> {
     let x = n.operand(0)?;

@@ -7,6 +7,7 @@ use super::Table;
 use super::emit::{ints, ty};
 use super::op::Node;
 use crate::error::Result;
+use crate::step::extremes;
 
 pub(super) const OPS: Table = &[
     ("ng.reduce_sum", |n| reduce(n, "stablehlo.add", 0.0)),
@@ -30,11 +31,7 @@ fn reduce(n: &mut Node<'_, '_>, how: &str, init: f64) -> Result<Vec<Value>> {
 
 /// The least value of a type, or the greatest.
 pub(super) fn extreme(elem: DType, least: bool) -> f64 {
-    // The conversion of 2^63 saturates to the greatest number of i64.
-    let (lo, hi) = match elem {
-        DType::Float(_) => (f64::NEG_INFINITY, f64::INFINITY),
-        _ => (elem.int_range().0 as f64, elem.int_range().1 as f64),
-    };
+    let (lo, hi) = extremes(elem);
     if least { lo } else { hi }
 }
 

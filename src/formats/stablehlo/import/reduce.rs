@@ -9,6 +9,7 @@ use super::node::{Node, axes};
 use super::pattern::{combination, terms};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
+use crate::step::extremes;
 
 pub(super) const OPS: Table = &[("stablehlo.reduce", reduce)];
 
@@ -62,10 +63,7 @@ fn one(n: &mut Node<'_, '_>, how: &str, over: &[usize]) -> Result<Value> {
 
 /// The value that changes nothing.
 pub(super) fn neutral(how: &str, dtype: DType) -> f64 {
-    let (least, greatest) = match dtype {
-        DType::Float(_) => (f64::NEG_INFINITY, f64::INFINITY),
-        _ => (dtype.int_range().0 as f64, dtype.int_range().1 as f64),
-    };
+    let (least, greatest) = extremes(dtype);
     match how {
         "add" => 0.0,
         "multiply" => 1.0,
