@@ -4,7 +4,7 @@
 use ngc_numerics::{Cmp, Enclosure, Expr, Prim};
 use rug::Float;
 
-use super::function::Enclosed;
+use super::function::{Enclosed, substituted};
 use super::prove::points;
 use super::real::Range;
 use super::types::{Combined, Impl, Node, Type, Typed};
@@ -16,8 +16,23 @@ const WORKING: u32 = 2000;
 
 /// What a term computes, as formulas of x; nothing of what is known by its name alone.
 pub fn meaning(term: &Typed) -> Option<Vec<Expr>> {
+    read(term, &Expr::var(0))
+}
+
+/// What a term computes whose polynomials are taken so near to their points that a function with a hole there, as `sin(x)/x` at
+/// 0, has the value that the polynomial gives.
+fn beside_holes(term: &Typed) -> Option<Vec<Expr>> {
+    read(term, &(Expr::var(0) + two_to(-3 * i64::from(WORKING) / 4)))
+}
+
+/// What a term computes where polynomials are taken at a formula of their points.
+fn read(term: &Typed, at: &Expr) -> Option<Vec<Expr>> {
+    let meaning = |term: &Typed| read(term, at);
     Some(match (&term.node, &term.ty) {
-        (Node::Polynomial(p), _) => vec![only_on(p.target.function.formula.as_ref()?, &p.target.range)],
+        (Node::Polynomial(p), _) => {
+            let f = substituted(p.target.function.formula.as_ref()?, std::slice::from_ref(at));
+            vec![only_on(&f, &p.target.range)]
+        }
         (Node::Reference(_), Type::Impl(one)) => vec![one.function.formula.clone()?],
         (Node::Reference(_), Type::Pair(_)) => return None,
         (Node::Pair(parts), _) => parts.iter().map(|p| meaning(p)?.pop()).collect::<Option<_>>()?,
@@ -34,7 +49,7 @@ pub fn meaning(term: &Typed) -> Option<Vec<Expr>> {
 fn only_on(f: &Expr, range: &Range) -> Expr {
     let (x, none) = (Expr::var(0), Expr::from(f64::NAN));
     // A hair more: an end that is irrational is not known to be reached exactly.
-    let hair = || Expr::apply(Prim::Exp2, vec![Expr::ratio(-i64::from(WORKING / 2), 1)]);
+    let hair = || two_to(-i64::from(WORKING) / 2);
     let below = match range.to.is_finite() {
         true => Expr::select(Cmp::Le, &x, range.to.expr() + hair(), f, &none),
         false => f.clone(),
@@ -44,6 +59,10 @@ fn only_on(f: &Expr, range: &Range) -> Expr {
     } else {
         below
     }
+}
+
+fn two_to(power: i64) -> Expr {
+    Expr::apply(Prim::Exp2, vec![Expr::ratio(power, 1)])
 }
 
 /// A point at which a term does not compute its function.
@@ -60,7 +79,7 @@ pub struct Wrong {
 /// Looks for a point at which a term with exact polynomials does not compute its function to [`BITS`] bits; of a term that is not
 /// known exactly there is none.
 pub fn refuted(term: &Typed) -> Option<Wrong> {
-    let found = meaning(term)?;
+    let found = meaning(term)?.into_iter().zip(beside_holes(term)?);
     let types: Vec<&Impl> = match &term.ty {
         Type::Impl(one) => vec![one],
         Type::Pair(parts) => parts
@@ -71,12 +90,12 @@ pub fn refuted(term: &Typed) -> Option<Wrong> {
             })
             .collect(),
     };
-    found.iter().zip(types).find_map(|(found, of)| differs(found, of))
+    found.zip(types).find_map(|((found, beside), of)| differs(&found, &beside, of))
 }
 
-fn differs(found: &Expr, of: &Impl) -> Option<Wrong> {
+fn differs(found: &Expr, beside: &Expr, of: &Impl) -> Option<Wrong> {
     let wanted = Enclosed::new(of.function.formula.as_ref()?, WORKING);
-    let found = Enclosed::new(found, WORKING);
+    let (found, beside) = (Enclosed::new(found, WORKING), Enclosed::new(beside, WORKING));
     points(&of.range.inside(WORKING)).into_iter().find_map(|x| {
         // Points have few bits, as numbers of formats do, and meet the seams of reductions.
         [Float::with_val(24, &x), Float::with_val(8, &x), Float::with_val(WORKING, &x)].into_iter().find_map(
@@ -86,7 +105,8 @@ fn differs(found: &Expr, of: &Impl) -> Option<Wrong> {
                 if at.lo < inside.lo || at.hi > inside.hi {
                     return None;
                 }
-                let (a, b) = (found.over(&at), wanted.over(&at));
+                let b = wanted.over(&at);
+                let a = Some(found.over(&at)).filter(|a| !a.may_be_nan).unwrap_or_else(|| beside.over(&at));
                 let unknown = b.may_be_nan || b.is_undefined();
                 let size = b.lo.clone().abs().max(&b.hi.clone().abs());
                 let slack = size >> BITS;
