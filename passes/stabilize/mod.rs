@@ -68,11 +68,13 @@ const WINDOWS: usize = 12;
 const SHARED: usize = 4;
 
 /// How far windows reach: as far as they may, then less far where nothing better is found.
-const REACHES: [Reach; 4] = [
-    Reach { products: 1, joins: true },
-    Reach { products: 0, joins: true },
-    Reach { products: 1, joins: false },
-    Reach { products: 0, joins: false },
+const REACHES: [Reach; 6] = [
+    Reach { products: 1, joins: true, places: true },
+    Reach { products: 0, joins: true, places: true },
+    Reach { products: 1, joins: false, places: true },
+    Reach { products: 0, joins: false, places: true },
+    Reach { products: 1, joins: true, places: false },
+    Reach { products: 0, joins: true, places: false },
 ];
 
 /// What was found for groups of values, by what they look like.
@@ -510,14 +512,20 @@ fn groups(
                 Some((_, all)) => {
                     let again = |found: &Found| match found {
                         Found::Stays | Found::Hidden(_) => true,
+                        Found::Large => !REACHES[n].places,
                         Found::Better(plan) => plan.itself && plan.grows,
                         Found::Fine | Found::Rounding => false,
                     };
+                    if let Some(cut) = REACHES.iter().position(|reach| !reach.places).filter(|&cut| cut > n) {
+                        let large = values.clone().zip(all).filter(|(_, found)| matches!(found, Found::Large));
+                        open[cut].extend(large.map(|(value, _)| value));
+                    }
                     nearer.extend(values.zip(all).filter(|(_, found)| again(found)).map(|(value, _)| value));
                     looked.push((group, found));
                 }
             }
-            if let Some(open) = open.get_mut(n + 1) {
+            let ends = REACHES.get(n + 1).is_some_and(|next| REACHES[n].places && !next.places);
+            if let Some(open) = open.get_mut(n + 1).filter(|_| !ends) {
                 open.extend(nearer);
             }
         }

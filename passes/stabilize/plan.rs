@@ -106,6 +106,8 @@ pub enum Found {
     Fine,
     /// The given form stays, as no other one is better.
     Stays,
+    /// Nothing is looked for: with all the places that its parts are read at the term is larger than any value.
+    Large,
     /// The value is no constant, but over the reals it is 0: the error that a compensated sum keeps. What it is made
     /// of is there for its rounding.
     Rounding,

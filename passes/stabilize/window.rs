@@ -155,6 +155,8 @@ pub struct Reach {
     pub products: usize,
     /// Whether they reach behind what is joined of several values, or is a part of one.
     pub joins: bool,
+    /// Whether they reach behind what reads one place of several. A term closes over such places, so that many make it large.
+    pub places: bool,
 }
 
 /// How the values of a function are cut into windows.
@@ -221,8 +223,8 @@ impl<'a> Cutter<'a> {
     }
 
     /// The ops of a value's window, in order; nothing where the value's own op has no index form.
-    pub fn ops(&self, root: Value, Reach { products: reach, joins }: Reach) -> Option<Vec<Op>> {
-        let is_open = |op: Op| self.is_open(op) && (joins || !self.is_join(op));
+    pub fn ops(&self, root: Value, Reach { products: reach, joins, places }: Reach) -> Option<Vec<Op>> {
+        let is_open = |op: Op| self.is_open(op) && (joins || !self.is_join(op)) && (places || !self.is_place(op));
         let first = self.body.defining_op(root).filter(|&op| is_open(op))?;
         // Where windows end at products, they end at those that are spelled in two ops, too.
         let nearest = reach == 0;
@@ -305,7 +307,7 @@ impl<'a> Cutter<'a> {
 
     /// Whether a value's window may reach behind what is joined of several values, or is a part of one.
     pub fn has_joins(&self, root: Value) -> bool {
-        let ops = self.ops(root, Reach { products: 1, joins: true }).unwrap_or_default();
+        let ops = self.ops(root, Reach { products: 1, joins: true, places: true }).unwrap_or_default();
         ops.into_iter().any(|op| self.is_join(op))
     }
 
@@ -322,6 +324,20 @@ impl<'a> Cutter<'a> {
             })
         };
         self.picks_by_constants(op) || self.body.with_signature(op, joins).flatten() == Some(true)
+    }
+
+    /// Whether an op's elements are those of one place of several along a dimension.
+    fn is_place(&self, op: Op) -> bool {
+        let picks = |s: &Signature<'_>| {
+            let found = structures(s, &extents(s))?;
+            let structure::Element::Read { operand, at } = &found.first()?.element else { return None };
+            let shape = s.operands.get(*operand)?.shape()?;
+            let one_of = |(n, index): (usize, &structure::Index)| {
+                index.as_number().is_some() && shape.get(n).and_then(|d| d.known()) != Some(1)
+            };
+            Some(at.iter().enumerate().any(one_of))
+        };
+        self.body.with_signature(op, picks).flatten() == Some(true)
     }
 
     /// Whether an op sums products of elements of two operands; with one number throughout it is a sum.

@@ -94,7 +94,11 @@ impl Search<'_> {
         let against = std::mem::take(&mut self.against);
         let Some(plan) = plan else {
             self.further.extend(against);
-            return if many && given.is_stable() { Found::Fine } else { Found::Stays };
+            return match () {
+                () if many && given.is_stable() => Found::Fine,
+                () if self.is_large(id) => Found::Large,
+                () => Found::Stays,
+            };
         };
         self.bettered.insert(root.element.id);
         Found::Better(plan)
