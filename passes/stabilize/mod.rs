@@ -517,7 +517,8 @@ fn groups(
                         Found::Fine | Found::Rounding => false,
                     };
                     if let Some(cut) = REACHES.iter().position(|reach| !reach.places).filter(|&cut| cut > n) {
-                        let large = values.clone().zip(all).filter(|(_, found)| matches!(found, Found::Large));
+                        let large =
+                            values.clone().zip(all).filter(|(_, found)| matches!(found, Found::Large));
                         open[cut].extend(large.map(|(value, _)| value));
                     }
                     nearer.extend(values.zip(all).filter(|(_, found)| again(found)).map(|(value, _)| value));

@@ -224,7 +224,8 @@ impl<'a> Cutter<'a> {
 
     /// The ops of a value's window, in order; nothing where the value's own op has no index form.
     pub fn ops(&self, root: Value, Reach { products: reach, joins, places }: Reach) -> Option<Vec<Op>> {
-        let is_open = |op: Op| self.is_open(op) && (joins || !self.is_join(op)) && (places || !self.is_place(op));
+        let is_open =
+            |op: Op| self.is_open(op) && (joins || !self.is_join(op)) && (places || !self.is_place(op));
         let first = self.body.defining_op(root).filter(|&op| is_open(op))?;
         // Where windows end at products, they end at those that are spelled in two ops, too.
         let nearest = reach == 0;

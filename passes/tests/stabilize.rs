@@ -317,6 +317,37 @@ fn r24_logsumexp() {
     });
 }
 
+/// The forward algorithm over the slices of one tensor: with every place of `x` a term of it is soon larger than any that is
+/// looked at, so that it is taken apart at the slices.
+#[test]
+fn a_recursion_over_slices_of_any_length() {
+    const STATES: usize = 4;
+    for steps in [3usize, 5, 8] {
+        let x = floats(F32, &[steps, STATES], &vec![-60.0; steps * STATES]);
+        let a = floats(F32, &[STATES, STATES], &[-2.0; STATES * STATES]);
+        let exact = -60.0 * steps as f64 - 2.0 * (steps - 1) as f64 + (STATES as f64).ln() * steps as f64;
+        cures(&[x, a], None, &[exact], 1e-6, |w, arguments| {
+            let slice = |w: &mut Writer<'_, '_>, t: usize| {
+                let ints = |n: usize| Attr::ints([n as i64]);
+                let ends = [("axes", ints(0)), ("starts", ints(t)), ("stops", ints(t + 1))];
+                let row = w.with("slice", &arguments[..1], ends);
+                let row = w.with("squeeze", &[row], [("axes", ints(0))]);
+                w.op("exp", &[row])
+            };
+            let along = w.op("exp", &arguments[1..]);
+            let first = slice(w, 0);
+            let last = (1..steps).fold(first, |state, t| {
+                let column = w.with("unsqueeze", &[state], [("axes", Attr::ints([1]))]);
+                let paths = w.op("mul", &[column, along]);
+                let (sum, row) = (w.reduce("reduce_sum", paths, 0, false), slice(w, t));
+                w.op("mul", &[sum, row])
+            });
+            let all = w.reduce("reduce_sum", last, 0, false);
+            w.op("log", &[all])
+        });
+    }
+}
+
 #[test]
 fn r29_sum_that_saturates() {
     let x = floats(Bf16, &[10000], &[0.5; 10000]);
