@@ -134,6 +134,17 @@ def statistics():
 
 
 @family
+def error_functions():
+    """The error functions, scaled and in logarithms, where they are no more than their tails."""
+    functions = (
+        lambda x: x * torch.special.erfc(x),
+        lambda x: x.abs() * torch.special.erfcx(x.abs()),
+        lambda x: torch.special.log_ndtr(3 * x),
+    )
+    return Several(*functions), (3 * floats(4, 6),), None
+
+
+@family
 def groups():
     """Rows times the matrices of their groups, elements by bins, and what comes together where an index says."""
     ends, index = torch.tensor([1, 1, 4], dtype=torch.int32), torch.arange(24).view(3, 8) * 5 % 4

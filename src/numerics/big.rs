@@ -170,9 +170,13 @@ impl Big {
             Prim::Trunc => exact(x.clone().trunc()),
             Prim::Sin | Prim::Cos if is_beyond => (self.embed(-1.0), self.embed(1.0)),
             Prim::Tan if is_beyond => (self.embed(f64::NEG_INFINITY), self.embed(f64::INFINITY)),
-            Prim::Exprel | Prim::ExprelSlope | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => {
-                self.quotient(prim, x)
-            }
+            Prim::Exprel
+            | Prim::ExprelSlope
+            | Prim::Exprel2
+            | Prim::Sinc
+            | Prim::Stumpff3
+            | Prim::Stumpff5 => self.quotient(prim, x),
+            Prim::Erfcx => erf::scaled(self.bits, x),
             Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => {
                 gamma::enclose(self.bits, prim, x)
             }
@@ -222,7 +226,7 @@ impl Big {
             return exact(x.clone());
         }
         // The others are even, and fall from 0 on.
-        let rises = matches!(prim, Prim::Exprel | Prim::ExprelSlope);
+        let rises = matches!(prim, Prim::Exprel | Prim::ExprelSlope | Prim::Exprel2);
         if x.is_infinite() {
             let grows = rises && x.is_sign_positive();
             return exact(self.embed(if grows { f64::INFINITY } else { 0.0 }));
@@ -230,6 +234,7 @@ impl Big {
         // The value at 0 is 1 over the first; the numerator loses the second times the digits of x before its first bit.
         let (at_zero, lost) = match prim {
             Prim::ExprelSlope => (2, 2),
+            Prim::Exprel2 => (2, 1),
             Prim::Stumpff3 => (6, 2),
             Prim::Stumpff5 => (120, 4),
             _ => (1, 0),
@@ -256,6 +261,7 @@ impl Big {
                 let e = Float::with_val(bits, x.exp_ref());
                 (Float::with_val(bits, x - 1u32) * e + 1u32) / x / x
             }
+            Prim::Exprel2 => (Float::with_val(bits, x.exp_m1_ref()) - x) / x / x,
             Prim::Sinc => sine() / x,
             Prim::Stumpff3 => (float(x) - sine()) / x / x / x,
             _ => {

@@ -89,9 +89,13 @@ impl Domain for Binary64 {
             Prim::Atanh => odd(x, libm::atanh(x), -inf, inf),
             Prim::Erf => odd(x, libm::erf(x), -1.0, 1.0),
             Prim::Erfc => ranged(x, libm::erfc(x), 0.0, 2.0, Some((0.0, 1.0))),
-            Prim::Exprel | Prim::ExprelSlope | Prim::Sinc | Prim::Stumpff3 | Prim::Stumpff5 => {
-                quotients::enclose(prim, x)
-            }
+            Prim::Erfcx => ranged(x, quotients::erfcx(x), 0.0, inf, Some((0.0, 1.0))),
+            Prim::Exprel
+            | Prim::ExprelSlope
+            | Prim::Exprel2
+            | Prim::Sinc
+            | Prim::Stumpff3
+            | Prim::Stumpff5 => quotients::enclose(prim, x),
             Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => gamma::enclose(prim, x),
             _ => exact(f64::NAN),
         }

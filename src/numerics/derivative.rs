@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use smallvec::{SmallVec, smallvec};
 
 use crate::expr::{
-    Cmp, Constant, Expr, Node, Prim, cosh, digamma, exp, exp2, exprel_slope, hypot, log, pow, sign, sinh,
-    sqrt, square, stumpff2, stumpff3, stumpff4, stumpff5, tetragamma, trigamma,
+    Cmp, Constant, Expr, Node, Prim, cosh, digamma, exp, exp2, exprel, exprel_slope, hypot, log, pow, sign,
+    sinh, sqrt, square, stumpff2, stumpff3, stumpff4, stumpff5, tetragamma, trigamma,
 };
 
 /// The derivative of a formula with respect to argument `var`. Terms that the formula shares, its derivative shares.
@@ -102,7 +102,9 @@ pub fn partials(prim: Prim, args: &[Expr], value: &Expr) -> SmallVec<[Expr; 3]> 
         Prim::Erf => smallvec![2 / sqrt(Expr::pi()) * exp(-square(x))],
         Prim::Erfc => smallvec![-2 / sqrt(Expr::pi()) * exp(-square(x))],
         Prim::Exprel => smallvec![exprel_slope(x)],
+        Prim::Erfcx => smallvec![2 * x * value - 2 / sqrt(Expr::pi())],
         Prim::ExprelSlope => smallvec![(exp(x) - 2 * value) / x],
+        Prim::Exprel2 => smallvec![(exprel(x) - 2 * value) / x],
         // c_k' = x (k c_(k+2) - c_(k+1)) = (c_(k-1) - k c_k) / x, for c_k of x².
         Prim::Sinc => smallvec![x * (stumpff3(x) - stumpff2(x))],
         Prim::Stumpff3 => smallvec![x * (3 * stumpff5(x) - stumpff4(x))],

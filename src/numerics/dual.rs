@@ -315,6 +315,28 @@ fn derivatives(prim: Prim, x: Interval, v: Interval) -> (Interval, Interval) {
             let d = exprel_moment(2, x, v);
             (d, exprel_moment(3, x, d))
         }
+        Prim::Exprel2 => {
+            let slope = of(Prim::ExprelSlope, x);
+            let second = exprel_moment(2, x, slope);
+            // Averages of t and of t² with the positive weights (1 - t) e^(t x), which are at most their whole.
+            let least = |whole: Interval| Enclosure { lo: 0.0, hi: whole.hi, may_be_nan: false };
+            let d = intersect(&least(v), &sub(slope, second));
+            (d, intersect(&least(d), &sub(second, exprel_moment(3, x, second))))
+        }
+        Prim::Erfcx => {
+            let (lo, hi) = enclosure::Domain::pi(&Binary64);
+            let scale = div(two, of(Prim::Sqrt, Enclosure::new(lo, hi)));
+            // x f(x) rises, so that a falling f falls by less than f / x where x > 0; and f is convex.
+            let most = if x.lo > 0.0 { div(v, point(x.lo)).hi } else { f64::INFINITY };
+            let falls = Enclosure::new(-most, 0.0);
+            // At infinity the product of x and f has a limit, and no value.
+            let d = if x.hi == f64::INFINITY {
+                falls
+            } else {
+                intersect(&falls, &sub(mul(two, mul(x, v)), scale))
+            };
+            (d, intersect(&Enclosure::new(0.0, f64::INFINITY), &mul(two, add(v, mul(x, d)))))
+        }
         // Derivatives of Stumpff's c_k(x²) = ∫ (1-t)^(k-1) cos(x t) dt / (k-1)!, so |c_k'| ≤ 1/(k+1)!, |c_k''| ≤ 2/(k+2)!.
         Prim::Sinc => {
             let difference = sub(of(Prim::Stumpff3, x), stumpff2(x));

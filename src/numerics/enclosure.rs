@@ -268,7 +268,7 @@ fn unary<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
         Prim::Acosh => within(d, prim, x, 1.0, f64::INFINITY),
         Prim::Asin | Prim::Atanh => within(d, prim, x, -1.0, 1.0),
         Prim::Acos => within(d, prim, x, -1.0, 1.0),
-        Prim::Erfc => falling(d, prim, x),
+        Prim::Erfc | Prim::Erfcx => falling(d, prim, x),
         Prim::Sinc => cardinal_sine(d, x),
         Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => gamma::apply(d, prim, x),
         // Even, and falling from 0 on: for c₃ this is 3 sin x < x (2 + cos x), the inequality of Cusa and Huygens. With

@@ -124,10 +124,14 @@ prims! {
     Erf erf 1,
     /// `1 - erf(x)`
     Erfc erfc 1,
+    /// `e^(x²) erfc(x)` (W. Gautschi, Efficient computation of the complex error function, 1970).
+    Erfcx erfcx 1,
     /// `(e^x - 1) / x`, and 1 at 0: φ₁ of exponential integrators (Hochbruck and Ostermann 2010), `∫ e^(t x) dt` over [0, 1].
     Exprel exprel 1,
     /// The derivative of `exprel`: `∫ t e^(t x) dt` over [0, 1].
     ExprelSlope exprel_slope 1,
+    /// `(e^x - 1 - x) / x²`, and 1/2 at 0: φ₂ of exponential integrators, `∫ (1 - t) e^(t x) dt` over [0, 1].
+    Exprel2 exprel2 1,
     /// `sin(x) / x`, and 1 at 0.
     Sinc sinc 1,
     /// Stumpff's `c₃(x²) = (x - sin x) / x³`, and 1/6 at 0 (Stumpff 1947).
@@ -370,7 +374,8 @@ functions! {
     sqrt Sqrt(x); cbrt Cbrt(x); exp Exp(x); expm1 Expm1(x); exp2 Exp2(x); log Log(x); log1p Log1p(x); log2 Log2(x);
     log10 Log10(x); sin Sin(x); cos Cos(x); tan Tan(x); asin Asin(x); acos Acos(x); atan Atan(x); sinh Sinh(x);
     cosh Cosh(x); tanh Tanh(x); asinh Asinh(x); acosh Acosh(x); atanh Atanh(x); erf Erf(x); erfc Erfc(x);
-    exprel Exprel(x); exprel_slope ExprelSlope(x); sinc Sinc(x); stumpff3 Stumpff3(x); stumpff5 Stumpff5(x);
+    erfcx Erfcx(x); exprel Exprel(x); exprel_slope ExprelSlope(x); exprel2 Exprel2(x);
+    sinc Sinc(x); stumpff3 Stumpff3(x); stumpff5 Stumpff5(x);
     lgamma Lgamma(x); digamma Digamma(x); trigamma Trigamma(x); tetragamma Tetragamma(x);
 }
 

@@ -194,6 +194,13 @@ pub fn condition(prim: Prim, x: &Interval) -> f64 {
         Prim::Sin if most <= 1.5 => 1.0,
         // x e^x / (e^x - 1) - 1: between 0 and x for x > 0, between x and 0, above -1, for x < 0.
         Prim::Exprel => x.hi.max(0.0).max((-x.lo).clamp(0.0, 1.0)),
+        // The same, as x φ₂(x) rises for it is φ₁(x) - 1.
+        Prim::Exprel2 => x.hi.max(0.0).max((-x.lo).clamp(0.0, 1.0)),
+        // |x| (2/√π - 2 x f) / f: at most 1 for x ≥ 0, as x f(x) rises; below 0, f is at least 1 and 2/√π below 1.13.
+        Prim::Erfcx => {
+            let below = (-x.lo).max(0.0);
+            mul(below, add(mul(2.0, below), 1.13)).max(1.0)
+        }
         // |x cot x - 1|
         Prim::Sinc if most <= 1.5 => most.min(1.0),
         // 3 - c₂/c₃, with c₂ ≥ 0 and |c₃'| ≤ |x|/60, c₃ ≥ (1 - x²/20) / 6.

@@ -65,8 +65,10 @@ primitives! {
     ATANH Atanh Formula;
     ERF Erf Formula;
     ERFC Erfc Formula;
+    ERFCX Erfcx Formula;
     EXPREL Exprel Formula;
     EXPREL_SLOPE ExprelSlope Formula;
+    EXPREL2 Exprel2 Formula;
     SINC Sinc Formula;
     STUMPFF3 Stumpff3 Formula;
     STUMPFF5 Stumpff5 Formula;

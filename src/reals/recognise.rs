@@ -14,7 +14,7 @@ use std::sync::Arc;
 use ngc_ir::op_def::AttrKind;
 use ngc_ir::structure::Size;
 use ngc_ir::{Attr, AttrDict, Context, Ident, OpDef, Semantics, Signature, Type};
-use ngc_numerics::expr::{Expr, cos, exp, log, sin, sqrt, square};
+use ngc_numerics::expr::{Expr, cos, erf, exp, log, sin, sqrt, square};
 use ngc_numerics::{DType, Format, Prim};
 use rug::Rational;
 use rustc_hash::FxHashMap;
@@ -258,6 +258,8 @@ fn spelled(prim: Prim) -> Option<Expr> {
         Prim::Acosh => log(x + sqrt(square(x) - 1)),
         Prim::Atanh => log((1 + x) / (1 - x)) / 2,
         Prim::Exprel => (exp(x) - 1) / x,
+        Prim::Exprel2 => (exp(x) - 1 - x) / square(x),
+        Prim::Erfcx => exp(square(x)) * (1 - erf(x)),
         Prim::Sinc => sin(x) / x,
         Prim::Stumpff3 => (x - sin(x)) / (x * square(x)),
         _ => return None,

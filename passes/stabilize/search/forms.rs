@@ -4,6 +4,7 @@ use ngc_ir::Ident;
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::Values;
 use ngc_reals::{Form, Id, Node, scans};
+use rug::Rational;
 use rustc_hash::FxHashSet;
 
 use super::{Best, Choice, Search};
@@ -53,6 +54,23 @@ impl Search<'_> {
         pairs
             .map(|first| first.into_iter().chain((0..count).filter(|n| !first.contains(n))).collect())
             .collect()
+    }
+
+    /// A product of two factors of which one has a power, with that factor taken out once and multiplied last.
+    pub(super) fn apart(&mut self, id: Id) -> Vec<Form> {
+        let Node::Product(factors) = self.terms.store.node(id).clone() else { return Vec::new() };
+        let (space, one) = (self.terms.store.sizes(id).to_vec(), Rational::from(1));
+        let mut forms = Vec::new();
+        for (n, (factor, exponent)) in factors.iter().enumerate().filter(|_| factors.len() == 2) {
+            if exponent.is_integer() && exponent.clone().abs() >= 2 {
+                let step = if *exponent > 0 { one.clone() } else { Rational::from(-1) };
+                let mut rest = factors.clone();
+                rest[n].1 -= &step;
+                let rest = self.terms.store.product(one.clone(), rest, &space);
+                forms.push(Form::Product(vec![(factor.clone(), step), (rest, one.clone())]));
+            }
+        }
+        forms
     }
 
     /// What a form of a term costs, its parts with it.

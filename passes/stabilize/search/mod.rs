@@ -403,6 +403,10 @@ impl<'a> Search<'a> {
             for order in self.orders(id) {
                 self.consider(id, Form::Ordered(order), &mut best);
             }
+            // The square of a factor may overflow where the others bring the product back.
+            for form in if is_lost(&best) { self.apart(id) } else { Vec::new() } {
+                self.consider(id, form, &mut best);
+            }
         }
         if done(&best) || effort == 0 {
             return best;

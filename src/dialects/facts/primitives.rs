@@ -60,7 +60,7 @@ fn unary(prim: Prim, x: Signs) -> Signs {
         Prim::Ceil => [MI, N.or(Z), Z, P, PI],
         Prim::RoundEven | Prim::Trunc => [MI, N.or(Z), Z, Z.or(P), PI],
         Prim::Sqrt => [U, U, Z, P, PI],
-        Prim::Exp | Prim::Exp2 | Prim::Exprel | Prim::ExprelSlope => [Z, P, P, P, PI],
+        Prim::Exp | Prim::Exp2 | Prim::Exprel | Prim::ExprelSlope | Prim::Exprel2 => [Z, P, P, P, PI],
         Prim::Expm1 => [N, N, Z, P, PI],
         Prim::Log | Prim::Log2 | Prim::Log10 => [U, U, MI, NUM, PI],
         Prim::Log1p => [U, U.or(MI).or(N), Z, P, PI],
@@ -73,6 +73,7 @@ fn unary(prim: Prim, x: Signs) -> Signs {
         Prim::Acosh => [U, U, U, U.or(Z).or(P), PI],
         Prim::Atanh => [U, U.or(MI).or(N), Z, P.or(PI).or(U), U],
         Prim::Erfc => [P, P, P, P, Z],
+        Prim::Erfcx => [PI, P, P, P, Z],
         Prim::Sinc => [Z.or(U), NUM, P, NUM, Z.or(U)],
         // c₃ and c₅ are averages of cosines with positive weights that vanish nowhere together.
         Prim::Stumpff3 | Prim::Stumpff5 => [Z.or(U), P, P, P, Z.or(U)],

@@ -13,6 +13,7 @@ pub const OPS: &[&OpDef] = &[
     &EXPM1,
     &EXP2,
     &EXPREL,
+    &EXPREL2,
     &LOG,
     &LOG1P,
     &LOG2,
@@ -64,6 +65,18 @@ pub static EXPREL: OpDef = OpDef {
         itself is 0/0 at 0 and cancels around it.",
     example: "%0 = ng.exprel %x : tensor<4xf32>",
     semantics: primitive!(EXPREL),
+    ..UNARY
+};
+
+/// `ng.exprel2`.
+pub static EXPREL2: OpDef = OpDef {
+    name: "ng.exprel2",
+    summary: "(e^x - 1 - x) / x², and 1/2 at 0",
+    description: "φ₂ of exponential integrators, see `ng.exprel`: what an exponential has more than its tangent at 0, over x². \
+        Positive, rising and convex; `exprel2(-inf)` is `+0`, `exprel2(inf)` is `inf`. With `t = log r` the divergence \
+        `r - 1 - log r` is `t² exprel2(t)`, where the difference keeps no digit near 1.",
+    example: "%0 = ng.exprel2 %x : tensor<4xf32>",
+    semantics: primitive!(EXPREL2),
     ..UNARY
 };
 

@@ -11,7 +11,7 @@ use super::elementwise::{BINARY, UNARY, formula, primitive};
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[
     &SIN, &COS, &TAN, &ASIN, &ACOS, &ATAN, &ATAN2, &SINC, &STUMPFF2, &STUMPFF3, &SINH, &COSH, &TANH, &ASINH,
-    &ACOSH, &ATANH, &ERF, &ERFC, &LGAMMA, &DIGAMMA,
+    &ACOSH, &ATANH, &ERF, &ERFC, &ERFCX, &LGAMMA, &DIGAMMA,
 ];
 
 /// `ng.sin`.
@@ -198,6 +198,18 @@ pub static ERFC: OpDef = OpDef {
     description: "Keeps its digits where `erf(x)` is close to 1. `erfc(-inf)` is 2, `erfc(inf)` is `+0`.",
     example: "%0 = ng.erfc %x : tensor<4xf32>",
     semantics: primitive!(ERFC),
+    ..UNARY
+};
+
+/// `ng.erfcx`.
+pub static ERFCX: OpDef = OpDef {
+    name: "ng.erfcx",
+    summary: "e^(x²) erfc(x)",
+    description: "The scaled complementary error function (W. Gautschi, SIAM Journal on Numerical Analysis 7, 1970): \
+        `√(2/π) / erfcx(x/√2)` is the hazard of the normal distribution. Positive and falling, near `1/(x√π)` far out, where \
+        `erfc` underflows; `erfcx(-inf)` is `inf`, `erfcx(inf)` is `+0`.",
+    example: "%0 = ng.erfcx %x : tensor<4xf32>",
+    semantics: primitive!(ERFCX),
     ..UNARY
 };
 

@@ -196,6 +196,8 @@ pub fn is_lacking(prim: Prim) -> bool {
     matches!(
         prim,
         Prim::ExprelSlope
+            | Prim::Exprel2
+            | Prim::Erfcx
             | Prim::Stumpff3
             | Prim::Stumpff5
             | Prim::Digamma

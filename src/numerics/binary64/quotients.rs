@@ -13,7 +13,8 @@ pub fn enclose(prim: Prim, x: f64) -> (f64, f64) {
     }
     let inf = f64::INFINITY;
     if x.is_infinite() {
-        return exact(if x > 0.0 && matches!(prim, Prim::Exprel | Prim::ExprelSlope) { x } else { 0.0 });
+        let rises = matches!(prim, Prim::Exprel | Prim::ExprelSlope | Prim::Exprel2);
+        return exact(if x > 0.0 && rises { x } else { 0.0 });
     }
     match prim {
         Prim::Exprel if x == 0.0 => exact(1.0),
@@ -22,6 +23,8 @@ pub fn enclose(prim: Prim, x: f64) -> (f64, f64) {
         Prim::Sinc => ranged(x, libm::sin(x) / x, -1.0, 1.0, None),
         Prim::ExprelSlope if x == 0.0 => exact(0.5),
         Prim::ExprelSlope => loosely(exprel_slope(x), inf),
+        Prim::Exprel2 if x == 0.0 => exact(0.5),
+        Prim::Exprel2 => loosely(exprel2(x), inf),
         Prim::Stumpff3 => loosely(stumpff3(x.abs()), (1.0f64 / 6.0).next_up()),
         Prim::Stumpff5 => loosely(stumpff5(x.abs()), (1.0f64 / 120.0).next_up()),
         _ => exact(f64::NAN),
@@ -65,6 +68,33 @@ fn exprel_slope(x: f64) -> f64 {
             .fold(1.0, |rest, i| 1.0 + x * ((i + 2.0) / ((i + 1.0) * (i + 3.0))) * rest);
         bracket / 2.0
     }
+}
+
+fn exprel2(x: f64) -> f64 {
+    if x > LARGE {
+        scaled_exp(1.0 / x / x, x)
+    } else if x.abs() > 1.0 {
+        (libm::expm1(x) - x) / x / x
+    } else {
+        // Σ x^i / (i + 2)!
+        (3..23).rev().map(f64::from).fold(1.0, |rest, i| 1.0 + x / i * rest) / 2.0
+    }
+}
+
+/// `e^(x²) erfc(x)` to 5 ulp: beyond 26, where `erfc` would underflow, by its fraction (NIST DLMF 7.9.1).
+pub fn erfcx(x: f64) -> f64 {
+    // 2 e^729 is beyond all numbers, and squares far out have no remainder.
+    if x < -27.0 {
+        return f64::INFINITY;
+    }
+    if x < 26.0 {
+        let square = x * x;
+        return libm::exp(square) * (1.0 + x.mul_add(x, -square)) * libm::erfc(x);
+    }
+    /// `1/√π`, to nearest.
+    const ROOT: f64 = 0.564_189_583_547_756_3;
+    let fraction = (1..=8).rev().map(|n| f64::from(n) / 2.0).fold(x, |rest, half| x + half / rest);
+    ROOT / fraction
 }
 
 /// `k! c_k(z)`: `1 - z/((k+1)(k+2)) (1 - z/((k+3)(k+4)) (...))`.

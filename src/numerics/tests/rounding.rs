@@ -69,6 +69,14 @@ exhaustive! {
     sqrt_is_correct: primitive(Prim::Sqrt), Float::sqrt;
     cbrt_is_correct: primitive(Prim::Cbrt), Float::cbrt;
     exprel_is_correct: primitive(Prim::Exprel), |x| quotient(x, 1.0, |x| x.exp_m1(), 1);
+    exprel2_is_correct: primitive(Prim::Exprel2), |x| quotient(x, 0.5, |x| x.clone().exp_m1() - x, 2);
+    // Beyond 1000, where MPFR's own erfc may underflow, by its first two terms far out.
+    erfcx_is_correct: primitive(Prim::Erfcx), |x| if x > 1000 {
+        let root = Float::with_val(240, rug::float::Constant::Pi).sqrt() * &x;
+        (1 - Float::with_val(240, 1) / (2 * x.clone() * &x)) / root
+    } else {
+        x.clone().square().exp() * x.erfc()
+    };
     sinc_is_correct: primitive(Prim::Sinc), |x| quotient(x, 1.0, Float::sin, 1);
     stumpff2_is_correct: &STUMPFF2, |x| quotient(x, 0.5, |x| 1 - x.cos(), 2);
     stumpff3_is_correct: primitive(Prim::Stumpff3), |x| quotient(x, 1.0 / 6.0, |x| x.clone() - x.sin(), 3);
@@ -110,6 +118,8 @@ fn quotients_have_their_values_at_both_ends() {
     for tiny in [0.0, -0.0, 5e-324, -5e-324, 1e-200, -1e-17] {
         assert_eq!(at(Prim::Exprel, tiny), 1.0);
         assert_eq!(at(Prim::ExprelSlope, tiny), 0.5);
+        assert_eq!(at(Prim::Exprel2, tiny), 0.5);
+        assert_eq!(at(Prim::Erfcx, tiny), 1.0);
         assert_eq!(at(Prim::Sinc, tiny), 1.0);
         assert_eq!(at(Prim::Stumpff3, tiny), 1.0 / 6.0);
         assert_eq!(at(Prim::Stumpff5, tiny), 1.0 / 120.0);

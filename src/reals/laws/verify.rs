@@ -30,6 +30,10 @@ const BITS: [u32; 4] = [400, 2500, 6000, 250_000];
 /// Exponentials of larger numbers take more bits than there are: what is seen there says nothing.
 const LARGEST: f64 = 5e4;
 
+/// The tail of an error function goes as the exponential of a square: of larger numbers it is looked at with fewer bits.
+const LARGEST_OF_TAIL: f64 = 60.0;
+const BITS_OF_TAIL: usize = 3;
+
 /// Differences below 2 to the negative of this are smaller than what numbers of f64 make.
 const LEAST: u32 = 8000;
 
@@ -94,11 +98,12 @@ struct Terms {
 /// Evaluates both sides of a law at so many points.
 pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
     let Some(Terms { store, left, right, conditions }) = terms(&law.text) else { return Verdict::NoValue };
-    let exponential = is_exponential(&law.text);
+    let (exponential, tail) = (speaks_of(&law.text, EXPONENTIALS), speaks_of(&law.text, TAILS));
     let mut far = FAR;
     at_points(&law.text, points, |n, values, extent, leaf| {
         let agreement = if n % STRICTER == STRICTER - 1 { STRICT_AGREEMENT } else { AGREEMENT };
-        let agrees = match enclosed::seen(&law.text, values, extent, agreement, far > 0) {
+        let is_far = tail && size(values) > LARGEST_OF_TAIL;
+        let agrees = match enclosed::seen(&law.text, values, extent, agreement, far > 0 && !is_far) {
             Seen::Agree => true,
             Seen::Beside => false,
             Seen::Differ(left, right) => return Compared::Differ(left, right),
@@ -107,10 +112,12 @@ pub fn verify(law: &Law, context: &Context, points: usize) -> Verdict {
                 false
             }
         };
-        let sides = Sides { store: &store, left: &left, right: &right, conditions: &conditions, at: &[] };
+        let bits = if is_far { &BITS[..BITS_OF_TAIL] } else { &BITS };
+        let sides =
+            Sides { store: &store, left: &left, right: &right, conditions: &conditions, at: &[], bits };
         let found = compared(&sides, context, leaf, extent);
         match found {
-            Compared::Differ(..) if !(exponential && size(values) > LARGEST) => found,
+            Compared::Differ(..) if !(is_far || exponential && size(values) > LARGEST) => found,
             Compared::Differ(..) | Compared::Beside if agrees => Compared::Agree,
             Compared::Differ(..) => Compared::Beside,
             _ => found,
@@ -128,7 +135,7 @@ pub fn verify_chart(chart: Chart, context: &Context, points: usize) -> Verdict {
     at_points(&text, points, |_, values, extent, leaf| {
         let mut found = Compared::Beside;
         for (_, right) in &equal {
-            let sides = Sides { store: &store, left: &left, right, conditions: &[], at: &[] };
+            let sides = Sides { store: &store, left: &left, right, conditions: &[], at: &[], bits: &BITS };
             match compared(&sides, context, leaf, extent) {
                 Compared::Differ(..) if size(values) > LARGEST => {}
                 Compared::Beside => {}
@@ -200,7 +207,7 @@ pub fn agree(
         let values = tensor.to_f64s().iter().map(|x| Float::with_val(bits, *x)).collect();
         Some(Tensor { data: Data::Real(values), ..tensor.clone() })
     };
-    let sides = Sides { store, left: sides[0], right: sides[1], conditions: &[], at };
+    let sides = Sides { store, left: sides[0], right: sides[1], conditions: &[], at, bits: &BITS };
     match compared(&sides, context, &leaf, 1) {
         Compared::Agree => Some(true),
         Compared::Differ(..) => Some(false),
@@ -244,16 +251,18 @@ struct Sides<'a> {
     right: &'a Use,
     conditions: &'a [Vec<(Cmp, Use, bool)>],
     at: &'a [i64],
+    /// The precisions at which they are evaluated.
+    bits: &'a [u32],
 }
 
 /// Gives the elements of a leaf, at so many bits.
 type Elements<'a> = dyn Fn(u32, &Leaf) -> Option<Tensor> + 'a;
 
 fn compared(sides: &Sides<'_>, context: &Context, leaf: &Elements<'_>, extent: usize) -> Compared {
-    let Sides { store, conditions, at, .. } = *sides;
+    let Sides { store, conditions, at, bits: precisions, .. } = *sides;
     let unknown = |_: Unknown| Some(extent as i64);
     let mut last: Option<(Float, Float)> = None;
-    for (n, bits) in BITS.into_iter().enumerate() {
+    for (n, &bits) in precisions.iter().enumerate() {
         let leaf = |of: &Leaf| leaf(bits, of);
         let mut evaluation = Evaluation::new(store, context, bits, &unknown, &leaf);
         for any in conditions {
@@ -275,8 +284,8 @@ fn compared(sides: &Sides<'_>, context: &Context, leaf: &Elements<'_>, extent: u
             return Compared::Agree;
         }
         // Rounding goes away with more bits; a difference of the sides stays.
-        if let Some((known, last)) = last.filter(|_| n + 1 == BITS.len()) {
-            let more = bits - BITS[n - 1];
+        if let Some((known, last)) = last.filter(|_| n + 1 == precisions.len()) {
+            let more = bits - precisions[n - 1];
             let noise = !left.is_zero() && left.clone().abs() <= last >> (more / 4);
             let nothing = difference <= Float::with_val(bits, 1) >> LEAST;
             return match difference.is_finite() && difference <= known >> (more / 2) {
@@ -329,24 +338,18 @@ fn is_defined(evaluation: &mut Evaluation<'_>, store: &Store, of: &Use, at: &[i6
     })
 }
 
-/// Whether a law speaks of exponentials.
-fn is_exponential(text: &Text) -> bool {
+const EXPONENTIALS: &[Prim] =
+    &[Prim::Exp, Prim::Expm1, Prim::Exp2, Prim::Exprel, Prim::Exprel2, Prim::Sinh, Prim::Cosh, Prim::Tanh];
+
+const TAILS: &[Prim] = &[Prim::Erf, Prim::Erfc, Prim::Erfcx];
+
+/// Whether a law speaks of one of some functions; powers with variables in their exponents are exponentials.
+fn speaks_of(text: &Text, functions: &[Prim]) -> bool {
     let mut found = false;
     let mut note = |part: &Expr| {
         found |= match part {
-            Expr::Call(prim, _) => {
-                matches!(
-                    prim,
-                    Prim::Exp
-                        | Prim::Expm1
-                        | Prim::Exp2
-                        | Prim::Exprel
-                        | Prim::Sinh
-                        | Prim::Cosh
-                        | Prim::Tanh
-                )
-            }
-            Expr::Power(parts) => !matches!(parts.1, Expr::Number(_)),
+            Expr::Call(prim, _) => functions.contains(prim),
+            Expr::Power(parts) => functions.contains(&Prim::Exp) && !matches!(parts.1, Expr::Number(_)),
             _ => false,
         };
     };

@@ -50,7 +50,7 @@ fn shown(store: &Store, forms: &[Form]) -> Vec<String> {
 }
 
 /// Ops that a term names in one step, or in a sum or a product.
-const ONE_STEP: [&str; 41] = [
+const ONE_STEP: [&str; 43] = [
     "ng.abs",
     "ng.acos",
     "ng.acosh",
@@ -67,8 +67,10 @@ const ONE_STEP: [&str; 41] = [
     "ng.digamma",
     "ng.div",
     "ng.erf",
+    "ng.erfcx",
     "ng.exp",
     "ng.exprel",
+    "ng.exprel2",
     "ng.floor",
     "ng.fma",
     "ng.lgamma",
@@ -119,7 +121,7 @@ fn elementwise_ops_are_recognised() {
 }
 
 /// Programs as people write them, and the op that each is.
-const SPELLED: [(&str, &str); 35] = [
+const SPELLED: [(&str, &str); 37] = [
     ("exp x; sub %0 1", "ng.expm1"),
     ("exp x; neg x; exp %1; sub %0 %2; div %3 2", "ng.sinh"),
     ("exp x; neg x; exp %1; add %0 %2; div %3 2", "ng.cosh"),
@@ -128,6 +130,8 @@ const SPELLED: [(&str, &str); 35] = [
     ("mul x x; sub %0 1; sqrt %1; add x %2; log %3", "ng.acosh"),
     ("add 1 x; sub 1 x; div %0 %1; log %2; mul %3 0.5", "ng.atanh"),
     ("exp x; sub %0 1; div %1 x", "ng.exprel"),
+    ("exp x; sub %0 1; sub %1 x; mul x x; div %2 %3", "ng.exprel2"),
+    ("mul x x; exp %0; erf x; sub 1 %2; mul %1 %3", "ng.erfcx"),
     ("sin x; div %0 x", "ng.sinc"),
     ("cos x; sub 1 %0; div %1 x; div %2 x", "ng.stumpff2"),
     ("sin x; sub x %0; mul x x; mul %2 x; div %1 %3", "ng.stumpff3"),

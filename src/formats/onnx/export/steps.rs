@@ -44,7 +44,6 @@ const STEPS: &[(&str, Emit)] = &[
     }),
     ("ng.cumprod", cumprod),
     ("ng.elu", |b, s| elu(&mut Math { b }, s, 1.0)),
-    ("ng.erfc", erfc),
     ("ng.exp2", |b, s| {
         let two = b.scalar(2.0, s.operands[0])?;
         Ok(vec![b.emit("ng.pow", &[two, s.operands[0]], AttrDict::EMPTY)?])
@@ -109,58 +108,6 @@ fn elu(m: &mut Math<'_, '_>, s: &Step, gamma: f64) -> Result<Vec<Value>> {
     let below = m.times(s.signature().float("alpha").unwrap_or(1.0), power)?;
     let value = m.unless_negative(x, below)?;
     Ok(vec![if gamma == 1.0 { value } else { m.times(gamma, value)? }])
-}
-
-/// Powers of u = 2 t - 1 in log(erfc(x) e^(x²) / t) with t = 1 / (1 + x / 2), for x ≥ 0: its interpolation at 17 Chebyshev
-/// nodes, by which erfc is right to 1.1e-11 of its value.
-const ERFC: [f64; 17] = [
-    -0.6717940840566923,
-    0.6726432239714466,
-    0.047343307107500454,
-    -0.04689561002897558,
-    -0.009872702153927387,
-    0.008824939028766377,
-    0.0017591138990826253,
-    -0.0023458527461692903,
-    -0.00014739452114340213,
-    0.0006740252198303692,
-    -8.983651326165292e-5,
-    -0.00017567170415610324,
-    6.381843486253417e-5,
-    3.474780306260981e-5,
-    -2.1670627453988148e-5,
-    -3.7398054538525517e-6,
-    3.3867018582967197e-6,
-];
-
-/// t e^(p(u) - x²) of |x|, mirrored for negative x; in f64, so that f32 keeps its digits far out.
-fn erfc(b: &mut Builder<'_>, s: &Step) -> Result<Vec<Value>> {
-    let Some(format) = s.format().filter(|&f| f != Format::F64) else {
-        return Err("cannot be written: ONNX has no erfc, and no format wider than f64".into());
-    };
-    let x = convert(b, s.operands[0], DType::Float(Format::F64))?;
-    let mut m = Math { b };
-    let size = m.unary("ng.abs", x)?;
-    let half = m.times(0.5, size)?;
-    let divisor = m.plus(1.0, half)?;
-    let t = m.unary("ng.reciprocal", divisor)?;
-    let double = m.binary("ng.add", t, t)?;
-    let u = m.plus(-1.0, double)?;
-    let mut p = m.number(ERFC[16], x)?;
-    for &coefficient in ERFC[..16].iter().rev() {
-        let product = m.binary("ng.mul", p, u)?;
-        p = m.plus(coefficient, product)?;
-    }
-    let square = m.binary("ng.mul", x, x)?;
-    let exponent = m.binary("ng.sub", p, square)?;
-    let power = m.unary("ng.exp", exponent)?;
-    let right = m.binary("ng.mul", t, power)?;
-    let two = m.number(2.0, x)?;
-    let left = m.binary("ng.sub", two, right)?;
-    let zero = m.number(0.0, x)?;
-    let negative = m.compare("LT", x, zero)?;
-    let value = m.select(negative, left, right)?;
-    Ok(vec![convert(m.b, value, DType::Float(format))?])
 }
 
 /// In f64 the product of two f32 is exact; of f64 there is no wider format.

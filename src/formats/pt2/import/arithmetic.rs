@@ -69,6 +69,8 @@ pub(super) const OPS: Table = &[
     ("sign", |n| exact(n, "ng.sign")),
     ("sin", |n| unary(n, "ng.sin")),
     ("sinh", |n| unary(n, "ng.sinh")),
+    ("special_erfc", |n| unary(n, "ng.erfc")),
+    ("special_erfcx", |n| unary(n, "ng.erfcx")),
     ("special_digamma", |n| unary(n, "ng.digamma")),
     ("special_expit", |n| unary(n, "ng.sigmoid")),
     ("special_gammaln", |n| unary(n, "ng.lgamma")),

@@ -14,6 +14,7 @@ pub(super) const OPS: Table = &[
     ("heaviside", heaviside),
     ("sinc", sinc),
     ("special_entr", entropy),
+    ("special_log_ndtr", log_normal),
     ("special_ndtr", normal),
     ("special_sinc", sinc),
     ("special_xlog1py", xlog1py),
@@ -74,6 +75,29 @@ fn normal(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let erf = n.op("ng.erf", &[scaled])?;
     let sum = n.op("ng.add", &[erf, one])?;
     Ok(vec![n.op("ng.mul", &[sum, half])?])
+}
+
+/// log((1 + erf(x / √2)) / 2): with t = x / √2, log(erfcx(-t) / 2) - t² below -1 and log1p(-erfc(t) / 2) from there on.
+fn log_normal(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = floats(n, "self")?;
+    let value = kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
+        let (x, dtype) = (v[0], n.elem(v[0])?);
+        let (root, half) = (number(n, std::f64::consts::FRAC_1_SQRT_2, dtype)?, number(n, 0.5, dtype)?);
+        let t = n.op("ng.mul", &[x, root])?;
+        let opposite = n.op("ng.neg", &[t])?;
+        let scaled = n.op("ng.erfcx", &[opposite])?;
+        let part = n.op("ng.mul", &[scaled, half])?;
+        let (log, square) = (n.op("ng.log", &[part])?, n.op("ng.mul", &[t, t])?);
+        let below = n.op("ng.sub", &[log, square])?;
+        let tail = n.op("ng.erfc", &[t])?;
+        let part = n.op("ng.mul", &[tail, half])?;
+        let part = n.op("ng.neg", &[part])?;
+        let above = n.op("ng.log1p", &[part])?;
+        let seam = number(n, -1.0, dtype)?;
+        let far = compared(n, x, "LT", seam)?;
+        n.op("ng.where", &[far, below, above])
+    })?;
+    Ok(vec![value])
 }
 
 /// x log(1 + y), and 0 where x is 0 and y a number.

@@ -287,7 +287,7 @@ impl Matcher<'_> {
                 Some((parts.next()?, parts.next()?))
             }
             Node::Product(factors) => match &factors[..] {
-                [(base, exponent)] if !(any && *exponent.denom() <= 2 && *exponent.numer().as_abs() <= 2) => {
+                [(base, exponent)] if !(any && is_known(exponent)) => {
                     let base = self.store.compose(base, &of.map, space)?;
                     Some((base, self.store.rational(exponent.clone())))
                 }
@@ -298,9 +298,12 @@ impl Matcher<'_> {
                 let (factor, term) = &terms[0];
                 let Node::Product(factors) = self.store.node(term.id).clone() else { return None };
                 let [(base, exponent)] = &factors[..] else { return None };
+                (!(any && is_known(exponent))).then_some(())?;
                 let term = self.store.compose(term, &of.map, space)?;
                 let base = self.store.compose(base, &term.map, space)?;
                 let root = self.power_of(factor, &Rational::from(exponent.recip_ref()))?;
+                // A root is the power of no negative number.
+                (root > 0 || exponent.is_integer()).then_some(())?;
                 Some((self.store.scaled(root, base, space), self.store.rational(exponent.clone())))
             }
             _ => None,
@@ -359,6 +362,11 @@ impl Matcher<'_> {
             _ => 0,
         }
     }
+}
+
+/// Whether other laws know a power as a square, a root or a quotient.
+fn is_known(exponent: &Rational) -> bool {
+    *exponent.denom() <= 2 && *exponent.numer().as_abs() <= 2
 }
 
 fn found((context, open): (Context, Open)) -> Found {
