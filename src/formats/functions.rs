@@ -92,6 +92,18 @@ impl Math<'_, '_> {
         self.binary("ng.add", x, summand)
     }
 
+    /// The nested series 1 + x/d₁ (1 + x/d₂ (...)).
+    fn nested(&mut self, x: Value, divisors: impl DoubleEndedIterator<Item = f64>) -> Result<Value> {
+        let mut bracket = self.number(1.0, x)?;
+        for divisor in divisors.rev() {
+            let divisor = self.number(divisor, x)?;
+            let step = self.binary("ng.div", x, divisor)?;
+            let term = self.binary("ng.mul", step, bracket)?;
+            bracket = self.plus(1.0, term)?;
+        }
+        Ok(bracket)
+    }
+
     /// x, or another value where x is negative.
     pub fn unless_negative(&mut self, x: Value, below: Value) -> Result<Value> {
         let zero = self.number(0.0, x)?;
@@ -140,13 +152,7 @@ fn exprel(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
 
 /// The series Σ x^i / (i + 2)! where |x| < 2, nested, else (e^(x/2) / x)² - (1 + 1/x) / x with a divisor that stays finite.
 fn exprel2(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
-    let mut bracket = m.number(1.0, x)?;
-    for i in (3..27).rev().map(f64::from) {
-        let divisor = m.number(i, x)?;
-        let step = m.binary("ng.div", x, divisor)?;
-        let term = m.binary("ng.mul", step, bracket)?;
-        bracket = m.plus(1.0, term)?;
-    }
+    let bracket = m.nested(x, (3..27).map(f64::from))?;
     let near = m.times(0.5, bracket)?;
     let half = m.times(0.5, x)?;
     let root = m.unary("ng.exp", half)?;
@@ -275,13 +281,8 @@ fn stumpff2(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
 /// The series Σ (-x²)^i / (2i + 3)! where |x| < 1, nested, else (x - sin x) / x³; 0 at the infinities.
 fn stumpff3(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
     let (zero, square) = (m.number(0.0, x)?, m.binary("ng.mul", x, x)?);
-    let mut bracket = m.number(1.0, x)?;
-    for i in (0..9).rev().map(f64::from) {
-        let divisor = m.number(-(2.0 * i + 4.0) * (2.0 * i + 5.0), x)?;
-        let step = m.binary("ng.div", square, divisor)?;
-        let term = m.binary("ng.mul", step, bracket)?;
-        bracket = m.plus(1.0, term)?;
-    }
+    let divisors = (0..9).map(f64::from).map(|i| -(2.0 * i + 4.0) * (2.0 * i + 5.0));
+    let bracket = m.nested(square, divisors)?;
     let six = m.number(6.0, x)?;
     let near = m.binary("ng.div", bracket, six)?;
     let sine = m.unary("ng.sin", x)?;
