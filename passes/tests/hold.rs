@@ -146,9 +146,7 @@ fn naive_spellings_are_no_less_accurate() {
 #[test]
 fn graphs_over_all_ops_stay_finite() {
     let context = ngc_dialects::context();
-    // Of the graphs of seed 32 with exprel2 among the ops, one in f16 and f8E5M2 is widened further by a second run, along a chain
-    // of conversions: known, and not mended yet (`NGC_HOLD_SEED=32`).
-    let mut r = Random::new(number("NGC_HOLD_SEED", 33) as u64);
+    let mut r = Random::new(number("NGC_HOLD_SEED", 32) as u64);
     let ops = evaluated_ops();
     let mut changed = 0;
     for _ in 0..number("NGC_HOLD_GRAPHS", 40) {

@@ -33,7 +33,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::apply::apply;
 use super::chain::Chain;
-use super::need::Needs;
+use super::need::{Needs, is_quantised};
 use super::node::{Node, Nodes, takes};
 use super::program::{network, program};
 use super::wanted::Objective;
@@ -243,7 +243,6 @@ impl Ops<'_> {
     /// The format of a value, and the next one whose exponents reach further.
     fn wider(&self, v: Value) -> Option<(Format, Format)> {
         let format = self.body.ty(v).format()?;
-        // Narrower ones are quantised, which is a function of its own.
         let reaches = |format: Format| format.max_finite().log2().round();
         let further = |wide: &Format| {
             wide.width() <= self.widest.width()
@@ -251,7 +250,7 @@ impl Ops<'_> {
                 && (self.hold.allowed)(*wide)
         };
         let wide = [Format::F32, Format::F64].into_iter().find(further);
-        wide.filter(|_| format.width() >= 16).map(|wide| (format, wide))
+        wide.filter(|_| !is_quantised(format)).map(|wide| (format, wide))
     }
 
     /// Whether an op may be computed in a wider format. It reads nothing that has more digits.

@@ -91,7 +91,8 @@ impl<'a> Needs<'a> {
             for v in self.body.results(op) {
                 let need = Need { guessed, ..Need::default() };
                 self.needs[v.index()] = need;
-                let Some(format) = self.body.ty(v).format().filter(|_| self.is_open(op)) else { continue };
+                let held = |format: &Format| self.is_open(op) && !is_quantised(*format);
+                let Some(format) = self.body.ty(v).format().filter(held) else { continue };
                 let exact = self.ranges.of(v).exact;
                 let tiny = exact.lo < format.min_normal() && exact.hi > -format.min_normal();
                 let zero = exact.lo == 0.0 && exact.hi == 0.0;
@@ -311,6 +312,11 @@ impl<'a> Needs<'a> {
             () => Outcome::Passed,
         }
     }
+}
+
+/// Whether numbers of a format are quantised ones: what is rounded to them is a function of its own, and held in no other format.
+pub fn is_quantised(format: Format) -> bool {
+    format.width() < Format::F16.width()
 }
 
 /// The part of a range that is nearest to 0, as wide as the least number of a format.
