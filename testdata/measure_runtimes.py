@@ -482,8 +482,8 @@ def ternary(elem, random, op):
     return finite([rounded(x, elem), rounded(y, elem), rounded(np.where(half, opposite, z), elem)])
 
 
-UNARY = """abs acos acosh asin asinh atan atanh cbrt ceil cos cosh digamma erf erfc erfcx exp exp2 expm1 exprel exprel2 floor
-hardswish lgamma log log10 log1p log2 log_sigmoid mish neg reciprocal relu round rsqrt sigmoid sign silu sin sinc sinh softplus
+UNARY = """abs acos acosh asin asinh atan atanh cbrt ceil cos cosh digamma erf erfc erfcx exp exp2 expm1 exprel exprel2
+exprel_slope floor hardswish lgamma log log10 log1p log2 log_sigmoid mish neg reciprocal relu round rsqrt sigmoid sign silu sin sinc sinh softplus
 softsign sqrt square stumpff2 stumpff3 tan tanh""".split()
 UNARY = [(f"ng.{name}", "") for name in UNARY]
 UNARY += [("ng.gelu", ""), ("ng.gelu", 'approximate = "tanh"'), ("ng.elu", ""), ("ng.selu", "")]

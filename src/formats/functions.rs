@@ -41,6 +41,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("ng.expm1", |m, x| expm1(m, given(x)?)),
     ("ng.exprel", |m, x| exprel(m, given(x)?)),
     ("ng.exprel2", |m, x| exprel2(m, given(x)?)),
+    ("ng.exprel_slope", |m, x| exprel_slope(m, given(x)?)),
     ("ng.hypot", |m, x| hypot(m, given(x)?)),
     ("ng.log10", |m, x| over_logarithm(m, given(x)?, std::f64::consts::LN_10)),
     ("ng.log1p", |m, x| log1p(m, given(x)?)),
@@ -164,6 +165,26 @@ fn exprel2(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
     let sum = m.plus(1.0, reciprocal)?;
     let line = m.binary("ng.mul", sum, reciprocal)?;
     let far = m.binary("ng.sub", power, line)?;
+    let small = m.within(x, 2.0)?;
+    m.select(small, near, far)
+}
+
+/// The series Σ x^i / (i! (i + 2)) where |x| < 2, nested, else (e^(x/2) / x)² (x - 1) + 1/x² with numbers that stay finite.
+fn exprel_slope(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
+    let bracket = m.nested(x, (0..28).map(f64::from).map(|i| (i + 1.0) * (i + 3.0) / (i + 2.0)))?;
+    let near = m.times(0.5, bracket)?;
+    let half = m.times(0.5, x)?;
+    let root = m.unary("ng.exp", half)?;
+    let (least, most) = (m.number(-1e30, x)?, m.number(1e30, x)?);
+    let (above, one) = (m.binary("ng.max", x, least)?, m.number(1.0, x)?);
+    let finite = m.binary("ng.min", above, most)?;
+    let part = m.binary("ng.div", root, finite)?;
+    let rest = m.binary("ng.sub", finite, one)?;
+    let product = m.binary("ng.mul", part, rest)?;
+    let power = m.binary("ng.mul", product, part)?;
+    let reciprocal = m.unary("ng.reciprocal", x)?;
+    let square = m.binary("ng.mul", reciprocal, reciprocal)?;
+    let far = m.binary("ng.add", power, square)?;
     let small = m.within(x, 2.0)?;
     m.select(small, near, far)
 }

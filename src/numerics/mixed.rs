@@ -196,6 +196,8 @@ pub fn condition(prim: Prim, x: &Interval) -> f64 {
         Prim::Exprel => x.hi.max(0.0).max((-x.lo).clamp(0.0, 1.0)),
         // The same, as x φ₂(x) rises for it is φ₁(x) - 1.
         Prim::Exprel2 => x.hi.max(0.0).max((-x.lo).clamp(0.0, 1.0)),
+        // x φ₁'' / φ₁' = e^x / φ₁' - 2: between 0 and x for x > 0, between x and 0, above -2, for x < 0.
+        Prim::ExprelSlope => x.hi.max(0.0).max((-x.lo).clamp(0.0, 2.0)),
         // |x| (2/√π - 2 x f) / f: at most 1 for x ≥ 0, as x f(x) rises; below 0, f is at least 1 and 2/√π below 1.13.
         Prim::Erfcx => {
             let below = (-x.lo).max(0.0);

@@ -259,6 +259,7 @@ fn spelled(prim: Prim) -> Option<Expr> {
         Prim::Atanh => log((1 + x) / (1 - x)) / 2,
         Prim::Exprel => (exp(x) - 1) / x,
         Prim::Exprel2 => (exp(x) - 1 - x) / square(x),
+        Prim::ExprelSlope => (1 - exp(x) * (1 - x)) / square(x),
         Prim::Erfcx => exp(square(x)) * (1 - erf(x)),
         Prim::Sinc => sin(x) / x,
         Prim::Stumpff3 => (x - sin(x)) / (x * square(x)),

@@ -117,7 +117,9 @@ fn infer(s: &Signature<'_>) -> Result<Vec<Type>, String> {
             ));
         }
     }
-    let masks = s.flag("causal") || s.operand(3).is_ok_and(|mask| mask.elem() == Some(DType::BOOL));
+    let masks = s.flag("causal")
+        || s.string("masked_rows") == Some("zero")
+        || s.operand(3).is_ok_and(|mask| mask.elem() == Some(DType::BOOL));
     if let (true, DType::Float(storage)) = (masks, elem)
         && !s.accumulate(storage).has_infinity()
     {

@@ -14,6 +14,7 @@ pub const OPS: &[&OpDef] = &[
     &EXP2,
     &EXPREL,
     &EXPREL2,
+    &EXPREL_SLOPE,
     &LOG,
     &LOG1P,
     &LOG2,
@@ -77,6 +78,19 @@ pub static EXPREL2: OpDef = OpDef {
         `r - 1 - log r` is `t² exprel2(t)`, where the difference keeps no digit near 1.",
     example: "%0 = ng.exprel2 %x : tensor<4xf32>",
     semantics: primitive!(EXPREL2),
+    ..UNARY
+};
+
+/// `ng.exprel_slope`.
+pub static EXPREL_SLOPE: OpDef = OpDef {
+    name: "ng.exprel_slope",
+    summary: "(1 - (1 - x) e^x) / x², and 1/2 at 0",
+    description: "The derivative of `ng.exprel`, φ₁'. Positive, rising and convex; `exprel_slope(-inf)` is `+0`, \
+        `exprel_slope(inf)` is `inf`. The curvature factor `(1 - e^-t)/t - e^-t` of yield curves (C. Nelson, A. Siegel, \
+        Parsimonious modeling of yield curves, Journal of Business 60, 1987) is `t exprel_slope(-t)`, and `1 - (1 + t) e^-t`, the \
+        probability of two events by the time t, `t² exprel_slope(-t)`: the differences keep no digit near 0.",
+    example: "%0 = ng.exprel_slope %x : tensor<4xf32>",
+    semantics: primitive!(EXPREL_SLOPE),
     ..UNARY
 };
 

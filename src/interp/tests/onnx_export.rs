@@ -92,6 +92,7 @@ const STEPWISE: &[(&str, f64)] = &[
     ("ng.expm1", 4.0),
     ("ng.exprel", 4.0),
     ("ng.exprel2", 6.0),
+    ("ng.exprel_slope", 6.0),
     ("ng.fma", 1.0),
     ("ng.hypot", 3.0),
     // Its slope is f32 in ONNX.

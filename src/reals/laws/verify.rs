@@ -339,7 +339,7 @@ fn is_defined(evaluation: &mut Evaluation<'_>, store: &Store, of: &Use, at: &[i6
 }
 
 const EXPONENTIALS: &[Prim] =
-    &[Prim::Exp, Prim::Expm1, Prim::Exp2, Prim::Exprel, Prim::Exprel2, Prim::Sinh, Prim::Cosh, Prim::Tanh];
+    &[Prim::Exp, Prim::Expm1, Prim::Exp2, Prim::Exprel, Prim::Exprel2, Prim::ExprelSlope, Prim::Sinh, Prim::Cosh, Prim::Tanh];
 
 const TAILS: &[Prim] = &[Prim::Erf, Prim::Erfc, Prim::Erfcx];
 

@@ -431,6 +431,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("(exp(x) - 1) / x", "exprel"),
     ("x / (exp(x) - 1)", "exprel"),
     ("exp(x) - x - 1", "exprel2"),
+    ("1 - (1 + x)*exp(-x)", "exprel-slope"),
+    ("(1 - exp(-x))/x - exp(-x)", "exprel-minus-exp"),
     ("x/y - log(x/y) - 1", "divergence-from-one"),
     ("x - log(1 + x)", "divergence-from-one"),
     ("log(1 + x) - x/(1 + x)", "log-less-its-slope"),
