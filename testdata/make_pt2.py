@@ -429,6 +429,8 @@ def write_half(folder, count, levels):
 
 # Small families that are stored at both levels of decomposition.
 TWO_LEVELS = ("places", "statistics")
+# Those that are stored as they were exported.
+PLAIN = ("aliases",)
 
 
 def without_places(program):
@@ -454,14 +456,18 @@ def write(name, make, folder, levels):
         exact = tensors(copy.deepcopy(model).double()(*wide))
     program = torch.export.export(model, args, dynamic_shapes=dynamic)
     for level in levels:
-        lowered = program.run_decompositions({}) if level == "high" else program.run_decompositions()
+        lowered = {
+            "plain": lambda: program,
+            "high": lambda: program.run_decompositions({}),
+            "core": lambda: program.run_decompositions(),
+        }[level]()
         without_places(lowered)
         # torch keeps the arguments in the archive, pickled; ours lie beside it.
         lowered.example_inputs = None
         suffix = f".{level}" if len(levels) > 1 else ""
         path = folder / f"{name}{suffix}.pt2"
         torch.export.save(lowered, path)
-        if name in ("resampling", "losses", "orders", "layers", *TWO_LEVELS):
+        if name in ("resampling", "losses", "orders", "layers", *TWO_LEVELS, *PLAIN):
             deflate(path)
     np.savez(folder / f"{name}.in.npz", **{f"arg{i}": a.numpy() for i, a in enumerate(args)})
     out = {f"y{i:02}": y.numpy() for i, y in enumerate(results)}
@@ -512,7 +518,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in models.items():
         if options.only in (None, name):
-            write(name, make, folder, both if name in TWO_LEVELS else levels)
+            write(name, make, folder, ["plain"] if name in PLAIN else both if name in TWO_LEVELS else levels)
             print(name, flush=True)
     if not options.all and options.only in (None, "half"):
         write_half(folder / "half", 256, ["high"])

@@ -145,6 +145,30 @@ def error_functions():
 
 
 @family
+def aliases():
+    """Operators by their other names."""
+    functions = (
+        lambda x: torch.arccos(torch.clip(x, -0.9, 0.9)),
+        lambda x: torch.arcsin(torch.clip(x, max=0.5, min=-0.5)) + torch.arctan(x) + torch.arcsinh(x),
+        lambda x: torch.arccosh(1.5 + torch.absolute(x)) + torch.arctanh(torch.tanh(x) / 2),
+        lambda x: torch.arctan2(x, torch.negative(x) + 0.3),
+        lambda x: torch.where(torch.less(x, 0.5), torch.true_divide(x, 3), torch.multiply(x, 1.25)),
+        lambda x: torch.where(torch.greater_equal(x, 0.25), torch.subtract(x, 1), torch.divide(x, 2)),
+        lambda x: torch.where(torch.greater(x, 0) | torch.less_equal(x, -1), torch.fix(3 * x), torch.sgn(x)),
+        lambda x: torch.where(torch.not_equal(x.round(), 0), x, torch.special.expm1(x)),
+        lambda x: torch.concatenate([torch.concat([x, x]), torch.row_stack([x, -x])], dim=-1),
+        lambda x: torch.linalg.matmul(torch.swapdims(x, 0, 1), torch.moveaxis(x, 0, 0)),
+        lambda x: torch.special.softmax(x, -1) + torch.special.log_softmax(x, 0),
+        lambda x: torch.special.logsumexp(x, -1) - torch.special.expit(x[:, 0]),
+        lambda x: torch.special.log1p(x.abs()) + torch.special.exp2(x) * torch.special.erf(x),
+        lambda x: torch.special.xlogy(x, x.abs() + 1) + torch.special.sinc(x) + torch.special.round(x),
+        lambda x: torch.special.gammaln(x.abs() + 2.5) + torch.special.logit(torch.sigmoid(x)),
+        lambda x: torch.special.psi(x.abs() + 2.5) + torch.special.digamma(x.abs() + 3.5),
+    )
+    return Several(*functions), (floats(4, 6),), None
+
+
+@family
 def groups():
     """Rows times the matrices of their groups, elements by bins, and what comes together where an index says."""
     ends, index = torch.tensor([1, 1, 4], dtype=torch.int32), torch.arange(24).view(3, 8) * 5 % 4

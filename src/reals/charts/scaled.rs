@@ -17,6 +17,8 @@ use crate::term::{Function, Id, Node, Use};
 
 /// Factors that are paired by their sizes, at most.
 const MOST_PAIRED: usize = 6;
+/// Numbers of which a length is made, at most.
+const MOST_SIDES: usize = 4;
 
 impl Charts<'_> {
     /// A product in which sums of powers are scaled.
@@ -65,7 +67,8 @@ impl Charts<'_> {
         Some(self.store.close(Node::Linear(Rational::new(), vec![(number, product)]), space))
     }
 
-    /// `√(x + y)` as the length of `(√x, √y)`, where these are nowhere negative and one of them is a power.
+    /// `√(x + y)` as the length of `(√x, √y)`, where these are nowhere negative and one of them is a power, or a sum of powers; and so
+    /// of more terms.
     fn lengths(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
         let number = |x: &Use| self.store.as_rational(x).filter(|n| **n > 0).cloned();
         let (numbers, mut all): (Vec<_>, Vec<_>) =
@@ -92,7 +95,7 @@ impl Charts<'_> {
             .or_else(|| Some(self.store.close(Node::Linear(Rational::new(), vec![(number, product)]), space)))
     }
 
-    /// The root of so many times a sum of two over its own slots, as it is, as its normal form is the root again; and how often
+    /// The root of so many times a sum over its own slots, as it is, as its normal form is the root again; and how often
     /// that is to be doubled: a length is not greater than the numbers that it is made of if one of them was multiplied.
     fn length(&mut self, of: &Use, times: &Rational) -> Option<(Use, i32)> {
         let Node::Linear(constant, mut terms) = self.node(of.id) else { return None };
@@ -100,10 +103,13 @@ impl Charts<'_> {
         if !constant.is_zero() {
             terms.push((constant, self.store.rational(1)));
         }
-        let power = |x: &Use| matches!(self.node(x.id), Node::Product(f) if f.iter().any(|(_, e)| *e != 1));
-        let powers = terms.iter().any(|(_, x)| power(x));
-        (powers && terms.len() == 2 && terms.iter().all(|(c, x)| *c > 0 && self.nonnegative(x)))
-            .then_some(())?;
+        let power = |id: Id| matches!(self.node(id), Node::Product(f) if f.iter().any(|(_, e)| *e != 1));
+        let powers = |x: &Use| match self.node(x.id) {
+            Node::Reduce(Reduce::Sum, _, body) => power(body.id),
+            _ => power(x.id),
+        };
+        let sides = (2..=MOST_SIDES).contains(&terms.len()) && terms.iter().any(|(_, x)| powers(x));
+        (sides && terms.iter().all(|(c, x)| *c > 0 && self.nonnegative(x))).then_some(())?;
         let half = || Rational::from((1, 2));
         let (mut roots, mut by, mut doubled) = (Vec::new(), times.clone(), 0);
         let sum: Rational = terms.iter().map(|(c, _)| c).sum();
@@ -125,7 +131,10 @@ impl Charts<'_> {
             }
             roots.push(self.store.product(1.into(), factors, &space));
         }
-        Some((self.store.close(Node::Apply(Function::Prim(Prim::Hypot), roots), &space), doubled))
+        let mut length = |a: Use, b: Use| {
+            self.store.close(Node::Apply(Function::Prim(Prim::Hypot), vec![a, b]), &space)
+        };
+        Some((roots.into_iter().reduce(&mut length)?, doubled))
     }
 
     /// Each sum of powers, or of products of at least so many values, as a multiple of powers of its greatest values.

@@ -5,6 +5,7 @@
 //! [`Node`](node::Node), which afterwards refuses whatever was not read.
 
 mod activation;
+mod alias;
 mod arithmetic;
 mod compare;
 mod create;

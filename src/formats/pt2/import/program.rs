@@ -12,7 +12,7 @@ use super::super::schema::{
 };
 use super::super::weights::{Place, Tensors, check_layout, dtype};
 use super::node::Node;
-use super::{ImportOptions, OPERATORS, location};
+use super::{ImportOptions, OPERATORS, alias, location};
 use crate::builder::FunctionBuilder;
 use crate::error::{FormatError, Result, invalid, unsupported};
 
@@ -325,8 +325,8 @@ impl<'a> Program<'a> {
             Some(t) => t.split_once('.').map_or(t, |(name, _)| name),
             None => target.rsplit_once('.').map_or(target, |(name, _)| name),
         };
-        let Some((&operator, import)) = OPERATORS.get_key_value(operator) else {
-            let in_place = operator.ends_with('_') && OPERATORS.contains_key(operator.trim_end_matches('_'));
+        let Some((&operator, import)) = OPERATORS.get_key_value(alias::canonical(operator)) else {
+            let in_place = operator.ends_with('_') && OPERATORS.contains_key(alias::canonical(operator.trim_end_matches('_')));
             let from = location::source(proto);
             let from = from.map_or_else(String::new, |(file, line)| format!(", from {file}:{line}"));
             return unsupported(match in_place {

@@ -13,7 +13,6 @@ use crate::error::{Result, invalid, unsupported};
 pub(super) const OPS: Table = &[
     ("cat", cat),
     ("chunk", split),
-    ("concat", cat),
     ("constant_pad_nd", pad),
     ("diag", diag),
     ("diagonal", |n| diagonal(n, "dim1", "dim2")),

@@ -16,7 +16,6 @@ pub(super) const OPS: Table = &[
     ("special_entr", entropy),
     ("special_log_ndtr", log_normal),
     ("special_ndtr", normal),
-    ("special_sinc", sinc),
     ("special_xlog1py", xlog1py),
 ];
 

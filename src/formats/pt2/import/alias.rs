@@ -1,0 +1,68 @@
+//! Operators of ATen that have another name and the same arguments, as they stand in programs that were not decomposed.
+
+/// The alias, and the operator that it is.
+const ALIASES: &[(&str, &str)] = &[
+    ("absolute", "abs"),
+    ("arccos", "acos"),
+    ("arccosh", "acosh"),
+    ("arcsin", "asin"),
+    ("arcsinh", "asinh"),
+    ("arctan", "atan"),
+    ("arctan2", "atan2"),
+    ("arctanh", "atanh"),
+    ("clip", "clamp"),
+    ("concat", "cat"),
+    ("concatenate", "cat"),
+    ("divide", "div"),
+    ("fix", "trunc"),
+    ("greater", "gt"),
+    ("greater_equal", "ge"),
+    ("less", "lt"),
+    ("less_equal", "le"),
+    ("linalg_matmul", "matmul"),
+    ("moveaxis", "movedim"),
+    ("multiply", "mul"),
+    ("negative", "neg"),
+    ("not_equal", "ne"),
+    ("row_stack", "vstack"),
+    ("sgn", "sign"),
+    ("special_digamma", "digamma"),
+    ("special_erf", "erf"),
+    ("special_erfc", "erfc"),
+    ("special_exp2", "exp2"),
+    ("special_expit", "sigmoid"),
+    ("special_expm1", "expm1"),
+    ("special_gammaln", "lgamma"),
+    ("special_i0", "i0"),
+    ("special_log1p", "log1p"),
+    ("special_log_softmax", "log_softmax"),
+    ("special_logit", "logit"),
+    ("special_logsumexp", "logsumexp"),
+    ("special_psi", "digamma"),
+    ("special_round", "round"),
+    ("special_sinc", "sinc"),
+    ("special_softmax", "softmax"),
+    ("special_xlogy", "xlogy"),
+    ("subtract", "sub"),
+    ("swapdims", "transpose"),
+    ("true_divide", "div"),
+];
+
+/// An operator by the name that tables have it by.
+pub(super) fn canonical(operator: &str) -> &str {
+    ALIASES.binary_search_by_key(&operator, |(alias, _)| alias).map_or(operator, |n| ALIASES[n].1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aliases_are_in_order_and_name_what_is_read() {
+        assert!(ALIASES.is_sorted_by_key(|(alias, _)| alias));
+        for (alias, operator) in ALIASES {
+            assert!(super::super::OPERATORS.contains_key(operator), "{operator}");
+            assert!(!super::super::OPERATORS.contains_key(alias), "{alias} is in a table, too");
+        }
+    }
+}
