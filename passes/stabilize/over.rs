@@ -12,7 +12,7 @@ use super::judge::Judge;
 use super::ladder;
 use super::plan::Plan;
 use super::search::cover::computed;
-use super::search::errors;
+use super::search::{errors, judged};
 use super::steps::made_of;
 
 /// So many times as many ops are many more; what is a little longer may turn out to be one op in the end.
@@ -119,7 +119,8 @@ fn gains_nothing(
     }
     let to = (ladder::Use::Check, &[][..]);
     let mut judge = Judge::new(context, resources, &window, value, to)?;
-    let mut of = |new| errors(&window, &mut judge, &own.plan.extents, [value, new]);
+    let places = judged(&own.terms.store, &own.plan.root, &own.plan.extents);
+    let mut of = |new| errors(&window, &mut judge, &places, [value, new]);
     let (given, new, over) = (of(value)?, of(new)?, of(over)?);
     let ordinary = &judge.ordinary;
     let gains = if anew { new.gains_on(ordinary, &over) } else { new.betters(&over) };

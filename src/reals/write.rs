@@ -299,6 +299,9 @@ impl<'a, 'b> Writer<'a, 'b> {
             }
             Node::Holds(tests) => self.tests(tests, &of.map, frame),
             Node::Where(tests, yes, no) => {
+                if let Some(joined) = self.in_pieces(of, frame)? {
+                    return Ok(joined);
+                }
                 let holds = self.tests(tests, &of.map, frame)?;
                 let (parts, layout) = self.parts(&[part(yes)?, part(no)?], frame)?;
                 self.chosen(&[&[holds], &parts[..]].concat(), &frame.like(&layout).order)

@@ -7,7 +7,6 @@ use ngc_reals::write::Known;
 use ngc_reals::{Form, Id};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::root::errors;
 use super::{Choice, Search};
 use crate::precision::conversion;
 use crate::stabilize::plan::{Found, Plan};
@@ -32,7 +31,7 @@ impl Search<'_> {
         let Some(root) = self.readings.get(&value).cloned() else { return Found::Stays };
         self.reach(value);
         let id = root.element.id;
-        let given = errors(&self.window, &mut self.judge, &root.extents, [value; 2]);
+        let given = self.errors_of(&root, [value; 2]);
         let Some(given) = given else { return Found::Stays };
         let mut ways: Vec<Way> = Vec::new();
         // What is there is not computed again.
@@ -75,7 +74,7 @@ impl Search<'_> {
             if is_there && is_new {
                 continue;
             }
-            let fine = errors(&self.window, &mut self.judge, &root.extents, [value, new])
+            let fine = self.errors_of(&root, [value, new])
                 .is_some_and(|found| found.keeps(&given, &self.judge.ordinary));
             if fine && self.keeps(&plan, value, &root, false) {
                 return Found::Better(plan);

@@ -4,7 +4,6 @@ use ngc_ir::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Search;
-use super::root::errors;
 use crate::stabilize::plan::{Found, Plan};
 
 impl Search<'_> {
@@ -60,9 +59,9 @@ impl Search<'_> {
         let others = FxHashMap::from_iter([(value, new)]);
         let with = self.window.given_over(self.context, &self.given.body, others)?;
         for value in outer {
-            let extents = self.readings.get(value)?.extents.clone();
-            let before = errors(&self.window, &mut self.judge, &extents, [*value; 2])?;
-            let after = errors(&self.window, &mut self.judge, &extents, [*value, with[value]])?;
+            let reading = self.readings.get(value)?.clone();
+            let before = self.errors_of(&reading, [*value; 2])?;
+            let after = self.errors_of(&reading, [*value, with[value]])?;
             if after.gains(&before) {
                 return Some(true);
             }

@@ -25,7 +25,7 @@ use ngc_reals::{Form, Function, Id, Node, Store};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::evaluate::Voids;
-pub use self::root::errors;
+pub use self::root::{errors, judged};
 use super::Equalities;
 use super::judge::Judge;
 use super::ladder::{self, Point};

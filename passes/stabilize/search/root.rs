@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Loc, Value};
 use ngc_numerics::Interval;
-use ngc_reals::charts::Chart;
+use ngc_reals::charts::{self, Chart, Joints};
 use ngc_reals::read::Reading;
-use ngc_reals::{Form, Id};
+use ngc_reals::{Form, Id, Node, Store, Use};
+use ngc_ir::structure::Size;
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -49,13 +49,13 @@ impl Search<'_> {
     /// Whether a value of the window is right to its last places.
     pub fn is_right(&mut self, value: Value) -> bool {
         let Some(root) = self.readings.get(&value).cloned() else { return false };
-        errors(&self.window, &mut self.judge, &root.extents, [value; 2])
+        self.errors_of(&root, [value; 2])
             .is_some_and(|given| given.is_fine() && self.judge.sees_enough())
     }
 
     /// What is found for a value of the window, when those before it were looked at. What is settled is not looked at.
     pub fn at(&mut self, value: Value, settled: bool) -> Found {
-        let Some(root) = self.readings.get(&value).cloned() else { return Found::Stays };
+        let Some(mut root) = self.readings.get(&value).cloned() else { return Found::Stays };
         if self.terms.store.as_rational(&root.element).is_some_and(|x| x.is_zero()) {
             return Found::Rounding;
         }
@@ -63,13 +63,16 @@ impl Search<'_> {
             return Found::Fine;
         }
         self.reach(value);
-        let given = errors(&self.window, &mut self.judge, &root.extents, [value; 2]);
+        let given = self.errors_of(&root, [value; 2]);
         let Some(given) = given else { return Found::Stays };
         // Of many operations a stable form gives way to what is far more exact on ordinary numbers alone.
         let many = steps(&self.window.body, value) > FEW;
         if given.is_fine() || many && given.is_stable() && !given.is_coarse_on(&self.judge.ordinary) {
             // Of few points most lie where everything is right; in a nearer window more are seen.
             return if self.judge.sees_enough() { Found::Fine } else { Found::Stays };
+        }
+        if let Some(joined) = charts::pieces(&mut self.terms.store, &root.element, &root.extents) {
+            root.element = joined;
         }
         let id = root.element.id;
         let stable = many && given.is_stable_on(&self.judge.ordinary) && !given.is_often_lost();
@@ -110,7 +113,7 @@ impl Search<'_> {
         let deepest = if self.is_recentring() { 1 } else { DEEPEST };
         for _ in 0..TRIES {
             self.forget_refused(id);
-            self.solve(id, deepest)?;
+            self.solve_pieces(id, deepest)?;
             let mut tried = self.tried_as(self.chosen(id), value, root, given);
             // What is put together anew from the same parts is not worth more than what the function has of them.
             if !matches!(tried, Trial::Better(_))
@@ -128,6 +131,28 @@ impl Search<'_> {
             self.wanted.as_mut()?.refused.push(refused);
         }
         None
+    }
+
+    /// Finds the best way to compute a term, or each piece of one that asks for its place.
+    fn solve_pieces(&mut self, id: Id, deepest: usize) -> Option<()> {
+        if let Node::Where(_, yes, no) = self.terms.store.node(id)
+            && self.is_plain(id)
+        {
+            for part in [yes.id, no.id] {
+                self.solve_pieces(part, deepest)?;
+            }
+        }
+        self.solve(id, deepest).map(|_| ())
+    }
+
+    /// The errors of what stands for a value of the window, held against the exact one; nothing where they cannot be known.
+    pub(super) fn errors_of(&mut self, root: &Reading, [exact, computed]: [Value; 2]) -> Option<Errors> {
+        let places = self.places(root);
+        errors(&self.window, &mut self.judge, &places, [exact, computed])
+    }
+
+    fn places(&self, root: &Reading) -> Vec<Vec<i64>> {
+        judged(&self.terms.store, &root.element, &root.extents)
     }
 
     /// A value as choices say, held against the given one.
@@ -156,7 +181,7 @@ impl Search<'_> {
         }
         let Some(new) = self.written(&plan) else { return Trial::Worse };
         plan.grows = ops(&self.window.body, new) > ops(&self.window.body, value);
-        let Some(found) = errors(&self.window, &mut self.judge, &root.extents, [value, new]) else {
+        let Some(found) = self.errors_of(root, [value, new]) else {
             return Trial::Worse;
         };
         if !found.betters(given) {
@@ -170,9 +195,9 @@ impl Search<'_> {
         if !self.judge.few && given.is_stable_on(ordinary) && !found.is_stable_on(ordinary) {
             return Trial::Refused;
         }
-        let (body, one) = (&self.window.body, Rational::from(1));
-        let mut same = |place: Vec<i64>| self.judge.same(body, (value, &place, &one), (new, &place), &[]);
-        if !places(&root.extents).is_some_and(|places| places.into_iter().all(&mut same)) {
+        let (body, one, all) = (&self.window.body, Rational::from(1), self.places(root));
+        let mut same = |place: &Vec<i64>| self.judge.same(body, (value, place, &one), (new, place), &[]);
+        if !all.iter().all(&mut same) {
             self.refuted.push(plan.given);
             return Trial::Worse;
         }
@@ -273,14 +298,15 @@ impl Search<'_> {
         let Some(mut judge) = Judge::new(self.context, self.resources, &window, value, to) else {
             return false;
         };
-        let mut of = |new| errors(&window, &mut judge, &root.extents, [value, new]);
+        let places = self.places(root);
+        let mut of = |new| errors(&window, &mut judge, &places, [value, new]);
         let pair = of(value).zip(of(new));
         let keeps = pair.is_some_and(|(given, new)| match &self.wanted {
             Some(wanted) => wanted.keeps(&new, &given, &judge.ordinary),
             None => new.keeps(&given, &judge.ordinary),
         });
         if !keeps {
-            for place in places(&root.extents).unwrap_or_default() {
+            for place in places {
                 self.against.extend(judge.worse_at(&window, &place, [value, new]).into_iter().flatten());
             }
         }
@@ -340,17 +366,28 @@ impl Search<'_> {
     }
 }
 
+/// The places at which a value is judged: one of each piece that it is joined of among them.
+pub fn judged(store: &Store, root: &Use, extents: &[Size]) -> Vec<Vec<i64>> {
+    let mut all = places(extents).unwrap_or_default();
+    if let (Some(joints), Some(middle)) = (Joints::of(store, root, extents), all.first().cloned()) {
+        all.extend(joints.places(&middle));
+        all.sort();
+        all.dedup();
+    }
+    all
+}
+
 /// The errors of what stands for a value, held against the exact one; nothing where they cannot be known.
 pub fn errors(
     window: &Window,
     judge: &mut Judge<'_>,
-    extents: &[Size],
+    places: &[Vec<i64>],
     [exact, computed]: [Value; 2],
 ) -> Option<Errors> {
     let (body, held) = (&window.body, window.format(exact)?);
     let mut all = Errors::default();
-    for place in places(extents)? {
-        all = all.with(&judge.errors(body, held, (exact, &place, 1.0), (computed, &place), &[])?);
+    for place in places {
+        all = all.with(&judge.errors(body, held, (exact, place, 1.0), (computed, place), &[])?);
     }
     (all.points() > 0).then_some(all)
 }

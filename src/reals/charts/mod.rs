@@ -11,6 +11,7 @@ mod direction;
 mod exponent;
 mod log;
 mod origin;
+mod pieces;
 mod polynomial;
 mod rational;
 mod scaled;
@@ -27,6 +28,7 @@ use crate::store::Store;
 use crate::term::{Function, Id, Map, Node, Use, at};
 
 pub use self::chart::Chart;
+pub use self::pieces::{Joints, pieces};
 use self::exponent::Multiple;
 use self::log::Log;
 

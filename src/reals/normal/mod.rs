@@ -12,3 +12,5 @@ mod reduce;
 mod relation;
 mod runs;
 mod softplus;
+
+pub(crate) use pieces::Cut;

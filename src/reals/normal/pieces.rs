@@ -22,7 +22,7 @@ const MOST_FUSED: u32 = 64;
 type Remade = HashMap<(Id, Map, Vec<Size>), Use>;
 
 /// A test that cuts the values of one digit in two.
-pub(super) struct Cut {
+pub(crate) struct Cut {
     pub digit: Index,
     /// Where it holds.
     pub yes: Span,

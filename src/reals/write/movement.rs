@@ -8,7 +8,8 @@ use ngc_numerics::{DType, Tensor};
 use super::Writer;
 use super::laid::{Frame, Layout, Scaled, pattern};
 use super::number::{extent, places_in};
-use crate::term::Map;
+use crate::normal::Cut;
+use crate::term::{Map, Use, at};
 
 /// How a slot is read.
 enum Read {
@@ -244,6 +245,39 @@ impl Writer<'_, '_> {
         let row = [("shape", Attr::ints([all]))];
         let row = self.with("ng.reshape", &[value], row)?;
         Ok((self.picked(row, 0, numbers, places)?, names))
+    }
+
+    /// A choice by place of parts of which one has fewer places than the whole, as these parts one behind the other.
+    pub(super) fn in_pieces(&mut self, of: &Use, frame: &Frame) -> Result<Option<Scaled>, String> {
+        let Some((tests, yes, no)) = self.store.parted(of, &frame.sizes) else { return Ok(None) };
+        let cut = if let [test] = &tests[..] { Cut::of(test, &frame.sizes) } else { None };
+        let Some((cut, axis)) = cut.and_then(|cut| cut.digit.as_axis().map(|axis| (cut, axis))) else {
+            return Ok(None);
+        };
+        let (d, whole) = (axis.0 as usize, &frame.sizes[axis.0 as usize]);
+        let is_cut = |part: &Use| {
+            let slots = part.map.iter().zip(self.store.sizes(part.id));
+            slots.into_iter().any(|(index, size)| index.mentions(axis) && size != whole)
+        };
+        if !is_cut(&yes) && !is_cut(&no) || frame.sizes.iter().any(|size| size.number().is_none()) {
+            return Ok(None);
+        }
+        let mut parts = [(cut.yes, yes), (cut.no, no)];
+        parts.sort_by_key(|((first, _), _)| *first);
+        let mut values = Vec::new();
+        for ((first, last), part) in parts {
+            let mut sizes = frame.sizes.clone();
+            sizes[d] = Size::known((last - first + 1) as u64);
+            let moved = at(d).plus(&Index::number(first)).ok_or("a place is beyond all numbers")?;
+            let map = (0..sizes.len()).map(|n| if n == d { moved.clone() } else { at(n) }).collect();
+            let part = self.store.compose(&part, &map, &sizes).ok_or("a place is no place of a part")?;
+            let own = Frame::plain(&sizes);
+            let term = self.term(&part, &own)?;
+            let (value, dims) = self.settled(&term, &own.order)?;
+            values.push(self.filled(value, &dims, &sizes)?);
+        }
+        let joined = self.with("ng.concat", &values, [("axis", Attr::int(d as i64))])?;
+        Ok(Some(Scaled::value((joined, Frame::plain(&frame.sizes).order))))
     }
 
     /// A value with every dimension as long as it is, in order.
