@@ -50,7 +50,7 @@ use self::plan::{Aim, Found, Looked, Plan, Terms};
 use self::proof::Proof;
 use self::telling::figures::{self, Snapshot};
 use self::telling::{Effect, Replaced, Report, Rewrite, cause, overflows};
-use self::window::{Cutter, Group, Likeness, Member, Reach};
+use self::window::{Cutter, Group, Joins, Likeness, Member, Reach};
 use crate::analysis::calibrate::Samples;
 use crate::analysis::range::Ranges;
 use crate::precision::assign::hold::{Held, Hold};
@@ -68,13 +68,15 @@ const WINDOWS: usize = 12;
 const SHARED: usize = 4;
 
 /// How far windows reach: as far as they may, then less far where nothing better is found.
-const REACHES: [Reach; 6] = [
-    Reach { products: 1, joins: true, places: true },
-    Reach { products: 0, joins: true, places: true },
-    Reach { products: 1, joins: false, places: true },
-    Reach { products: 0, joins: false, places: true },
-    Reach { products: 1, joins: true, places: false },
-    Reach { products: 0, joins: true, places: false },
+const REACHES: [Reach; 8] = [
+    Reach { products: 1, joins: Joins::Behind, places: true },
+    Reach { products: 0, joins: Joins::Behind, places: true },
+    Reach { products: 1, joins: Joins::Ends, places: true },
+    Reach { products: 0, joins: Joins::Ends, places: true },
+    Reach { products: 1, joins: Joins::Apart, places: true },
+    Reach { products: 0, joins: Joins::Apart, places: true },
+    Reach { products: 1, joins: Joins::Behind, places: false },
+    Reach { products: 0, joins: Joins::Behind, places: false },
 ];
 
 /// What was found for groups of values, by what they look like.
@@ -473,7 +475,7 @@ fn groups(
     let mut looked = Vec::new();
     while let Some(n) = open.iter().position(|values| !values.is_empty()) {
         let mut values = std::mem::take(&mut open[n]);
-        if !REACHES[n].joins && REACHES[n - 1].joins {
+        if n > 0 && REACHES[n].joins != REACHES[n - 1].joins && REACHES[n].joins != Joins::Behind {
             values.retain(|&value| cutter.has_joins(value));
         }
         let groups = cutter.groups(&values, REACHES[n]);

@@ -55,6 +55,8 @@ pub struct Window {
     pub origin: FxHashMap<Value, Value>,
     /// The formats of which the last places count.
     pub formats: FxHashMap<Value, Format>,
+    /// Whether functions of joined values are computed piece by piece.
+    pub apart: bool,
 }
 
 impl Window {
@@ -146,6 +148,18 @@ enum Item {
     Op(Ident, AttrDict, SmallVec<[u32; 4]>, Type),
     Member(u32, Option<Format>),
     Read(u32),
+    Apart,
+}
+
+/// What windows make of what is joined of several values, or is a part of one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Joins {
+    /// They reach behind it.
+    Behind,
+    /// They end there.
+    Ends,
+    /// They reach behind it, and a function of joined values is computed piece by piece.
+    Apart,
 }
 
 /// How far windows reach.
@@ -153,8 +167,8 @@ enum Item {
 pub struct Reach {
     /// Matrix products that they may reach behind.
     pub products: usize,
-    /// Whether they reach behind what is joined of several values, or is a part of one.
-    pub joins: bool,
+    /// What becomes of what is joined of several values, or is a part of one.
+    pub joins: Joins,
     /// Whether they reach behind what reads one place of several. A term closes over such places, so that many make it large.
     pub places: bool,
 }
@@ -224,8 +238,9 @@ impl<'a> Cutter<'a> {
 
     /// The ops of a value's window, in order; nothing where the value's own op has no index form.
     pub fn ops(&self, root: Value, Reach { products: reach, joins, places }: Reach) -> Option<Vec<Op>> {
-        let is_open =
-            |op: Op| self.is_open(op) && (joins || !self.is_join(op)) && (places || !self.is_place(op));
+        let is_open = |op: Op| {
+            self.is_open(op) && (joins != Joins::Ends || !self.is_join(op)) && (places || !self.is_place(op))
+        };
         let first = self.body.defining_op(root).filter(|&op| is_open(op))?;
         // Where windows end at products, they end at those that are spelled in two ops, too.
         let nearest = reach == 0;
@@ -308,7 +323,8 @@ impl<'a> Cutter<'a> {
 
     /// Whether a value's window may reach behind what is joined of several values, or is a part of one.
     pub fn has_joins(&self, root: Value) -> bool {
-        let ops = self.ops(root, Reach { products: 1, joins: true, places: true }).unwrap_or_default();
+        let ops =
+            self.ops(root, Reach { products: 1, joins: Joins::Behind, places: true }).unwrap_or_default();
         ops.into_iter().any(|op| self.is_join(op))
     }
 
@@ -417,7 +433,7 @@ impl<'a> Cutter<'a> {
             };
             let mut members: Vec<Value> = own.extract_if(.., within).map(|(value, _)| value).collect();
             members.push(last);
-            groups.extend(self.group(&ops, &members));
+            groups.extend(self.group(&ops, &members, reach.joins == Joins::Apart));
         }
         groups.reverse();
         groups
@@ -441,8 +457,10 @@ impl<'a> Cutter<'a> {
     }
 
     /// A group of values that are made of some ops.
-    fn group(&self, ops: &[Op], values: &[Value]) -> Option<Group> {
-        let (mut window, likeness) = self.window(ops)?;
+    fn group(&self, ops: &[Op], values: &[Value], apart: bool) -> Option<Group> {
+        let (mut window, mut likeness) = self.window(ops)?;
+        window.apart = apart;
+        likeness.0.extend(apart.then_some(Item::Apart));
         let inner: FxHashMap<Value, Value> =
             window.origin.iter().map(|(&inner, &value)| (value, inner)).collect();
         let guarded = self.guarded(ops);
@@ -453,7 +471,6 @@ impl<'a> Cutter<'a> {
         let members: Vec<Member> = values.iter().filter_map(member).collect();
         let narrower = |&(inner, value): &(&Value, &Value)| Some((*inner, *self.narrower.get(value)?));
         window.formats = window.origin.iter().filter_map(|pair| narrower(&pair)).collect();
-        let mut likeness = likeness;
         let item = |member: &Member| Item::Member(member.inner.index() as u32, window.format(member.inner));
         likeness.0.extend(members.iter().map(item));
         let made = ops.iter().map(|&op| self.body.result(op, 0));
@@ -520,7 +537,10 @@ impl<'a> Cutter<'a> {
         }
         let root = known[&self.body.result(*ops.last()?, 0)];
         let origin = known.into_iter().map(|(old, new)| (new, old)).collect();
-        Some((Window { body, root, leaves, origin, formats: FxHashMap::default() }, Likeness(items)))
+        Some((
+            Window { body, root, leaves, origin, formats: FxHashMap::default(), apart: false },
+            Likeness(items),
+        ))
     }
 }
 

@@ -168,7 +168,7 @@ impl Stage {
             |&value: &Value| Leaf { value, range, alike: range, fact: Fact::UNKNOWN, dims: Vec::new() };
         let leaves = self.arguments.iter().map(leaf).collect();
         let (origin, formats) = (FxHashMap::default(), FxHashMap::default());
-        let window = Window { body: self.body.clone(), root: before, leaves, origin, formats };
+        let window = Window { body: self.body.clone(), root: before, leaves, origin, formats, apart: false };
         let resources = Resources::default();
         let mut judge = Judge::new(context, &resources, &window, before, (ladder::Use::Check, &[]))?;
         let body = &window.body;

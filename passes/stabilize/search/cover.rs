@@ -74,7 +74,8 @@ impl Search<'_> {
             if is_there && is_new {
                 continue;
             }
-            let fine = self.errors_of(&root, [value, new])
+            let fine = self
+                .errors_of(&root, [value, new])
                 .is_some_and(|found| found.keeps(&given, &self.judge.ordinary));
             if fine && self.keeps(&plan, value, &root, false) {
                 return Found::Better(plan);

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
+use ngc_ir::structure::Size;
 use ngc_ir::{Builder, Loc, Value};
 use ngc_numerics::Interval;
 use ngc_reals::charts::{self, Chart, Joints};
 use ngc_reals::read::Reading;
 use ngc_reals::{Form, Id, Node, Store, Use};
-use ngc_ir::structure::Size;
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -49,8 +49,7 @@ impl Search<'_> {
     /// Whether a value of the window is right to its last places.
     pub fn is_right(&mut self, value: Value) -> bool {
         let Some(root) = self.readings.get(&value).cloned() else { return false };
-        self.errors_of(&root, [value; 2])
-            .is_some_and(|given| given.is_fine() && self.judge.sees_enough())
+        self.errors_of(&root, [value; 2]).is_some_and(|given| given.is_fine() && self.judge.sees_enough())
     }
 
     /// What is found for a value of the window, when those before it were looked at. What is settled is not looked at.
@@ -71,7 +70,9 @@ impl Search<'_> {
             // Of few points most lie where everything is right; in a nearer window more are seen.
             return if self.judge.sees_enough() { Found::Fine } else { Found::Stays };
         }
-        if let Some(joined) = charts::pieces(&mut self.terms.store, &root.element, &root.extents) {
+        if self.window.apart
+            && let Some(joined) = charts::pieces(&mut self.terms.store, &root.element, &root.extents)
+        {
             root.element = joined;
         }
         let id = root.element.id;

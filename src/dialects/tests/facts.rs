@@ -64,7 +64,9 @@ fn of(name: &str, operands: &[Signs]) -> Signs {
 #[test]
 fn open_ends_are_known() {
     let (numbers, positive) = (Signs::NUMBERS, Signs::POSITIVE);
-    for name in ["exp", "exp2", "sigmoid", "softplus", "cosh", "erfc", "erfcx", "exprel", "exprel2", "exprel_slope"] {
+    for name in
+        ["exp", "exp2", "sigmoid", "softplus", "cosh", "erfc", "erfcx", "exprel", "exprel2", "exprel_slope"]
+    {
         assert_eq!(of(name, &[numbers]), positive, "{name}");
     }
     assert_eq!(of("log_sigmoid", &[numbers]), Signs::NEGATIVE);

@@ -28,9 +28,9 @@ use crate::store::Store;
 use crate::term::{Function, Id, Map, Node, Use, at};
 
 pub use self::chart::Chart;
-pub use self::pieces::{Joints, pieces};
 use self::exponent::Multiple;
 use self::log::Log;
+pub use self::pieces::{Joints, pieces};
 
 /// Terms that are nested deeper stay as they are.
 const DEEPEST: usize = 48;

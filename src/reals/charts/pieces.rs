@@ -100,7 +100,9 @@ pub fn pieces(store: &mut Store, of: &Use, space: &[Size]) -> Option<Use> {
         all = Some(match all {
             None => piece,
             Some(rest) => {
-                let test = Test::AtLeastZero(at(axis).plus(&Index::number(-bounds[0] - own[axis].number()? as i64))?);
+                let test = Test::AtLeastZero(
+                    at(axis).plus(&Index::number(-bounds[0] - own[axis].number()? as i64))?,
+                );
                 store.close(Node::Where(vec![test], rest, piece), space)
             }
         });

@@ -100,15 +100,17 @@ impl Charts<'_> {
     fn length(&mut self, of: &Use, times: &Rational) -> Option<(Use, i32)> {
         let Node::Linear(constant, mut terms) = self.node(of.id) else { return None };
         let space = self.space(of.id);
-        if !constant.is_zero() {
+        let beside = !constant.is_zero();
+        if beside {
             terms.push((constant, self.store.rational(1)));
         }
         let power = |id: Id| matches!(self.node(id), Node::Product(f) if f.iter().any(|(_, e)| *e != 1));
-        let powers = |x: &Use| match self.node(x.id) {
-            Node::Reduce(Reduce::Sum, _, body) => power(body.id),
+        // Sums of squares beside a number are parts of norms, which have ops of their own.
+        let powers = |(_, x): &(Rational, Use)| match self.node(x.id) {
+            Node::Reduce(Reduce::Sum, _, body) => !beside && power(body.id),
             _ => power(x.id),
         };
-        let sides = (2..=MOST_SIDES).contains(&terms.len()) && terms.iter().any(|(_, x)| powers(x));
+        let sides = (2..=MOST_SIDES).contains(&terms.len()) && terms.iter().any(powers);
         (sides && terms.iter().all(|(c, x)| *c > 0 && self.nonnegative(x))).then_some(())?;
         let half = || Rational::from((1, 2));
         let (mut roots, mut by, mut doubled) = (Vec::new(), times.clone(), 0);
@@ -131,9 +133,8 @@ impl Charts<'_> {
             }
             roots.push(self.store.product(1.into(), factors, &space));
         }
-        let mut length = |a: Use, b: Use| {
-            self.store.close(Node::Apply(Function::Prim(Prim::Hypot), vec![a, b]), &space)
-        };
+        let mut length =
+            |a: Use, b: Use| self.store.close(Node::Apply(Function::Prim(Prim::Hypot), vec![a, b]), &space);
         Some((roots.into_iter().reduce(&mut length)?, doubled))
     }
 

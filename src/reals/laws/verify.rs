@@ -338,8 +338,17 @@ fn is_defined(evaluation: &mut Evaluation<'_>, store: &Store, of: &Use, at: &[i6
     })
 }
 
-const EXPONENTIALS: &[Prim] =
-    &[Prim::Exp, Prim::Expm1, Prim::Exp2, Prim::Exprel, Prim::Exprel2, Prim::ExprelSlope, Prim::Sinh, Prim::Cosh, Prim::Tanh];
+const EXPONENTIALS: &[Prim] = &[
+    Prim::Exp,
+    Prim::Expm1,
+    Prim::Exp2,
+    Prim::Exprel,
+    Prim::Exprel2,
+    Prim::ExprelSlope,
+    Prim::Sinh,
+    Prim::Cosh,
+    Prim::Tanh,
+];
 
 const TAILS: &[Prim] = &[Prim::Erf, Prim::Erfc, Prim::Erfcx];
 

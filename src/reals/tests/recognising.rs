@@ -50,7 +50,7 @@ fn shown(store: &Store, forms: &[Form]) -> Vec<String> {
 }
 
 /// Ops that a term names in one step, or in a sum or a product.
-const ONE_STEP: [&str; 43] = [
+const ONE_STEP: [&str; 44] = [
     "ng.abs",
     "ng.acos",
     "ng.acosh",

@@ -9,7 +9,7 @@ use ngc_ir::{Body, Builder, Module, Resources, Value};
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::write::Writer;
-use ngc_reals::{Form, Node, Store};
+use ngc_reals::{Form, Node, Store, Use, charts};
 use rug::Float;
 use rustc_hash::FxHashMap;
 
@@ -28,8 +28,9 @@ fn leaves(store: &Store, body: &Body, readings: &FxHashMap<Value, Reading>) -> F
     leaves
 }
 
-/// The function with its results written anew, and of each whether it is exactly what was read.
-fn rewritten(graph: &Graph) -> Result<(Module, Vec<bool>), String> {
+/// The function with its results written anew, and of each whether it is exactly what was read; and how many of them are joined of
+/// pieces that were read `apart`.
+fn rewritten(graph: &Graph, apart: bool) -> Result<(Module, Vec<bool>, usize), String> {
     let context = ngc_dialects::context();
     let mut store = Store::new();
     let resources = Resources::default();
@@ -42,19 +43,24 @@ fn rewritten(graph: &Graph) -> Result<(Module, Vec<bool>), String> {
     let block = body.entry().expect("a block");
     let end = body.ops(block).last().expect("a terminator");
     let results = body.operands(end).to_vec();
-    let (mut written, mut exact) = (Vec::new(), Vec::new());
+    let (mut written, mut exact, mut joined) = (Vec::new(), Vec::new(), 0);
+    let mut elements: Vec<Use> = results.iter().map(|value| readings[value].element.clone()).collect();
+    for (element, value) in elements.iter_mut().zip(&results).filter(|_| apart) {
+        if let Some(pieces) = charts::pieces(&mut store, element, &readings[value].extents) {
+            (*element, joined) = (pieces, joined + 1);
+        }
+    }
     let types: Vec<_> = results.iter().map(|&v| body.ty(v)).collect();
-    for (&value, ty) in results.iter().zip(&types) {
-        let reading = &readings[&value];
+    for ((value, ty), element) in results.iter().zip(&types).zip(&elements) {
         let builder = Builder::before(&context, &mut body, end);
         let mut writer = Writer::new(&store, builder, Format::F64, &leaves, &|_| Form::Plain, &values);
-        let new = writer.value(&reading.element, &reading.extents)?;
+        let new = writer.value(element, &readings[value].extents)?;
         written.push(writer.typed(new, *ty)?);
         exact.push(!writer.has_rounded());
     }
     body.set_operands(end, &written);
     module.body.set_body(func, body);
-    Ok((module, exact))
+    Ok((module, exact, joined))
 }
 
 /// How a value was read, all the way down.
@@ -75,7 +81,8 @@ fn plain(x: &Float) -> bool {
 fn what_is_written_back_computes_the_same() {
     let (context, ops) = (ngc_dialects::context(), ops());
     let (mut elements, mut rounded, mut refused) = (0, 0, BTreeMap::<String, usize>::new());
-    for number in 0..150 {
+    let mut joined = 0;
+    for number in 0..200 {
         let mut r = Random::new(0x3b17e + number);
         let graph = Graph::draw(&mut r, &context, &ops, Format::F64);
         let inputs = graph.inputs(&mut r);
@@ -83,8 +90,11 @@ fn what_is_written_back_computes_the_same() {
             Interpreter::new(&context, module, Evaluator::new(Mode::Real { bits })).call("f", &inputs)
         };
         let Ok(exact) = run(&graph.module, BITS) else { continue };
-        let (module, kept) = match rewritten(&graph) {
-            Ok(found) => found,
+        let (module, kept) = match rewritten(&graph, number % 2 == 1) {
+            Ok((module, kept, pieces)) => {
+                joined += pieces;
+                (module, kept)
+            }
             Err(why) => {
                 *refused.entry(why).or_default() += 1;
                 continue;
@@ -122,7 +132,10 @@ fn what_is_written_back_computes_the_same() {
             }
         }
     }
-    println!("{elements} elements; {rounded} values with rounded constants; refused: {refused:?}");
+    println!(
+        "{elements} elements; {rounded} values with rounded constants; {joined} joined; refused: {refused:?}"
+    );
+    assert!(joined > 50, "only {joined} values are joined of pieces");
     assert!(rounded < 300, "{rounded} values have constants that were rounded");
     assert!(elements > 20_000, "only {elements} elements were compared; refused: {refused:?}");
 }

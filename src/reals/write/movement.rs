@@ -247,18 +247,19 @@ impl Writer<'_, '_> {
         Ok((self.picked(row, 0, numbers, places)?, names))
     }
 
-    /// A choice by place of parts of which one has fewer places than the whole, as these parts one behind the other.
+    /// A choice by place of parts of which one has no element at some of the places, as these parts one behind the other.
     pub(super) fn in_pieces(&mut self, of: &Use, frame: &Frame) -> Result<Option<Scaled>, String> {
         let Some((tests, yes, no)) = self.store.parted(of, &frame.sizes) else { return Ok(None) };
         let cut = if let [test] = &tests[..] { Cut::of(test, &frame.sizes) } else { None };
         let Some((cut, axis)) = cut.and_then(|cut| cut.digit.as_axis().map(|axis| (cut, axis))) else {
             return Ok(None);
         };
-        let (d, whole) = (axis.0 as usize, &frame.sizes[axis.0 as usize]);
-        let is_cut = |part: &Use| {
-            let slots = part.map.iter().zip(self.store.sizes(part.id));
-            slots.into_iter().any(|(index, size)| index.mentions(axis) && size != whole)
+        let d = axis.0 as usize;
+        let beyond = |(index, size): (&Index, &Size)| {
+            let ends = index.range(&frame.sizes).zip(size.number());
+            ends.is_some_and(|((first, last), n)| first < 0 || last >= i128::from(n))
         };
+        let is_cut = |part: &Use| part.map.iter().zip(self.store.sizes(part.id)).any(beyond);
         if !is_cut(&yes) && !is_cut(&no) || frame.sizes.iter().any(|size| size.number().is_none()) {
             return Ok(None);
         }

@@ -326,7 +326,8 @@ impl<'a> Program<'a> {
             None => target.rsplit_once('.').map_or(target, |(name, _)| name),
         };
         let Some((&operator, import)) = OPERATORS.get_key_value(alias::canonical(operator)) else {
-            let in_place = operator.ends_with('_') && OPERATORS.contains_key(alias::canonical(operator.trim_end_matches('_')));
+            let in_place = operator.ends_with('_')
+                && OPERATORS.contains_key(alias::canonical(operator.trim_end_matches('_')));
             let from = location::source(proto);
             let from = from.map_or_else(String::new, |(file, line)| format!(", from {file}:{line}"));
             return unsupported(match in_place {
