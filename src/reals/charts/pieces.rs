@@ -85,24 +85,25 @@ fn joints(
 /// them still does.
 pub fn pieces(store: &mut Store, of: &Use, space: &[Size]) -> Option<Use> {
     let Joints { axis, bounds } = Joints::of(store, of, space)?;
-    let from = |by: i64| -> Option<Map> {
-        let moved = at(axis).plus(&Index::number(by))?;
-        Some((0..space.len()).map(|n| if n == axis { moved.clone() } else { at(n) }).collect())
+    let placed = |place: Index| -> Map {
+        (0..space.len()).map(|n| if n == axis { place.clone() } else { at(n) }).collect()
     };
     let mut all: Option<Use> = None;
     for bounds in bounds.windows(2).rev() {
+        let (first, count) = (bounds[0], bounds[1] - bounds[0]);
         let mut own = space.to_vec();
-        own[axis] = Size::from(usize::try_from(bounds[1] - bounds[0]).ok()?);
-        let part = store.compose(of, &from(bounds[0])?, &own)?;
+        own[axis] = Size::from(usize::try_from(count).ok()?);
+        // Of one place there is no dimension.
+        let inside = if count == 1 { Index::number(first) } else { at(axis).plus(&Index::number(first))? };
+        let part = store.compose(of, &placed(inside), &own)?;
         let piece = store.narrowed(part, &own);
         let asks = store.sizes(piece.id).iter().any(|size| size.number() == Some(ANYWHERE));
-        let piece = store.compose(&piece, &from(-bounds[0])?, space).filter(|_| !asks)?;
+        let whole = placed(at(axis).plus(&Index::number(-first))?);
+        let piece = store.compose(&piece, &whole, space).filter(|_| !asks)?;
         all = Some(match all {
             None => piece,
             Some(rest) => {
-                let test = Test::AtLeastZero(
-                    at(axis).plus(&Index::number(-bounds[0] - own[axis].number()? as i64))?,
-                );
+                let test = Test::AtLeastZero(at(axis).plus(&Index::number(-bounds[1]))?);
                 store.close(Node::Where(vec![test], rest, piece), space)
             }
         });

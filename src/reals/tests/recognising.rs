@@ -132,7 +132,7 @@ const SPELLED: [(&str, &str); 38] = [
     ("add 1 x; sub 1 x; div %0 %1; log %2; mul %3 0.5", "ng.atanh"),
     ("exp x; sub %0 1; div %1 x", "ng.exprel"),
     ("exp x; sub %0 1; sub %1 x; mul x x; div %2 %3", "ng.exprel2"),
-    ("exp x; mul x %0; sub %1 %0; add %2 1; mul x x; div %3 %4", "ng.exprel_slope"),
+    ("sub x 1; exp x; mul %0 %1; add 1 %2; mul x x; div %3 %4", "ng.exprel_slope"),
     ("mul x x; exp %0; erf x; sub 1 %2; mul %1 %3", "ng.erfcx"),
     ("sin x; div %0 x", "ng.sinc"),
     ("cos x; sub 1 %0; div %1 x; div %2 x", "ng.stumpff2"),

@@ -269,7 +269,11 @@ impl Writer<'_, '_> {
         for ((first, last), part) in parts {
             let mut sizes = frame.sizes.clone();
             sizes[d] = Size::known((last - first + 1) as u64);
-            let moved = at(d).plus(&Index::number(first)).ok_or("a place is beyond all numbers")?;
+            // Of one place there is no dimension.
+            let moved = match first == last {
+                true => Index::number(first),
+                false => at(d).plus(&Index::number(first)).ok_or("a place is beyond all numbers")?,
+            };
             let map = (0..sizes.len()).map(|n| if n == d { moved.clone() } else { at(n) }).collect();
             let part = self.store.compose(&part, &map, &sizes).ok_or("a place is no place of a part")?;
             let own = Frame::plain(&sizes);
