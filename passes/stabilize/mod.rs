@@ -68,12 +68,11 @@ const WINDOWS: usize = 12;
 const SHARED: usize = 4;
 
 /// How far windows reach: as far as they may, then less far where nothing better is found.
-const REACHES: [Reach; 8] = [
+const REACHES: [Reach; 7] = [
     Reach { products: 1, joins: Joins::Behind, places: true },
     Reach { products: 0, joins: Joins::Behind, places: true },
     Reach { products: 1, joins: Joins::Ends, places: true },
     Reach { products: 0, joins: Joins::Ends, places: true },
-    Reach { products: 1, joins: Joins::Apart, places: true },
     Reach { products: 0, joins: Joins::Apart, places: true },
     Reach { products: 1, joins: Joins::Behind, places: false },
     Reach { products: 0, joins: Joins::Behind, places: false },

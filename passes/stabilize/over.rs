@@ -119,7 +119,7 @@ fn gains_nothing(
     }
     let to = (ladder::Use::Check, &[][..]);
     let mut judge = Judge::new(context, resources, &window, value, to)?;
-    let places = judged(&own.terms.store, &own.plan.root, &own.plan.extents);
+    let places = judged(&own.group.window, &own.terms.store, &own.plan.root, &own.plan.extents);
     let mut of = |new| errors(&window, &mut judge, &places, [value, new]);
     let (given, new, over) = (of(value)?, of(new)?, of(over)?);
     let ordinary = &judge.ordinary;

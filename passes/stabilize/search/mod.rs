@@ -17,7 +17,7 @@ use ngc_ir::op_def::ACCUMULATE;
 use ngc_ir::structure::{Axis, Index};
 use ngc_ir::{Context, Ident, Op, Resources, Value};
 use ngc_numerics::{DType, Format, Prim};
-use ngc_reals::charts;
+use ngc_reals::charts::{self, Joints};
 use ngc_reals::facts::Facts;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::write::{Known, Values};
@@ -36,6 +36,9 @@ use super::window::{Window, primitive};
 
 /// Laws that may be used one within the other's result.
 const DEEPEST: usize = 3;
+
+/// Ops of a window in which functions of joined values are computed piece by piece, at most.
+const MOST_APART: usize = 16;
 
 /// Forms that are evaluated for one window, at most, by how many laws may be used within each other.
 const MOST: [usize; DEEPEST + 1] = [120, 240, 240, 240];
@@ -193,6 +196,11 @@ impl<'a> Search<'a> {
         let mut store = Store::new();
         let dims: Vec<_> = window.leaves.iter().map(|leaf| leaf.dims.clone()).collect();
         let readings = Reader::new(&mut store, context, resources).body(&window.body, &dims);
+        let joined = |reading: &Reading| Joints::of(&store, &reading.element, &reading.extents).is_some();
+        // Of many ops the pieces together cost more than they are worth.
+        if window.apart && (window.body.walk().len() > MOST_APART || !readings.values().any(joined)) {
+            return None;
+        }
         let (mut leaves, mut later) = (FxHashMap::default(), Vec::new());
         let block = window.body.entry()?;
         let results = window.body.ops(block).map(|op| window.body.result(op, 0));

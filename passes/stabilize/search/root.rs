@@ -61,6 +61,12 @@ impl Search<'_> {
         if settled {
             return Found::Fine;
         }
+        if self.window.apart {
+            match charts::pieces(&mut self.terms.store, &root.element, &root.extents) {
+                Some(joined) => root.element = joined,
+                None => return Found::Stays,
+            }
+        }
         self.reach(value);
         let given = self.errors_of(&root, [value; 2]);
         let Some(given) = given else { return Found::Stays };
@@ -69,11 +75,6 @@ impl Search<'_> {
         if given.is_fine() || many && given.is_stable() && !given.is_coarse_on(&self.judge.ordinary) {
             // Of few points most lie where everything is right; in a nearer window more are seen.
             return if self.judge.sees_enough() { Found::Fine } else { Found::Stays };
-        }
-        if self.window.apart
-            && let Some(joined) = charts::pieces(&mut self.terms.store, &root.element, &root.extents)
-        {
-            root.element = joined;
         }
         let id = root.element.id;
         let stable = many && given.is_stable_on(&self.judge.ordinary) && !given.is_often_lost();
@@ -153,7 +154,7 @@ impl Search<'_> {
     }
 
     fn places(&self, root: &Reading) -> Vec<Vec<i64>> {
-        judged(&self.terms.store, &root.element, &root.extents)
+        judged(&self.window, &self.terms.store, &root.element, &root.extents)
     }
 
     /// A value as choices say, held against the given one.
@@ -367,10 +368,12 @@ impl Search<'_> {
     }
 }
 
-/// The places at which a value is judged: one of each piece that it is joined of among them.
-pub fn judged(store: &Store, root: &Use, extents: &[Size]) -> Vec<Vec<i64>> {
+/// The places at which a value is judged; where it is computed piece by piece, one of each piece among them.
+pub fn judged(window: &Window, store: &Store, root: &Use, extents: &[Size]) -> Vec<Vec<i64>> {
     let mut all = places(extents).unwrap_or_default();
-    if let (Some(joints), Some(middle)) = (Joints::of(store, root, extents), all.first().cloned()) {
+    if let Some(middle) = all.first().cloned().filter(|_| window.apart)
+        && let Some(joints) = Joints::of(store, root, extents)
+    {
         all.extend(joints.places(&middle));
         all.sort();
         all.dedup();

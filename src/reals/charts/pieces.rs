@@ -12,7 +12,7 @@ use crate::store::{ANYWHERE, Store, within};
 use crate::term::{Map, Node, Use, at};
 
 /// Pieces, at most.
-const MOST_PIECES: usize = 8;
+const MOST_PIECES: usize = 4;
 /// Terms that are looked through for where values are joined.
 const MOST_SEEN: usize = 64;
 

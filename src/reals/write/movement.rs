@@ -9,7 +9,7 @@ use super::Writer;
 use super::laid::{Frame, Layout, Scaled, pattern};
 use super::number::{extent, places_in};
 use crate::normal::Cut;
-use crate::term::{Map, Use, at};
+use crate::term::{Map, Node, Use, at};
 
 /// How a slot is read.
 enum Read {
@@ -249,25 +249,44 @@ impl Writer<'_, '_> {
 
     /// A choice by place of parts of which one has no element at some of the places, as these parts one behind the other.
     pub(super) fn in_pieces(&mut self, of: &Use, frame: &Frame) -> Result<Option<Scaled>, String> {
-        let Some((tests, yes, no)) = self.store.parted(of, &frame.sizes) else { return Ok(None) };
-        let cut = if let [test] = &tests[..] { Cut::of(test, &frame.sizes) } else { None };
+        // Along the dimensions that the places speak of alone.
+        let (names, Frame { sizes: space, .. }) = frame.restricted(&of.map);
+        let name = |axis: Axis| Axis(names.iter().position(|d| *d == axis.0 as usize).unwrap_or(0) as u32);
+        let of = Use { id: of.id, map: of.map.iter().map(|index| index.renamed(&name)).collect() };
+        let Some((tests, yes, no)) = self.store.parted(&of, &space) else { return Ok(None) };
+        let cut = if let [test] = &tests[..] { Cut::of(test, &space) } else { None };
         let Some((cut, axis)) = cut.and_then(|cut| cut.digit.as_axis().map(|axis| (cut, axis))) else {
             return Ok(None);
         };
         let d = axis.0 as usize;
         let beyond = |(index, size): (&Index, &Size)| {
-            let ends = index.range(&frame.sizes).zip(size.number());
+            let ends = index.range(&space).zip(size.number());
             ends.is_some_and(|((first, last), n)| first < 0 || last >= i128::from(n))
         };
         let is_cut = |part: &Use| part.map.iter().zip(self.store.sizes(part.id)).any(beyond);
-        if !is_cut(&yes) && !is_cut(&no) || frame.sizes.iter().any(|size| size.number().is_none()) {
+        let along = |part: &Use| part.map.iter().any(|index| index.mentions(axis));
+        let joins = along(&yes) && along(&no) && (is_cut(&yes) || is_cut(&no));
+        if !joins || space.iter().any(|size| size.number().is_none()) {
             return Ok(None);
         }
         let mut parts = [(cut.yes, yes), (cut.no, no)];
         parts.sort_by_key(|((first, _), _)| *first);
+        // What is read in part would be computed anew for every piece.
+        let whole = |((first, last), part): &((i64, i64), Use)| {
+            let reads = |(index, size): (&Index, &Size)| {
+                let ends = index.range(&space).zip(index.as_affine());
+                let moved = ends.is_some_and(|(_, (by, of))| by == -first && of[..] == [(axis, 1)]);
+                !index.mentions(axis) || moved && size.number() == Some((last - first + 1) as u64)
+            };
+            matches!(self.store.node(part.id), Node::Where(..))
+                || part.map.iter().zip(self.store.sizes(part.id)).all(reads)
+        };
+        if !parts.iter().all(whole) {
+            return Ok(None);
+        }
         let mut values = Vec::new();
         for ((first, last), part) in parts {
-            let mut sizes = frame.sizes.clone();
+            let mut sizes = space.clone();
             sizes[d] = Size::known((last - first + 1) as u64);
             // Of one place there is no dimension.
             let moved = match first == last {
@@ -282,7 +301,8 @@ impl Writer<'_, '_> {
             values.push(self.filled(value, &dims, &sizes)?);
         }
         let joined = self.with("ng.concat", &values, [("axis", Attr::int(d as i64))])?;
-        Ok(Some(Scaled::value((joined, Frame::plain(&frame.sizes).order))))
+        let dims = Frame::plain(&space).order.iter().map(|d| d.map(|d| names[d])).collect();
+        Ok(Some(Scaled::value((joined, dims))))
     }
 
     /// A value with every dimension as long as it is, in order.
