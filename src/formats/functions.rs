@@ -132,6 +132,15 @@ fn expm1(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
     m.select(small, near, far)
 }
 
+/// e^(x/2), the number itself but finite above, and their quotient: e^x overflows before what is divided by x does.
+fn half_exponential(m: &mut Math<'_, '_>, x: Value) -> Result<[Value; 3]> {
+    let half = m.times(0.5, x)?;
+    let root = m.unary("ng.exp", half)?;
+    let most = m.number(1e30, x)?;
+    let divisor = m.binary("ng.min", x, most)?;
+    Ok([root, divisor, m.binary("ng.div", root, divisor)?])
+}
+
 /// (e^x - 1) / x, and 1 at 0; from 1 on by e^(x/2), which overflows later, and by a divisor that stays finite.
 fn exprel(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
     let (zero, one) = (m.number(0.0, x)?, m.number(1.0, x)?);
@@ -139,11 +148,7 @@ fn exprel(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
     let quotient = m.binary("ng.div", power, x)?;
     let origin = m.compare("EQ", x, zero)?;
     let near = m.select(origin, one, quotient)?;
-    let half = m.times(0.5, x)?;
-    let root = m.unary("ng.exp", half)?;
-    let most = m.number(1e30, x)?;
-    let divisor = m.binary("ng.min", x, most)?;
-    let part = m.binary("ng.div", root, divisor)?;
+    let [root, _, part] = half_exponential(m, x)?;
     let whole = m.binary("ng.mul", root, part)?;
     let reciprocal = m.unary("ng.reciprocal", x)?;
     let far = m.binary("ng.sub", whole, reciprocal)?;
@@ -155,11 +160,7 @@ fn exprel(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
 fn exprel2(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
     let bracket = m.nested(x, (3..27).map(f64::from))?;
     let near = m.times(0.5, bracket)?;
-    let half = m.times(0.5, x)?;
-    let root = m.unary("ng.exp", half)?;
-    let most = m.number(1e30, x)?;
-    let divisor = m.binary("ng.min", x, most)?;
-    let part = m.binary("ng.div", root, divisor)?;
+    let [_, _, part] = half_exponential(m, x)?;
     let power = m.binary("ng.mul", part, part)?;
     let reciprocal = m.unary("ng.reciprocal", x)?;
     let sum = m.plus(1.0, reciprocal)?;
@@ -173,12 +174,9 @@ fn exprel2(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
 fn exprel_slope(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
     let bracket = m.nested(x, (0..28).map(f64::from).map(|i| (i + 1.0) * (i + 3.0) / (i + 2.0)))?;
     let near = m.times(0.5, bracket)?;
-    let half = m.times(0.5, x)?;
-    let root = m.unary("ng.exp", half)?;
-    let (least, most) = (m.number(-1e30, x)?, m.number(1e30, x)?);
-    let (above, one) = (m.binary("ng.max", x, least)?, m.number(1.0, x)?);
-    let finite = m.binary("ng.min", above, most)?;
-    let part = m.binary("ng.div", root, finite)?;
+    let [_, below, part] = half_exponential(m, x)?;
+    let (least, one) = (m.number(-1e30, x)?, m.number(1.0, x)?);
+    let finite = m.binary("ng.max", below, least)?;
     let rest = m.binary("ng.sub", finite, one)?;
     let product = m.binary("ng.mul", part, rest)?;
     let power = m.binary("ng.mul", product, part)?;
