@@ -31,11 +31,13 @@ pub enum Chart {
     PowersInside,
     /// Functions that vanish at 0 beside their arguments.
     Origin,
+    /// Weights times logarithms of what they are multiples of.
+    Divergence,
 }
 
 impl Chart {
     /// All of them.
-    pub const ALL: [Chart; 13] = [
+    pub const ALL: [Chart; 14] = [
         Chart::Log,
         Chart::ScaledLog,
         Chart::Scaled,
@@ -49,6 +51,7 @@ impl Chart {
         Chart::PairedFactors,
         Chart::PowersInside,
         Chart::Origin,
+        Chart::Divergence,
     ];
 
     /// Its name.
@@ -67,6 +70,7 @@ impl Chart {
             Chart::PairedFactors => "paired-factors",
             Chart::PowersInside => "powers-inside",
             Chart::Origin => "origin-chart",
+            Chart::Divergence => "divergence-chart",
         }
     }
 
@@ -123,6 +127,10 @@ impl Chart {
                 "A function that vanishes at 0 does so too early where its argument is a product that underflows. Its \
                  quotient by the argument is near 1 there, and the argument's factors meet those around the function."
             }
+            Chart::Divergence => {
+                "Weights times logarithms of what they are multiples of cancel where distributions are near each other. What \
+                 each adds beside the difference of weights is no negative number; the differences add up to nothing."
+            }
             Chart::PowersInside => {
                 "A product may overflow or underflow under a root. The root of each factor is taken instead, where no factor \
                  is negative."
@@ -146,6 +154,7 @@ impl Chart {
             Chart::PairedFactors => "a * b / (c * d)",
             Chart::PowersInside => "(prod[j] abs(a[j]))^(1/3)",
             Chart::Origin => "sin(a * b) / a",
+            Chart::Divergence => "a * log(a / b) - a + b",
         }
     }
 

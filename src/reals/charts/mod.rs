@@ -8,6 +8,7 @@ mod centred;
 mod chart;
 mod complement;
 mod direction;
+mod divergence;
 mod exponent;
 mod log;
 mod origin;
@@ -78,6 +79,7 @@ fn usual(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<(Chart, Use)> {
     laws.extend(charts.quotients(id));
     laws.extend(charts.magnitudes(id));
     laws.extend(charts.origins(id));
+    laws.extend(charts.divergences(id));
     laws.into_iter().filter_map(|(chart, term)| Some((chart, term?))).collect()
 }
 

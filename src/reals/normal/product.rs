@@ -118,7 +118,7 @@ impl Store {
     }
 
     /// The factors of a product, over the dimensions of its user.
-    pub(super) fn placed_factors(
+    pub(crate) fn placed_factors(
         &self,
         factors: &[(Use, Rational)],
         product: &Use,

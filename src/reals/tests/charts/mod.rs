@@ -483,3 +483,50 @@ fn quotients() {
     }
     check(&all);
 }
+
+#[test]
+fn divergences() {
+    let mut all: Vec<Case> = Vec::new();
+    // The second of two inputs lies near the first.
+    let bring_near = |p: &mut Program| {
+        let near = p.inputs[0].points.clone();
+        for (point, own) in p.inputs[1].points.iter_mut().zip(near) {
+            point.iter_mut().zip(own).for_each(|(x, own)| *x = own + 1e-6 * *x);
+        }
+    };
+    for n in SIZES {
+        all.push(of("divergence of softmaxes", n, 1e8, move |p, n| {
+            let (x, y) = (p.numbers(&[n], 3.0), p.numbers(&[n], 3.0));
+            bring_near(p);
+            p.over(Reduce::Sum, n, |p, j| {
+                let (a, b) = (p.softmax(&x, n, j.clone()), p.softmax(&y, n, j));
+                let (quotient, logs) = (p.div(&a, &b), [&a, &b].map(|x| p.log(x)));
+                let log = if n == 2 { p.log(&quotient) } else { p.sub(&logs[0], &logs[1]) };
+                p.mul(&a, &log)
+            })
+        }));
+    }
+    all.push(of("divergence of two outcomes", 2, 1e3, move |p, _| {
+        let (x, y) = (p.numbers(&[], 3.0), p.numbers(&[], 3.0));
+        bring_near(p);
+        let [a, b] = [x, y].map(|x| p.sigmoid(&x));
+        let [c, d] = [&a, &b].map(|x| p.rest(x));
+        let (one, other) = (p.div(&a, &b), p.div(&c, &d));
+        let (one, other) = (p.log(&one), p.log(&other));
+        let (one, other) = (p.mul(&a, &one), p.mul(&c, &other));
+        p.add(&one, &other)
+    }));
+    all.push(of("deviance of rates", 2, 1e6, |p, _| {
+        let a = p.input(&[], between(0.0, f64::INFINITY), |r, _| r.uniform(1.0, 2.0));
+        let b = p.input(&[], between(0.0, f64::INFINITY), |r, _| r.uniform(1.0, 2.0));
+        let near = p.inputs[0].points.clone();
+        for (point, own) in p.inputs[1].points.iter_mut().zip(near) {
+            point[0] = own[0] * (1.0 + 1e-6 * point[0]);
+        }
+        let quotient = p.div(&a, &b);
+        let log = p.log(&quotient);
+        let (product, apart) = (p.mul(&a, &log), p.sub(&b, &a));
+        p.add(&product, &apart)
+    }));
+    check(&all);
+}
