@@ -169,6 +169,49 @@ def aliases():
 
 
 @family
+def in_place():
+    """Operators that work in place, and the names of what they change."""
+
+    def residual(x):
+        y = F.relu(2 * x, inplace=True)
+        y += x
+        y.clamp_(-1, 2).mul_(3)
+        return y
+
+    def statements(x):
+        z = x + 1
+        z.exp_()
+        before = z * 2
+        z.sub_(before).div_(x.abs() + 1)
+        return z + before
+
+    def masked(x):
+        z = x.clone()
+        z.masked_fill_(x > 0.5, 0.25)
+        return z.t() @ z
+
+    def filled(x):
+        z = torch.empty_like(x)
+        z.fill_(2.0)
+        y = torch.ones_like(x)
+        y.zero_()
+        y.copy_(x[0])
+        return z * x + y
+
+    def activations(x):
+        z = F.leaky_relu(x.neg(), 0.1, inplace=True)
+        z = F.hardtanh(F.silu(z, inplace=True), inplace=True)
+        return F.elu(z.add_(0.1), inplace=True)
+
+    def divergence(x):
+        of = torch.distributions.Categorical
+        return torch.distributions.kl_divergence(of(logits=x), of(logits=2 * x))
+
+    functions = (residual, statements, masked, filled, activations, divergence)
+    return Several(*functions), (floats(4, 6),), None
+
+
+@family
 def groups():
     """Rows times the matrices of their groups, elements by bins, and what comes together where an index says."""
     ends, index = torch.tensor([1, 1, 4], dtype=torch.int32), torch.arange(24).view(3, 8) * 5 % 4

@@ -286,6 +286,58 @@ fn what_is_drawn_at_random_is_an_argument() {
     assert!(bits.contains("direction = \"LT\""), "{bits}");
 }
 
+/// The first argument of a node.
+fn operand(graph: &mut Value, target: &str, name: &str) {
+    node(graph, target)["inputs"][0]["arg"] = json!({"as_tensor": {"name": name}});
+}
+
+#[test]
+fn operators_in_place_are_functions_of_values() {
+    let printed =
+        |module: Result<Module, FormatError>| print_module(&module.unwrap(), &PrintOptions::default());
+    let target = |g: &mut Value, of: &str, new: &str| {
+        node(g, of)["target"] = json!(format!("torch.ops.aten.{new}"));
+    };
+    let given = printed(read(&stored("mlp")));
+    // What was changed is read by its first name, or by that of the result.
+    assert_eq!(printed(with_graph(|g| target(g, "aten.relu", "relu_.default"))), given);
+    let by_first = |g: &mut Value| {
+        target(g, "aten.relu", "relu_.default");
+        operand(g, "aten.mul", "getitem");
+    };
+    assert_eq!(printed(with_graph(by_first)), given);
+    // Nobody asks for the result by its name, and it is not lost.
+    let twice = |g: &mut Value| {
+        target(g, "aten.relu", "relu_.default");
+        target(g, "aten.mul", "mul_.Tensor");
+        operand(g, "aten.mul", "getitem");
+        operand(g, "aten.add", "getitem");
+    };
+    assert_eq!(printed(with_graph(twice)), given);
+    // The value of a view from before is no value of the program.
+    let view = |g: &mut Value| {
+        target(g, "aten.relu", "detach.default");
+        target(g, "aten.mul", "mul_.Tensor");
+        operand(g, "aten.mul", "getitem");
+        operand(g, "aten.add", "relu");
+    };
+    unsupported(with_graph(view), "'relu' was changed in place under another name");
+    let of_view = |g: &mut Value| {
+        target(g, "aten.relu", "detach.default");
+        target(g, "aten.mul", "mul_.Tensor");
+        operand(g, "aten.add", "getitem");
+    };
+    unsupported(with_graph(of_view), "'getitem' was changed in place");
+    let input = |g: &mut Value| {
+        target(g, "aten.relu", "relu_.default");
+        operand(g, "aten.relu", "x");
+    };
+    unsupported(with_graph(input), "it changes an input of the program in place");
+    let parameter = |g: &mut Value| target(g, "aten.t.", "relu_.default");
+    unsupported(with_graph(parameter), "it changes an input of the program in place");
+    unsupported(with_graph(|g| target(g, "aten.relu", "no_such_.default")), "this operator is not read");
+}
+
 #[test]
 fn broken_graphs_are_refused() {
     let target = |name: &'static str| with_graph(move |g| node(g, "aten.relu")["target"] = json!(name));
@@ -294,7 +346,6 @@ fn broken_graphs_are_refused() {
         "node 2 'relu' (aten.fft_fft.default): this operator",
     );
     unsupported(target("torch.ops.mine.relu.default"), "(mine.relu.default): this operator");
-    unsupported(target("torch.ops.aten.relu_.default"), "run_decompositions");
     let input = |arg: Value| with_graph(move |g| node(g, "aten.relu")["inputs"][0]["arg"] = arg);
     invalid(input(json!({"as_tensor": {"name": "nobody"}})), "no earlier node defines 'nobody'");
     // Its own result, and a later one.

@@ -10,6 +10,7 @@ mod arithmetic;
 mod compare;
 mod create;
 mod distance;
+mod in_place;
 mod index;
 mod linear;
 mod location;
@@ -98,7 +99,7 @@ pub fn operators() -> Vec<&'static str> {
 /// are bounded) `ng.dim_range`, names of inputs and outputs their attribute `ng.name`.
 ///
 /// Programs are read as `torch.export.export(m, args)` gives them, with or without `.run_decompositions(...)`, where they
-/// are free of effects. Checks that the program makes of its own inputs are not kept. Mutations of buffers that no output
+/// are free of effects. Operators that work in place on what the program made are functions of its values. Checks that the program makes of its own inputs are not kept. Mutations of buffers that no output
 /// depends on are left out. Elements are computed in the formats of torch's CPU kernels (docs/pytorch-formats.md): sums of
 /// f16, bf16 and 8-bit floats accumulate in f32, and kernels of several steps are rounded once.
 ///
@@ -135,8 +136,9 @@ fn read(context: &Context, archive: Bytes, options: &ImportOptions) -> Result<Mo
             head.torch_version.escape_debug()
         ));
     }
-    let program: ExportedProgram = serde_json::from_slice(&json).map_err(broken)?;
+    let mut program: ExportedProgram = serde_json::from_slice(&json).map_err(broken)?;
     drop(json);
+    in_place::replace(&mut program)?;
     let tensors = Tensors::new(archive, file.trim_end_matches(".json"))?;
     program::import(context, &program, tensors, options)
 }

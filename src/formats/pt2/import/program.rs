@@ -326,19 +326,12 @@ impl<'a> Program<'a> {
             None => target.rsplit_once('.').map_or(target, |(name, _)| name),
         };
         let Some((&operator, import)) = OPERATORS.get_key_value(alias::canonical(operator)) else {
-            let in_place = operator.ends_with('_')
-                && OPERATORS.contains_key(alias::canonical(operator.trim_end_matches('_')));
             let from = location::source(proto);
             let from = from.map_or_else(String::new, |(file, line)| format!(", from {file}:{line}"));
-            return unsupported(match in_place {
-                true => {
-                    format!("an operator that works in place{from}; export with .run_decompositions({{}})")
-                }
-                false => format!(
-                    "this operator is not read{from}; export with .run_decompositions(), which writes many by others, or \
-                     compute its result outside of the model"
-                ),
-            });
+            return unsupported(format!(
+                "this operator is not read{from}; export with .run_decompositions(), which writes many by others, or \
+                 compute its result outside of the model"
+            ));
         };
         let loc = location::of(proto, name);
         let mut node = Node::new(self, proto, loc);

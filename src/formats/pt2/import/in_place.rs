@@ -1,0 +1,308 @@
+//! Operators that work in place, as the functions of values that they are.
+//!
+//! A program that was not decomposed may change a tensor: `x += 1`, `relu(inplace=True)`. What is read from then on is another
+//! value, and what was a view before of the same elements has changed with it. Each such operator becomes the one without the
+//! underscore, and later names of the tensor become the name of its result. Refused is what asks for a tensor whose elements
+//! were changed under another name, for that is no function of the values so far, and what changes an input.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::schema::{Argument, ExportedProgram, InputSpec, Named, Node, OptionalTensor, OutputSpec};
+use super::{OPERATORS, alias, location};
+use crate::error::{Result, unsupported};
+
+/// Operators whose results share no elements with their operands, each with its aliases; of all others they may.
+const FRESH: &[&str] = &[
+    "_adaptive_avg_pool2d",
+    "_log_softmax",
+    "_native_batch_norm_legit_no_training",
+    "_softmax",
+    "_to_copy",
+    "abs",
+    "acos",
+    "acosh",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "add",
+    "addbmm",
+    "addcdiv",
+    "addcmul",
+    "addmm",
+    "amax",
+    "amin",
+    "arange",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "avg_pool1d",
+    "avg_pool2d",
+    "baddbmm",
+    "batch_norm",
+    "bmm",
+    "cat",
+    "ceil",
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clone",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "convolution",
+    "cos",
+    "cosh",
+    "cumsum",
+    "div",
+    "elu",
+    "embedding",
+    "empty_like",
+    "eq",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "full",
+    "full_like",
+    "gather",
+    "ge",
+    "gelu",
+    "group_norm",
+    "gt",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "index_select",
+    "instance_norm",
+    "layer_norm",
+    "le",
+    "leaky_relu",
+    "lerp",
+    "lift_fresh_copy",
+    "linear",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_sigmoid",
+    "log_softmax",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logsumexp",
+    "lt",
+    "masked_fill",
+    "matmul",
+    "max_pool1d",
+    "max_pool2d",
+    "maximum",
+    "mean",
+    "minimum",
+    "mish",
+    "mm",
+    "mul",
+    "mv",
+    "native_layer_norm",
+    "ne",
+    "neg",
+    "new_full",
+    "new_ones",
+    "new_zeros",
+    "ones",
+    "ones_like",
+    "pow",
+    "prelu",
+    "reciprocal",
+    "relu",
+    "relu6",
+    "repeat",
+    "rms_norm",
+    "rsqrt",
+    "rsub",
+    "scalar_tensor",
+    "selu",
+    "sigmoid",
+    "sign",
+    "silu",
+    "sin",
+    "sinh",
+    "softmax",
+    "softplus",
+    "sqrt",
+    "square",
+    "stack",
+    "sub",
+    "sum",
+    "tan",
+    "tanh",
+    "tril",
+    "triu",
+    "upsample_bilinear2d",
+    "upsample_nearest2d",
+    "var",
+    "where",
+    "zeros",
+    "zeros_like",
+];
+
+/// What is known of the tensors of a program at a node.
+#[derive(Default)]
+struct Tensors {
+    /// The tensor that a name stands for.
+    of: HashMap<String, usize>,
+    /// By tensor, the elements that it is a view of.
+    elements: Vec<usize>,
+    /// By tensor, the name of its last value where that is another one.
+    last: HashMap<usize, String>,
+    /// Tensors whose elements were changed under another name.
+    stale: HashSet<usize>,
+    /// Elements that a call would leave changed.
+    given: HashSet<usize>,
+}
+
+/// Replaces the operators that work in place.
+pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
+    let graph = &mut program.graph_module.graph;
+    if !graph.nodes.iter().any(|node| in_place(&node.target).is_some()) {
+        return Ok(());
+    }
+    let mut tensors = Tensors::default();
+    for spec in &program.graph_module.signature.input_specs {
+        let name = match spec {
+            InputSpec::UserInput(input) => match &input.arg {
+                Argument::AsTensor(tensor) => tensor,
+                _ => continue,
+            },
+            InputSpec::Parameter { arg, .. }
+            | InputSpec::Buffer { arg, .. }
+            | InputSpec::TensorConstant { arg, .. } => arg,
+            _ => continue,
+        };
+        let tensor = tensors.define(&name.name, None);
+        tensors.given.insert(tensor);
+    }
+    for (index, node) in graph.nodes.iter_mut().enumerate() {
+        let name = node.name.as_deref().unwrap_or("").escape_debug();
+        let target = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target).escape_debug();
+        let place = format!("node {index} '{name}' ({target})");
+        tensors.node(node).map_err(|e| e.within(place))?;
+    }
+    for spec in &mut program.graph_module.signature.output_specs {
+        if let OutputSpec::UserOutput(output) = spec {
+            each(&mut output.arg, &mut |name| tensors.read(name))?;
+        }
+    }
+    Ok(())
+}
+
+impl Tensors {
+    fn define(&mut self, name: &str, elements: Option<usize>) -> usize {
+        let tensor = self.elements.len();
+        self.elements.push(elements.unwrap_or(tensor));
+        self.of.insert(name.to_string(), tensor);
+        tensor
+    }
+
+    /// Gives a name that is read its last value.
+    fn read(&self, name: &mut Named) -> Result<()> {
+        let Some(tensor) = self.of.get(&name.name) else { return Ok(()) };
+        if self.stale.contains(tensor) {
+            return unsupported(format!(
+                "'{}' was changed in place under another name, or as a part of another tensor; export with \
+                 .run_decompositions({{}})",
+                name.name.escape_debug()
+            ));
+        }
+        if let Some(last) = self.last.get(tensor) {
+            name.name.clone_from(last);
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &mut Node) -> Result<()> {
+        let changed = match (in_place(&node.target), node.inputs.first().map(|input| &input.arg)) {
+            (Some(target), Some(Argument::AsTensor(own))) => Some((target, self.of.get(&own.name).copied())),
+            (Some(_), _) => return unsupported("an operator that works in place on no tensor"),
+            (None, _) => None,
+        };
+        let mut shared = Vec::new();
+        for input in &mut node.inputs {
+            each(&mut input.arg, &mut |name| {
+                shared.extend(self.of.get(&name.name).map(|&tensor| self.elements[tensor]));
+                self.read(name)
+            })?;
+        }
+        let mut results = Vec::new();
+        for output in &mut node.outputs {
+            each(output, &mut |name| {
+                results.push(name.name.clone());
+                Ok(())
+            })?;
+        }
+        if let Some((target, tensor)) = changed {
+            let (Some(tensor), [result]) = (tensor, &results[..]) else {
+                return unsupported("an operator that works in place on what is no tensor of the program");
+            };
+            let elements = self.elements[tensor];
+            if self.given.contains(&elements) {
+                let from = location::source(node);
+                let from = from.map_or_else(String::new, |(file, line)| format!(" at {file}:{line}"));
+                return unsupported(format!("it changes an input of the program in place{from}"));
+            }
+            node.target = target;
+            let others = (0..self.elements.len()).filter(|&n| n != tensor && self.elements[n] == elements);
+            self.stale.extend(others);
+            self.last.insert(tensor, result.clone());
+            self.of.insert(result.clone(), tensor);
+            return Ok(());
+        }
+        if is_fresh(&node.target) {
+            shared.clear();
+        }
+        // What may be a view of several tensors makes them one.
+        shared.sort_unstable();
+        shared.dedup();
+        if let Some((&first, others)) = shared.split_first() {
+            self.elements.iter_mut().filter(|own| others.contains(own)).for_each(|own| *own = first);
+            if others.iter().any(|other| self.given.contains(other)) {
+                self.given.insert(first);
+            }
+        }
+        for result in results {
+            self.define(&result, shared.first().copied());
+        }
+        Ok(())
+    }
+}
+
+/// The operator without the underscore, where one works in place and is no operator of its own.
+fn in_place(target: &str) -> Option<String> {
+    let (operator, overload) = target.strip_prefix("torch.ops.aten.")?.split_once('.')?;
+    let own = operator.strip_suffix('_').filter(|own| !own.ends_with('_'))?;
+    let known = |name: &str| OPERATORS.contains_key(alias::canonical(name));
+    (!known(operator) && known(own)).then(|| format!("torch.ops.aten.{own}.{overload}"))
+}
+
+fn is_fresh(target: &str) -> bool {
+    let operator = target.strip_prefix("torch.ops.aten.").and_then(|target| target.split_once('.'));
+    operator.is_some_and(|(operator, _)| FRESH.contains(&alias::canonical(operator)))
+}
+
+/// The names of tensors in an argument.
+fn each(argument: &mut Argument, of: &mut dyn FnMut(&mut Named) -> Result<()>) -> Result<()> {
+    match argument {
+        Argument::AsTensor(name) => of(name),
+        Argument::AsTensors(list) => list.iter_mut().try_for_each(of),
+        Argument::AsOptionalTensor(OptionalTensor::AsTensor(name)) => of(name),
+        Argument::AsOptionalTensors(list) => list.iter_mut().try_for_each(|each| match each {
+            OptionalTensor::AsTensor(name) => of(name),
+            OptionalTensor::AsNone(_) => Ok(()),
+        }),
+        _ => Ok(()),
+    }
+}
