@@ -201,6 +201,7 @@ def in_place():
     def activations(x):
         z = F.leaky_relu(x.neg(), 0.1, inplace=True)
         z = F.hardtanh(F.silu(z, inplace=True), inplace=True)
+        z = F.dropout(z, 0.5, training=False, inplace=True)
         return F.elu(z.add_(0.1), inplace=True)
 
     def divergence(x):

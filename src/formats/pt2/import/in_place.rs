@@ -12,143 +12,21 @@ use super::{OPERATORS, alias, location};
 use crate::error::{Result, unsupported};
 
 /// Operators whose results share no elements with their operands, each with its aliases; of all others they may.
-const FRESH: &[&str] = &[
-    "_adaptive_avg_pool2d",
-    "_log_softmax",
-    "_native_batch_norm_legit_no_training",
-    "_softmax",
-    "_to_copy",
-    "abs",
-    "acos",
-    "acosh",
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "add",
-    "addbmm",
-    "addcdiv",
-    "addcmul",
-    "addmm",
-    "amax",
-    "amin",
-    "arange",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "avg_pool1d",
-    "avg_pool2d",
-    "baddbmm",
-    "batch_norm",
-    "bmm",
-    "cat",
-    "ceil",
-    "clamp",
-    "clamp_max",
-    "clamp_min",
-    "clone",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "convolution",
-    "cos",
-    "cosh",
-    "cumsum",
-    "div",
-    "elu",
-    "embedding",
-    "empty_like",
-    "eq",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "floor",
-    "full",
-    "full_like",
-    "gather",
-    "ge",
-    "gelu",
-    "group_norm",
-    "gt",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "index_select",
-    "instance_norm",
-    "layer_norm",
-    "le",
-    "leaky_relu",
-    "lerp",
-    "lift_fresh_copy",
-    "linear",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "log_sigmoid",
-    "log_softmax",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logsumexp",
-    "lt",
-    "masked_fill",
-    "matmul",
-    "max_pool1d",
-    "max_pool2d",
-    "maximum",
-    "mean",
-    "minimum",
-    "mish",
-    "mm",
-    "mul",
-    "mv",
-    "native_layer_norm",
-    "ne",
-    "neg",
-    "new_full",
-    "new_ones",
-    "new_zeros",
-    "ones",
-    "ones_like",
-    "pow",
-    "prelu",
-    "reciprocal",
-    "relu",
-    "relu6",
-    "repeat",
-    "rms_norm",
-    "rsqrt",
-    "rsub",
-    "scalar_tensor",
-    "selu",
-    "sigmoid",
-    "sign",
-    "silu",
-    "sin",
-    "sinh",
-    "softmax",
-    "softplus",
-    "sqrt",
-    "square",
-    "stack",
-    "sub",
-    "sum",
-    "tan",
-    "tanh",
-    "tril",
-    "triu",
-    "upsample_bilinear2d",
-    "upsample_nearest2d",
-    "var",
-    "where",
-    "zeros",
-    "zeros_like",
-];
+const FRESH: &str = "
+    _adaptive_avg_pool2d _log_softmax _native_batch_norm_legit_no_training _softmax _to_copy abs acos acosh
+    adaptive_avg_pool1d adaptive_avg_pool2d add addbmm addcdiv addcmul addmm amax amin arange asin asinh atan atan2
+    atanh avg_pool1d avg_pool2d baddbmm batch_norm bmm cat ceil clamp clamp_max clamp_min clone conv1d conv2d conv3d
+    conv_transpose1d conv_transpose2d convolution cos cosh cumsum div elu embedding empty_like eq erf erfc exp exp2
+    expm1 floor full full_like gather ge gelu group_norm gt hardsigmoid hardswish hardtanh index_select
+    instance_norm layer_norm le leaky_relu lerp lift_fresh_copy linear log log10 log1p log2 log_sigmoid log_softmax
+    logical_and logical_not logical_or logsumexp lt masked_fill matmul max_pool1d max_pool2d maximum mean minimum
+    mish mm mul mv native_layer_norm ne neg new_full new_ones new_zeros ones ones_like pow prelu reciprocal relu
+    relu6 repeat rms_norm rsqrt rsub scalar_tensor selu sigmoid sign silu sin sinh softmax softplus sqrt square
+    stack sub sum tan tanh tril triu upsample_bilinear2d upsample_nearest2d var where zeros zeros_like
+";
+
+/// Operators that call their tensor `self` where they work in place, and `input` where they do not.
+const OF_INPUT: &[&str] = &["dropout"];
 
 /// What is known of the tensors of a program at a node.
 #[derive(Default)]
@@ -254,6 +132,9 @@ impl Tensors {
                 let from = from.map_or_else(String::new, |(file, line)| format!(" at {file}:{line}"));
                 return unsupported(format!("it changes an input of the program in place{from}"));
             }
+            if OF_INPUT.iter().any(|name| target.contains(&format!(".{name}."))) {
+                node.inputs[0].name = "input".into();
+            }
             node.target = target;
             let others = (0..self.elements.len()).filter(|&n| n != tensor && self.elements[n] == elements);
             self.stale.extend(others);
@@ -290,7 +171,8 @@ fn in_place(target: &str) -> Option<String> {
 
 fn is_fresh(target: &str) -> bool {
     let operator = target.strip_prefix("torch.ops.aten.").and_then(|target| target.split_once('.'));
-    operator.is_some_and(|(operator, _)| FRESH.contains(&alias::canonical(operator)))
+    let canonical = operator.map(|(operator, _)| alias::canonical(operator));
+    canonical.is_some_and(|own| FRESH.split_whitespace().any(|name| name == own))
 }
 
 /// The names of tensors in an argument.
