@@ -336,6 +336,26 @@ fn operators_in_place_are_functions_of_values() {
     let parameter = |g: &mut Value| target(g, "aten.t.", "relu_.default");
     unsupported(with_graph(parameter), "it changes an input of the program in place");
     unsupported(with_graph(|g| target(g, "aten.relu", "no_such_.default")), "this operator is not read");
+    // Its effect is not lost where nobody asks for the result by its name.
+    let unknown = |g: &mut Value| {
+        target(g, "aten.relu", "no_such_.default");
+        operand(g, "aten.mul", "getitem");
+    };
+    unsupported(with_graph(unknown), "this operator is not read, and works in place");
+    let out = |g: &mut Value| target(g, "aten.relu", "relu.out");
+    unsupported(with_graph(out), "this operator is not read, and works in place");
+    // A buffer that nothing else reads may change, as a count of batches does; one that is read may not.
+    let counted = |name: &'static str| {
+        with_graph(move |g| {
+            let mut count = node(g, "aten.relu").clone();
+            count["target"] = json!("torch.ops.aten.relu_.default");
+            count["inputs"][0]["arg"] = json!({"as_tensor": {"name": name}});
+            count["outputs"][0]["as_tensor"]["name"] = json!("count");
+            g["nodes"].as_array_mut().unwrap().push(count);
+        })
+    };
+    assert_eq!(printed(counted("b_norm_num_batches_tracked")), given);
+    unsupported(counted("b_scale"), "it changes an input of the program in place");
 }
 
 #[test]

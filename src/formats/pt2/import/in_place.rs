@@ -3,7 +3,8 @@
 //! A program that was not decomposed may change a tensor: `x += 1`, `relu(inplace=True)`. What is read from then on is another
 //! value, and what was a view before of the same elements has changed with it. Each such operator becomes the one without the
 //! underscore, and later names of the tensor become the name of its result. Refused is what asks for a tensor whose elements
-//! were changed under another name, for that is no function of the values so far, and what changes an input.
+//! were changed under another name, for that is no function of the values so far, what changes an input, and what works in
+//! place and is not read: an effect must not get lost because nobody asks for the result by its name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,12 +42,16 @@ struct Tensors {
     stale: HashSet<usize>,
     /// Elements that a call would leave changed.
     given: HashSet<usize>,
+    /// Those of buffers, which may change where nothing else reads them.
+    buffers: HashSet<usize>,
+    /// Elements that were read otherwise than to be changed.
+    asked: HashSet<usize>,
 }
 
 /// Replaces the operators that work in place.
 pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
     let graph = &mut program.graph_module.graph;
-    if !graph.nodes.iter().any(|node| in_place(&node.target).is_some()) {
+    if !graph.nodes.iter().any(|node| works_in_place(&node.target)) {
         return Ok(());
     }
     let mut tensors = Tensors::default();
@@ -63,6 +68,9 @@ pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
         };
         let tensor = tensors.define(&name.name, None);
         tensors.given.insert(tensor);
+        if let InputSpec::Buffer { .. } = spec {
+            tensors.buffers.insert(tensor);
+        }
     }
     for (index, node) in graph.nodes.iter_mut().enumerate() {
         let name = node.name.as_deref().unwrap_or("").escape_debug();
@@ -103,18 +111,25 @@ impl Tensors {
     }
 
     fn node(&mut self, node: &mut Node) -> Result<()> {
-        let changed = match (in_place(&node.target), node.inputs.first().map(|input| &input.arg)) {
-            (Some(target), Some(Argument::AsTensor(own))) => Some((target, self.of.get(&own.name).copied())),
-            (Some(_), _) => return unsupported("an operator that works in place on no tensor"),
-            (None, _) => None,
+        let in_place = works_in_place(&node.target);
+        let changed = match (in_place, function_of(&node.target), node.inputs.first().map(|x| &x.arg)) {
+            (false, ..) => None,
+            (true, None, _) => return unsupported("this operator is not read, and works in place"),
+            (true, Some(target), Some(Argument::AsTensor(own))) => {
+                Some((target, self.of.get(&own.name).copied()))
+            }
+            (true, ..) => return unsupported("an operator that works in place on no tensor"),
         };
-        let mut shared = Vec::new();
-        for input in &mut node.inputs {
+        let (mut shared, mut asked) = (Vec::new(), Vec::new());
+        for (n, input) in node.inputs.iter_mut().enumerate() {
             each(&mut input.arg, &mut |name| {
-                shared.extend(self.of.get(&name.name).map(|&tensor| self.elements[tensor]));
+                let elements = self.of.get(&name.name).map(|&tensor| self.elements[tensor]);
+                shared.extend(elements);
+                asked.extend(elements.filter(|_| !in_place || n > 0));
                 self.read(name)
             })?;
         }
+        self.asked.extend(asked);
         let mut results = Vec::new();
         for output in &mut node.outputs {
             each(output, &mut |name| {
@@ -127,6 +142,13 @@ impl Tensors {
                 return unsupported("an operator that works in place on what is no tensor of the program");
             };
             let elements = self.elements[tensor];
+            let unread = self.buffers.contains(&elements) && !self.asked.contains(&elements);
+            if unread {
+                // Nothing may read it later; so the operator is left, and left out.
+                self.stale.extend((0..self.elements.len()).filter(|&n| self.elements[n] == elements));
+                self.of.insert(result.clone(), tensor);
+                return Ok(());
+            }
             if self.given.contains(&elements) {
                 let from = location::source(node);
                 let from = from.map_or_else(String::new, |(file, line)| format!(" at {file}:{line}"));
@@ -152,6 +174,10 @@ impl Tensors {
             self.elements.iter_mut().filter(|own| others.contains(own)).for_each(|own| *own = first);
             if others.iter().any(|other| self.given.contains(other)) {
                 self.given.insert(first);
+                self.buffers.remove(&first);
+            }
+            if others.iter().any(|other| self.asked.contains(other)) {
+                self.asked.insert(first);
             }
         }
         for result in results {
@@ -161,17 +187,31 @@ impl Tensors {
     }
 }
 
-/// The operator without the underscore, where one works in place and is no operator of its own.
-fn in_place(target: &str) -> Option<String> {
-    let (operator, overload) = target.strip_prefix("torch.ops.aten.")?.split_once('.')?;
-    let own = operator.strip_suffix('_').filter(|own| !own.ends_with('_'))?;
-    let known = |name: &str| OPERATORS.contains_key(alias::canonical(name));
-    (!known(operator) && known(own)).then(|| format!("torch.ops.aten.{own}.{overload}"))
+/// Whether an operator changes an operand: its name ends in an underscore, or the overload takes its result as an operand.
+fn works_in_place(target: &str) -> bool {
+    let Some((operator, overload)) = operator(target) else { return false };
+    let name = operator.ends_with('_') && !operator.ends_with("__") && !is_read(operator);
+    name || overload == "out" || overload.ends_with("_out")
+}
+
+/// The operator without the underscore, where that is read.
+fn function_of(target: &str) -> Option<String> {
+    let (operator, overload) = operator(target)?;
+    let own = operator.strip_suffix('_').filter(|own| is_read(own))?;
+    Some(format!("torch.ops.aten.{own}.{overload}"))
+}
+
+/// The name of an operator and its overload.
+fn operator(target: &str) -> Option<(&str, &str)> {
+    target.strip_prefix("torch.ops.aten.")?.split_once('.')
+}
+
+fn is_read(operator: &str) -> bool {
+    OPERATORS.contains_key(alias::canonical(operator))
 }
 
 fn is_fresh(target: &str) -> bool {
-    let operator = target.strip_prefix("torch.ops.aten.").and_then(|target| target.split_once('.'));
-    let canonical = operator.map(|(operator, _)| alias::canonical(operator));
+    let canonical = operator(target).map(|(operator, _)| alias::canonical(operator));
     canonical.is_some_and(|own| FRESH.split_whitespace().any(|name| name == own))
 }
 
