@@ -213,6 +213,66 @@ def in_place():
 
 
 @family
+def views():
+    """Operators that work in place on views of a tensor: parts, other orders and other shapes."""
+
+    def windows(x):
+        mask, number = x.new_zeros(4, 6), 0
+        for rows in (slice(0, -2), slice(-2, -1), slice(-1, None)):
+            for columns in (slice(0, -3), slice(-3, None)):
+                mask[rows, columns] = number
+                number += 1
+        return x * mask
+
+    def positions(x):
+        table, at = torch.zeros(4, 6), torch.arange(4.0).unsqueeze(1)
+        by = torch.exp(torch.arange(0, 6, 2) * -0.3)
+        table[:, 0::2] = torch.sin(at * by)
+        table[:, 1::2] = torch.cos(at * by)
+        return x + table.to(x)
+
+    def parts(x):
+        y = x * 1
+        a, b = y.chunk(2, 1)
+        a.mul_(3)
+        flat = y.view(-1)
+        flat[3:5] = 7
+        b.add_(a)
+        q, k = torch.stack([x, x + 1]).unbind(0)
+        q *= 0.5
+        k[0] = q[1]
+        return y.t() + flat.view(6, 4) + a.sum() + k.t() - q.t()
+
+    def orders(x):
+        y = x.exp()
+        z = y.t()
+        z[0] = 1
+        w = z.unsqueeze(0).permute(2, 0, 1)
+        w[:, 0, 2:4].neg_()
+        return y + z.t() * w[:, 0]
+
+    def within(x):
+        y = x + 0
+        y[1:3][:, 2:4] = x[0, 0]
+        y[3].clamp_(min=0)
+        y.narrow(1, 1, 2).mul_(2)
+        torch.split(y, [1, 3], 0)[1].sub_(1)
+        y[::3] = 2.0
+        y[1, 2::3] = 4
+        return y.reshape(3, 8)
+
+    def shapes(x):
+        y = x.reshape(3, 8) * 1
+        r = y.reshape(4, 6)
+        r[:, 2] = 0
+        f = r.flatten()
+        f[5] = 1
+        return y.sum(0) + r.sum() + f[:8]
+
+    return Several(windows, positions, parts, orders, within, shapes), (floats(4, 6),), None
+
+
+@family
 def groups():
     """Rows times the matrices of their groups, elements by bins, and what comes together where an index says."""
     ends, index = torch.tensor([1, 1, 4], dtype=torch.int32), torch.arange(24).view(3, 8) * 5 % 4

@@ -51,7 +51,7 @@ pub struct Graph {
     pub sym_int_values: HashMap<String, SymInt>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Node {
     pub target: String,
     pub inputs: Vec<NamedArgument>,
@@ -61,7 +61,7 @@ pub struct Node {
     pub name: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Clone, Deserialize, Default)]
 pub struct Metadata {
     #[serde(default)]
     pub stack_trace: String,
@@ -69,19 +69,19 @@ pub struct Metadata {
     pub nn_module_stack: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct NamedArgument {
     pub name: String,
     pub arg: Argument,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Named {
     pub name: String,
 }
 
 /// A union `torch._export.serde.schema.Argument`.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Argument {
     AsNone(IgnoredAny),
@@ -117,33 +117,33 @@ pub enum Argument {
     AsFloatLists(IgnoredAny),
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionalTensor {
     AsTensor(Named),
     AsNone(IgnoredAny),
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SymIntArgument {
     AsName(String),
     AsInt(i64),
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SymInt {
     AsExpr(SymExpr),
     AsInt(i64),
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct SymExpr {
     pub expr_str: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct TensorMeta {
     /// `torch._export.serde.schema.ScalarType`.
     pub dtype: i64,

@@ -1,15 +1,18 @@
 //! Operators that work in place, as the functions of values that they are.
 //!
-//! A program that was not decomposed may change a tensor: `x += 1`, `relu(inplace=True)`. What is read from then on is another
-//! value, and what was a view before of the same elements has changed with it. Each such operator becomes the one without the
-//! underscore, and later names of the tensor become the name of its result. Refused is what asks for a tensor whose elements
-//! were changed under another name, for that is no function of the values so far, what changes an input, and what works in
-//! place and is not read: an effect must not get lost because nobody asks for the result by its name.
+//! A program that was not decomposed may change a tensor: `x += 1`, `relu(inplace=True)`, `x[:, 0] = 1`. What is read from then
+//! on is another value. Each such operator becomes the one without the underscore, and later names of the tensor become the
+//! name of its result. What the tensor is a view of becomes what it was with the result put into its place ([`super::views`]),
+//! and other views of that are taken again where they are read. Refused is what asks for a tensor that may share elements with
+//! what was changed, and it is not known which; what changes an input; and what works in place and is not read: an effect must
+//! not get lost because nobody asks for the result by its name.
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::schema::{Argument, ExportedProgram, InputSpec, Named, Node, OptionalTensor, OutputSpec};
-use super::{OPERATORS, alias, location};
+use super::super::schema::{
+    Argument, ExportedProgram, InputSpec, Named, Node, OptionalTensor, OutputSpec, TensorMeta,
+};
+use super::{OPERATORS, alias, location, views};
 use crate::error::{Result, unsupported};
 
 /// Operators whose results share no elements with their operands, each with its aliases; of all others they may.
@@ -29,17 +32,37 @@ const FRESH: &str = "
 /// Operators that call their tensor `self` where they work in place, and `input` where they do not.
 const OF_INPUT: &[&str] = &["dropout"];
 
-/// What is known of the tensors of a program at a node.
-#[derive(Default)]
-struct Tensors {
+/// What is known of a tensor at a node.
+struct Tensor {
+    /// Its first name.
+    name: String,
+    /// The name of its value, which may be one of later.
+    value: String,
+    state: State,
+    /// The elements that it may share with others.
+    elements: usize,
+    /// The tensor that it is a part or another order of, and the operator that says which.
+    view: Option<(usize, Node)>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// The value that has a name is what it is.
+    Current,
+    /// Elements were changed under another name: it is to be taken again from what it is a view of.
+    Behind,
+    /// Elements may have been changed under another name, and it is not known which.
+    Lost,
+}
+
+/// A program while operators that work in place are replaced.
+struct Program<'a> {
+    values: &'a mut HashMap<String, TensorMeta>,
+    /// The operators so far.
+    nodes: Vec<Node>,
+    tensors: Vec<Tensor>,
     /// The tensor that a name stands for.
     of: HashMap<String, usize>,
-    /// By tensor, the elements that it is a view of.
-    elements: Vec<usize>,
-    /// By tensor, the name of its last value where that is another one.
-    last: HashMap<usize, String>,
-    /// Tensors whose elements were changed under another name.
-    stale: HashSet<usize>,
     /// Elements that a call would leave changed.
     given: HashSet<usize>,
     /// Those of buffers, which may change where nothing else reads them.
@@ -54,7 +77,16 @@ pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
     if !graph.nodes.iter().any(|node| works_in_place(&node.target)) {
         return Ok(());
     }
-    let mut tensors = Tensors::default();
+    let given = std::mem::take(&mut graph.nodes);
+    let mut own = Program {
+        values: &mut graph.tensor_values,
+        nodes: Vec::with_capacity(given.len()),
+        tensors: Vec::new(),
+        of: HashMap::new(),
+        given: HashSet::new(),
+        buffers: HashSet::new(),
+        asked: HashSet::new(),
+    };
     for spec in &program.graph_module.signature.input_specs {
         let name = match spec {
             InputSpec::UserInput(input) => match &input.arg {
@@ -66,64 +98,105 @@ pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
             | InputSpec::TensorConstant { arg, .. } => arg,
             _ => continue,
         };
-        let tensor = tensors.define(&name.name, None);
-        tensors.given.insert(tensor);
+        let tensor = own.define(&name.name, None, None);
+        own.given.insert(tensor);
         if let InputSpec::Buffer { .. } = spec {
-            tensors.buffers.insert(tensor);
+            own.buffers.insert(tensor);
         }
     }
-    for (index, node) in graph.nodes.iter_mut().enumerate() {
+    for (index, node) in given.into_iter().enumerate() {
         let name = node.name.as_deref().unwrap_or("").escape_debug();
         let target = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target).escape_debug();
         let place = format!("node {index} '{name}' ({target})");
-        tensors.node(node).map_err(|e| e.within(place))?;
+        own.node(node).map_err(|e| e.within(place))?;
     }
     for spec in &mut program.graph_module.signature.output_specs {
         if let OutputSpec::UserOutput(output) = spec {
-            each(&mut output.arg, &mut |name| tensors.read(name))?;
+            each(&mut output.arg, &mut |name| own.read(name))?;
         }
     }
+    graph.nodes = own.nodes;
     Ok(())
 }
 
-impl Tensors {
-    fn define(&mut self, name: &str, elements: Option<usize>) -> usize {
-        let tensor = self.elements.len();
-        self.elements.push(elements.unwrap_or(tensor));
+impl Program<'_> {
+    fn define(&mut self, name: &str, elements: Option<usize>, view: Option<(usize, Node)>) -> usize {
+        let tensor = self.tensors.len();
+        self.tensors.push(Tensor {
+            name: name.to_string(),
+            value: name.to_string(),
+            state: State::Current,
+            elements: elements.unwrap_or(tensor),
+            view,
+        });
         self.of.insert(name.to_string(), tensor);
         tensor
     }
 
     /// Gives a name that is read its last value.
-    fn read(&self, name: &mut Named) -> Result<()> {
-        let Some(tensor) = self.of.get(&name.name) else { return Ok(()) };
-        if self.stale.contains(tensor) {
-            return unsupported(format!(
-                "'{}' was changed in place under another name, or as a part of another tensor; export with \
-                 .run_decompositions({{}})",
-                name.name.escape_debug()
-            ));
-        }
-        if let Some(last) = self.last.get(tensor) {
-            name.name.clone_from(last);
+    fn read(&mut self, name: &mut Named) -> Result<()> {
+        if let Some(&tensor) = self.of.get(&name.name) {
+            name.name = self.value(tensor)?;
         }
         Ok(())
     }
 
-    fn node(&mut self, node: &mut Node) -> Result<()> {
+    /// The name of a tensor's value, which is taken again where it is behind.
+    fn value(&mut self, tensor: usize) -> Result<String> {
+        let own = &self.tensors[tensor];
+        match (own.state, own.view.clone()) {
+            (State::Current, _) => {}
+            (State::Behind, Some((whole, mut node))) => {
+                node.inputs[0].arg = Argument::AsTensor(Named { name: self.value(whole)? });
+                self.add(tensor, node);
+            }
+            _ => {
+                return unsupported(format!(
+                    "'{}' was changed in place under another name, or as a part of another tensor; export with \
+                     .run_decompositions({{}})",
+                    own.name.escape_debug()
+                ));
+            }
+        }
+        Ok(self.tensors[tensor].value.clone())
+    }
+
+    /// Adds an operator whose result is the value of a tensor from now on.
+    fn add(&mut self, tensor: usize, mut node: Node) {
+        let own = &self.tensors[tensor].name;
+        let names = (1..).map(|n| format!("{own}_{n}"));
+        let free = |name: &String| !self.values.contains_key(name);
+        let Some(name) = { names }.find(free) else { return };
+        if let Some(meta) = self.values.get(own).cloned() {
+            self.values.insert(name.clone(), meta);
+        }
+        node.outputs = vec![Argument::AsTensor(Named { name: name.clone() })];
+        self.nodes.push(node);
+        self.set(tensor, name);
+    }
+
+    fn set(&mut self, tensor: usize, value: String) {
+        self.of.insert(value.clone(), tensor);
+        let own = &mut self.tensors[tensor];
+        (own.value, own.state) = (value, State::Current);
+    }
+
+    fn node(&mut self, mut node: Node) -> Result<()> {
         let in_place = works_in_place(&node.target);
-        let changed = match (in_place, function_of(&node.target), node.inputs.first().map(|x| &x.arg)) {
+        let first = node.inputs.first().and_then(|input| match &input.arg {
+            Argument::AsTensor(own) => Some(self.of.get(&own.name).copied()),
+            _ => None,
+        });
+        let changed = match (in_place, function_of(&node.target), first) {
             (false, ..) => None,
             (true, None, _) => return unsupported("this operator is not read, and works in place"),
-            (true, Some(target), Some(Argument::AsTensor(own))) => {
-                Some((target, self.of.get(&own.name).copied()))
-            }
+            (true, Some(target), Some(tensor)) => Some((target, tensor)),
             (true, ..) => return unsupported("an operator that works in place on no tensor"),
         };
         let (mut shared, mut asked) = (Vec::new(), Vec::new());
         for (n, input) in node.inputs.iter_mut().enumerate() {
             each(&mut input.arg, &mut |name| {
-                let elements = self.of.get(&name.name).map(|&tensor| self.elements[tensor]);
+                let elements = self.of.get(&name.name).map(|&tensor| self.tensors[tensor].elements);
                 shared.extend(elements);
                 asked.extend(elements.filter(|_| !in_place || n > 0));
                 self.read(name)
@@ -141,28 +214,7 @@ impl Tensors {
             let (Some(tensor), [result]) = (tensor, &results[..]) else {
                 return unsupported("an operator that works in place on what is no tensor of the program");
             };
-            let elements = self.elements[tensor];
-            let unread = self.buffers.contains(&elements) && !self.asked.contains(&elements);
-            if unread {
-                // Nothing may read it later; so the operator is left, and left out.
-                self.stale.extend((0..self.elements.len()).filter(|&n| self.elements[n] == elements));
-                self.of.insert(result.clone(), tensor);
-                return Ok(());
-            }
-            if self.given.contains(&elements) {
-                let from = location::source(node);
-                let from = from.map_or_else(String::new, |(file, line)| format!(" at {file}:{line}"));
-                return unsupported(format!("it changes an input of the program in place{from}"));
-            }
-            if OF_INPUT.iter().any(|name| target.contains(&format!(".{name}."))) {
-                node.inputs[0].name = "input".into();
-            }
-            node.target = target;
-            let others = (0..self.elements.len()).filter(|&n| n != tensor && self.elements[n] == elements);
-            self.stale.extend(others);
-            self.last.insert(tensor, result.clone());
-            self.of.insert(result.clone(), tensor);
-            return Ok(());
+            return self.change(tensor, node, target, result);
         }
         if is_fresh(&node.target) {
             shared.clear();
@@ -171,7 +223,8 @@ impl Tensors {
         shared.sort_unstable();
         shared.dedup();
         if let Some((&first, others)) = shared.split_first() {
-            self.elements.iter_mut().filter(|own| others.contains(own)).for_each(|own| *own = first);
+            let joined = self.tensors.iter_mut().filter(|own| others.contains(&own.elements));
+            joined.for_each(|own| own.elements = first);
             if others.iter().any(|other| self.given.contains(other)) {
                 self.given.insert(first);
                 self.buffers.remove(&first);
@@ -180,10 +233,61 @@ impl Tensors {
                 self.asked.insert(first);
             }
         }
-        for result in results {
-            self.define(&result, shared.first().copied());
+        for (n, result) in results.iter().enumerate() {
+            let taken = |whole: usize| {
+                let meta = self.values.get(&self.tensors[whole].name)?;
+                Some((whole, views::taken_by(&node, n, meta)?))
+            };
+            let view = first.flatten().and_then(taken);
+            self.define(result, shared.first().copied(), view);
+        }
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    /// What a tensor is after an operator that works in place, and with it what it is a view of, and what shares its elements.
+    fn change(&mut self, tensor: usize, mut node: Node, target: String, result: &str) -> Result<()> {
+        let elements = self.tensors[tensor].elements;
+        if self.buffers.contains(&elements) && !self.asked.contains(&elements) {
+            // Nothing may read it later; so the operator is left, and left out.
+            self.alike(elements).for_each(|own| own.state = State::Lost);
+            self.of.insert(result.to_string(), tensor);
+            return Ok(());
+        }
+        if self.given.contains(&elements) {
+            let from = location::source(&node);
+            let from = from.map_or_else(String::new, |(file, line)| format!(" at {file}:{line}"));
+            return unsupported(format!("it changes an input of the program in place{from}"));
+        }
+        if OF_INPUT.iter().any(|name| target.contains(&format!(".{name}."))) {
+            node.inputs[0].name = "input".into();
+        }
+        node.target = target;
+        let metadata = node.metadata.clone();
+        self.nodes.push(node);
+        self.set(tensor, result.to_string());
+        let mut changed = vec![tensor];
+        while let Some((whole, view)) = self.tensors[changed[changed.len() - 1]].view.clone() {
+            let part = self.tensors[changed[changed.len() - 1]].value.clone();
+            let Some(mut put) = views::put(&view, self.value(whole)?, part) else { break };
+            put.metadata = metadata.clone();
+            self.add(whole, put);
+            changed.push(whole);
+        }
+        for other in 0..self.tensors.len() {
+            if self.tensors[other].elements == elements && !changed.contains(&other) {
+                let whole = |n: &usize| self.tensors[*n].view.as_ref().map(|(whole, _)| *whole);
+                let is_view = std::iter::successors(Some(other), whole).any(|n| changed.contains(&n));
+                let own = &mut self.tensors[other];
+                own.state = if is_view && own.state != State::Lost { State::Behind } else { State::Lost };
+            }
         }
         Ok(())
+    }
+
+    /// The tensors that may share these elements.
+    fn alike(&mut self, elements: usize) -> impl Iterator<Item = &mut Tensor> {
+        self.tensors.iter_mut().filter(move |own| own.elements == elements)
     }
 }
 
@@ -202,7 +306,7 @@ fn function_of(target: &str) -> Option<String> {
 }
 
 /// The name of an operator and its overload.
-fn operator(target: &str) -> Option<(&str, &str)> {
+pub(super) fn operator(target: &str) -> Option<(&str, &str)> {
     target.strip_prefix("torch.ops.aten.")?.split_once('.')
 }
 

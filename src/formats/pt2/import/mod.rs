@@ -31,6 +31,7 @@ mod shape;
 mod slice;
 mod softmax;
 mod special;
+mod views;
 mod windows;
 
 use std::collections::BTreeMap;

@@ -257,16 +257,45 @@ fn select(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn slice_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, source) = (n.tensor("self")?, n.tensor("src")?);
     let axis = n.dim("dim", 0, n.rank(x))?;
+    let (start, end, step) = (n.int("start", 0)?, n.int("end", i64::MAX)?, n.int("step", 1)?);
+    if (start, end, step) == (0, i64::MAX, 1) {
+        return Ok(vec![n.convert(source, n.elem(x)?)?]);
+    }
     let Some(extent) = n.extents(x).get(axis).and_then(Extent::known) else {
         return unsupported("a dimension of unknown extent");
     };
     let extent = extent as i64;
     let clamp = |at: i64| (if at < 0 { at.saturating_add(extent) } else { at }).clamp(0, extent);
-    let (start, end) = (clamp(n.int("start", 0)?), clamp(n.int("end", i64::MAX)?));
-    if n.int("step", 1)? != 1 {
-        return unsupported("steps that are not 1");
+    let (start, end) = (clamp(start), clamp(end));
+    if step == 1 {
+        return Ok(vec![replaced(n, x, source, axis, start, end.max(start))?]);
     }
-    replaced(n, x, source, axis, start, end.max(start))
+    if step < 1 {
+        return invalid(format!("a step of {step}"));
+    }
+    let Some(count) = n.extents(source).get(axis).and_then(Extent::known).filter(|&count| count > 0) else {
+        return Ok(vec![x]);
+    };
+    // Of all but the last new element each comes before what stays up to the next one: a table of `step` columns.
+    let before = count as i64 - 1;
+    let last = start + before * step;
+    let source = n.convert(source, n.elem(x)?)?;
+    let one = n.slice(source, axis, before, i64::MAX, 1)?;
+    let x = replaced(n, x, one, axis, last, last + 1)?;
+    if before == 0 {
+        return Ok(vec![x]);
+    }
+    let mut rows = n.extents(x);
+    rows.splice(axis..=axis, [Extent::Known(before as usize), Extent::Known(step as usize)]);
+    let between = n.slice(x, axis, start, last, 1)?;
+    let flat = n.extents(between);
+    let between = n.reshape(between, &rows)?;
+    let stay = n.slice(between, axis + 1, 1, i64::MAX, 1)?;
+    let new = n.slice(source, axis, 0, before, 1)?;
+    let new = n.unsqueeze(new, [axis as i64 + 1])?;
+    let table = n.emit("ng.concat", &[new, stay], [("axis", Attr::int(axis as i64 + 1))])?;
+    let table = n.reshape(table, &flat)?;
+    Ok(vec![replaced(n, x, table, axis, start, last)?])
 }
 
 fn select_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -278,7 +307,7 @@ fn select_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let index = n.int("index", 0)?;
     let start = n.axis(index, extent)? as i64;
     let source = n.unsqueeze(source, [axis as i64])?;
-    replaced(n, x, source, axis, start, start.saturating_add(1))
+    Ok(vec![replaced(n, x, source, axis, start, start.saturating_add(1))?])
 }
 
 fn replaced(
@@ -288,14 +317,14 @@ fn replaced(
     axis: usize,
     start: i64,
     end: i64,
-) -> Result<Vec<Value>> {
+) -> Result<Value> {
     let source = n.convert(source, n.elem(x)?)?;
     let mut parts = vec![n.slice(x, axis, 0, start, 1)?, source, n.slice(x, axis, end, i64::MAX, 1)?];
     parts.retain(|&part| n.shape(part).get(axis).and_then(|d| d.known()) != Some(0));
     match parts[..] {
-        [] => Ok(vec![x]),
-        [one] => Ok(vec![one]),
-        _ => Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])?]),
+        [] => Ok(x),
+        [one] => Ok(one),
+        _ => n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))]),
     }
 }
 
