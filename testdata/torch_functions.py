@@ -273,6 +273,47 @@ def views():
 
 
 @family
+def regions():
+    """Parts of a program that are graphs of their own: without gradients, and where no formats are chosen."""
+
+    def scaled(x):
+        with torch.no_grad():
+            a = x.sum(-1, keepdim=True).exp()
+            b = a + 1
+        with torch.autocast("cpu", enabled=False):
+            c = x.softmax(-1) * b
+            c += 1
+        return c * a + b
+
+    def nested(x):
+        y = x * 1
+        with torch.no_grad():
+            y[0] += 1
+            with torch.autocast("cpu", enabled=False):
+                z = y.softmax(-1)
+            w = z[0]
+        y[:, 1] = w[:4]
+        return y * z
+
+    return Several(scaled, nested), (floats(4, 6),), None
+
+
+@family
+def beyond():
+    """Pools whose only window reaches beyond the end, and weights that are normalised as a batch is."""
+    x = floats(1, 2, 3, 4)
+    average = lambda x: F.avg_pool2d(x[:, :, :1, :2], 5, ceil_mode=True)
+    greatest = lambda x: F.max_pool2d(x[:, :, :1, :2], (5, 3), stride=(7, 3), ceil_mode=True)
+
+    def standardised(x):
+        weight = x.repeat(3, 1, 1, 1)[:, :, :2, :2] * torch.arange(1, 4).view(3, 1, 1, 1)
+        flat = F.batch_norm(weight.reshape(1, 3, -1), None, None, training=True, momentum=0.0, eps=1e-6)
+        return F.conv2d(x, flat.reshape_as(weight))
+
+    return Several(average, greatest, standardised), (x,), None
+
+
+@family
 def groups():
     """Rows times the matrices of their groups, elements by bins, and what comes together where an index says."""
     ends, index = torch.tensor([1, 1, 4], dtype=torch.int32), torch.arange(24).view(3, 8) * 5 % 4

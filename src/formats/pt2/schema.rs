@@ -43,8 +43,12 @@ pub struct GraphModule {
     pub signature: Signature,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Graph {
+    #[serde(default)]
+    pub inputs: Vec<Argument>,
+    #[serde(default)]
+    pub outputs: Vec<Argument>,
     pub nodes: Vec<Node>,
     pub tensor_values: HashMap<String, TensorMeta>,
     #[serde(default)]
@@ -103,7 +107,7 @@ pub enum Argument {
     AsBools(IgnoredAny),
     AsSymBool(IgnoredAny),
     AsSymBools(IgnoredAny),
-    AsGraph(IgnoredAny),
+    AsGraph(Box<Part>),
     AsOptionalTensors(Vec<OptionalTensor>),
     AsCustomObj(Named),
     AsOperator(String),
@@ -117,11 +121,60 @@ pub enum Argument {
     AsFloatLists(IgnoredAny),
 }
 
+impl Argument {
+    /// The names of tensors and extents that it refers to, or defines.
+    pub fn names(&self) -> Vec<&str> {
+        fn number(s: &SymIntArgument) -> Option<&str> {
+            if let SymIntArgument::AsName(name) = s { Some(name) } else { None }
+        }
+        match self {
+            Argument::AsTensor(t) => vec![&t.name],
+            Argument::AsTensors(list) => list.iter().map(|t| t.name.as_str()).collect(),
+            Argument::AsOptionalTensor(t) => t.name().into_iter().collect(),
+            Argument::AsOptionalTensors(list) => list.iter().filter_map(OptionalTensor::name).collect(),
+            Argument::AsSymInt(s) => number(s).into_iter().collect(),
+            Argument::AsSymInts(list) => list.iter().filter_map(number).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn names_mut(&mut self) -> Vec<&mut String> {
+        fn number(s: &mut SymIntArgument) -> Option<&mut String> {
+            if let SymIntArgument::AsName(name) = s { Some(name) } else { None }
+        }
+        fn optional(t: &mut OptionalTensor) -> Option<&mut String> {
+            if let OptionalTensor::AsTensor(t) = t { Some(&mut t.name) } else { None }
+        }
+        match self {
+            Argument::AsTensor(t) => vec![&mut t.name],
+            Argument::AsTensors(list) => list.iter_mut().map(|t| &mut t.name).collect(),
+            Argument::AsOptionalTensor(t) => optional(t).into_iter().collect(),
+            Argument::AsOptionalTensors(list) => list.iter_mut().filter_map(optional).collect(),
+            Argument::AsSymInt(s) => number(s).into_iter().collect(),
+            Argument::AsSymInts(list) => list.iter_mut().filter_map(number).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A graph that an operator of higher order calls.
+#[derive(Clone, Deserialize)]
+pub struct Part {
+    pub graph: Graph,
+}
+
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionalTensor {
     AsTensor(Named),
     AsNone(IgnoredAny),
+}
+
+impl OptionalTensor {
+    fn name(&self) -> Option<&str> {
+        if let OptionalTensor::AsTensor(t) = self { Some(&t.name) } else { None }
+    }
 }
 
 #[derive(Clone, Deserialize)]

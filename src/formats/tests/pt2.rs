@@ -375,6 +375,49 @@ fn operators_in_place_are_functions_of_values() {
 }
 
 #[test]
+fn parts_that_are_called_are_part_of_the_program() {
+    let printed =
+        |module: Result<Module, FormatError>| print_module(&module.unwrap(), &PrintOptions::default());
+    let called = |target: &'static str, before: Value, names: &'static [&'static str]| {
+        with_graph(move |g| {
+            let relu = node(g, "aten.relu").clone();
+            let (given, result) = (relu["inputs"][0]["arg"].clone(), relu["outputs"][0].clone());
+            let named = |names: &[&str]| -> Value {
+                names.iter().map(|name| json!({"as_tensor": {"name": name}})).collect()
+            };
+            let mut inner = relu.clone();
+            inner["inputs"][0]["arg"]["as_tensor"]["name"] = json!("relu");
+            inner["outputs"][0]["as_tensor"]["name"] = json!("own");
+            let graph = json!({
+                "inputs": named(names), "outputs": named(&["own"]), "nodes": [inner],
+                "tensor_values": {"own": g["tensor_values"]["relu"].clone()}, "sym_int_values": {},
+            });
+            let mut inputs = before.as_array().unwrap().clone();
+            inputs.extend([json!({"as_graph": {"name": "part", "graph": graph}}), given]);
+            let own = node(g, "aten.relu");
+            own["target"] = json!(format!("torch.ops.higher_order.{target}"));
+            own["inputs"] = inputs.iter().map(|arg| json!({"name": "", "arg": arg, "kind": 1})).collect();
+            own["outputs"] = json!([result]);
+        })
+    };
+    let given = printed(read(&stored("mlp")));
+    let no_gradients = json!([{"as_bool": false}]);
+    assert_eq!(printed(called("wrap_with_set_grad_enabled", no_gradients.clone(), &["relu"])), given);
+    let autocast = |enabled: bool| {
+        let flag = json!({"as_bool": enabled});
+        json!([{"as_string": "cpu"}, {"as_scalar_type": 13}, flag.clone(), flag])
+    };
+    assert_eq!(printed(called("wrap_with_autocast", autocast(false), &["relu"])), given);
+    unsupported(called("wrap_with_autocast", autocast(true), &["relu"]), "autocast that is enabled");
+    invalid(called("wrap_with_set_grad_enabled", no_gradients, &["relu", "x"]), "1 values for 2");
+    let no_graph = with_graph(|g| {
+        node(g, "aten.relu")["target"] = json!("torch.ops.higher_order.wrap_with_set_grad_enabled");
+    });
+    invalid(no_graph, "a call of no graph");
+    unsupported(called("cond", json!([]), &["relu"]), "this operator is not read");
+}
+
+#[test]
 fn broken_graphs_are_refused() {
     let target = |name: &'static str| with_graph(move |g| node(g, "aten.relu")["target"] = json!(name));
     unsupported(

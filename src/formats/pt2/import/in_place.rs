@@ -9,9 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::schema::{
-    Argument, ExportedProgram, InputSpec, Named, Node, OptionalTensor, OutputSpec, TensorMeta,
-};
+use super::super::schema::{Argument, ExportedProgram, InputSpec, Named, Node, OutputSpec, TensorMeta};
 use super::{OPERATORS, alias, location, views};
 use crate::error::{Result, unsupported};
 
@@ -112,7 +110,9 @@ pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
     }
     for spec in &mut program.graph_module.signature.output_specs {
         if let OutputSpec::UserOutput(output) = spec {
-            each(&mut output.arg, &mut |name| own.read(name))?;
+            for name in output.arg.names_mut() {
+                own.read(name)?;
+            }
         }
     }
     graph.nodes = own.nodes;
@@ -134,9 +134,9 @@ impl Program<'_> {
     }
 
     /// Gives a name that is read its last value.
-    fn read(&mut self, name: &mut Named) -> Result<()> {
-        if let Some(&tensor) = self.of.get(&name.name) {
-            name.name = self.value(tensor)?;
+    fn read(&mut self, name: &mut String) -> Result<()> {
+        if let Some(&tensor) = self.of.get(name) {
+            *name = self.value(tensor)?;
         }
         Ok(())
     }
@@ -195,21 +195,16 @@ impl Program<'_> {
         };
         let (mut shared, mut asked) = (Vec::new(), Vec::new());
         for (n, input) in node.inputs.iter_mut().enumerate() {
-            each(&mut input.arg, &mut |name| {
-                let elements = self.of.get(&name.name).map(|&tensor| self.tensors[tensor].elements);
+            for name in input.arg.names_mut() {
+                let elements = self.of.get(name).map(|&tensor| self.tensors[tensor].elements);
                 shared.extend(elements);
                 asked.extend(elements.filter(|_| !in_place || n > 0));
-                self.read(name)
-            })?;
+                self.read(name)?;
+            }
         }
         self.asked.extend(asked);
-        let mut results = Vec::new();
-        for output in &mut node.outputs {
-            each(output, &mut |name| {
-                results.push(name.name.clone());
-                Ok(())
-            })?;
-        }
+        let results = node.outputs.iter().flat_map(Argument::names).map(str::to_string);
+        let results: Vec<String> = results.collect();
         if let Some((target, tensor)) = changed {
             let (Some(tensor), [result]) = (tensor, &results[..]) else {
                 return unsupported("an operator that works in place on what is no tensor of the program");
@@ -317,18 +312,4 @@ fn is_read(operator: &str) -> bool {
 fn is_fresh(target: &str) -> bool {
     let canonical = operator(target).map(|(operator, _)| alias::canonical(operator));
     canonical.is_some_and(|own| FRESH.split_whitespace().any(|name| name == own))
-}
-
-/// The names of tensors in an argument.
-fn each(argument: &mut Argument, of: &mut dyn FnMut(&mut Named) -> Result<()>) -> Result<()> {
-    match argument {
-        Argument::AsTensor(name) => of(name),
-        Argument::AsTensors(list) => list.iter_mut().try_for_each(of),
-        Argument::AsOptionalTensor(OptionalTensor::AsTensor(name)) => of(name),
-        Argument::AsOptionalTensors(list) => list.iter_mut().try_for_each(|each| match each {
-            OptionalTensor::AsTensor(name) => of(name),
-            OptionalTensor::AsNone(_) => Ok(()),
-        }),
-        _ => Ok(()),
-    }
 }

@@ -7,6 +7,7 @@
 mod activation;
 mod alias;
 mod arithmetic;
+mod calls;
 mod compare;
 mod create;
 mod distance;
@@ -139,6 +140,7 @@ fn read(context: &Context, archive: Bytes, options: &ImportOptions) -> Result<Mo
     }
     let mut program: ExportedProgram = serde_json::from_slice(&json).map_err(broken)?;
     drop(json);
+    calls::replace(&mut program)?;
     in_place::replace(&mut program)?;
     let tensors = Tensors::new(archive, file.trim_end_matches(".json"))?;
     program::import(context, &program, tensors, options)

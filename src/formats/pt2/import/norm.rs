@@ -183,7 +183,7 @@ fn weight_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn batch_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     n.ignore(&["momentum", "exponential_average_factor", "cudnn_enabled"]);
     if n.flag("training", false)? {
-        return unsupported("batch normalisation in training mode; export the model in eval mode");
+        return of_batch(n);
     }
     let x = n.tensor("input")?;
     let eps = if n.has("epsilon") { n.float("epsilon", 1e-5)? } else { n.float("eps", 1e-5)? };

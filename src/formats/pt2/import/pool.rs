@@ -46,12 +46,22 @@ pub(super) fn positive(n: &mut Node<'_, '_>, name: &str, rank: usize) -> Result<
 /// The operand and attributes of sliding pools; strides are the kernel where none are given.
 fn windows(n: &mut Node<'_, '_>, rank: usize) -> Result<(Value, AttrDict)> {
     let x = n.tensor("self")?;
-    let kernel = positive(n, "kernel_size", rank)?;
+    let mut kernel = positive(n, "kernel_size", rank)?;
     let strides = match n.opt_ints("stride")? {
         Some(list) if !list.is_empty() => positive(n, "stride", rank)?,
         _ => kernel.clone(),
     };
     let pads = repeated(n, "padding", rank, 0)?;
+    let ceil = n.flag("ceil_mode", false)?;
+    // A last window may reach beyond the end, and the only one is the last.
+    let extents = n.extents(x);
+    for d in 0..if ceil { rank } else { 0 } {
+        let extent = extents.get((extents.len() + d).wrapping_sub(rank)).and_then(|e| e.known());
+        let Some(extent) = extent.map(|extent| extent as i64) else { continue };
+        if pads[d] == 0 && kernel[d] > extent && kernel[d] - extent < strides[d] {
+            kernel[d] = extent.max(1);
+        }
+    }
     let mut attrs = AttrDict::EMPTY;
     attrs.set("kernel", kernel);
     if strides.iter().any(|&s| s != 1) {
@@ -60,7 +70,7 @@ fn windows(n: &mut Node<'_, '_>, rank: usize) -> Result<(Value, AttrDict)> {
     if pads.iter().any(|&p| p != 0) {
         attrs.set("pads", Attr::Array(pads.iter().map(|&p| Attr::ints([p, p])).collect()));
     }
-    if n.flag("ceil_mode", false)? {
+    if ceil {
         attrs.set("ceil_mode", true);
     }
     Ok((x, attrs))

@@ -7,8 +7,8 @@ use ngc_numerics::DType;
 
 use super::super::extent::Extent;
 use super::super::schema::{
-    Argument, ExportedProgram, Graph, InputSpec, Node as Proto, OptionalTensor, OutputSpec, RangeConstraint,
-    SymInt, SymIntArgument, TensorMeta,
+    Argument, ExportedProgram, Graph, InputSpec, Node as Proto, OutputSpec, RangeConstraint,
+    SymInt, TensorMeta,
 };
 use super::super::weights::{Place, Tensors, check_layout, dtype};
 use super::node::Node;
@@ -72,14 +72,14 @@ pub(super) fn import<'a>(
     let mut needed = HashSet::new();
     for spec in &signature.output_specs {
         if let OutputSpec::UserOutput(output) = spec {
-            needed.extend(names(&output.arg));
+            needed.extend(output.arg.names());
         }
     }
     let mut live = vec![false; graph.nodes.len()];
     for (node, live) in graph.nodes.iter().zip(&mut live).rev() {
-        *live = node.outputs.iter().flat_map(names).any(|name| needed.contains(name));
+        *live = node.outputs.iter().flat_map(Argument::names).any(|name| needed.contains(name));
         if *live {
-            needed.extend(node.inputs.iter().flat_map(|input| names(&input.arg)));
+            needed.extend(node.inputs.iter().flat_map(|input| input.arg.names()));
         }
     }
     check_mutations(&signature.input_specs, &signature.output_specs, &needed)?;
@@ -126,7 +126,8 @@ fn only_checks(nodes: &[Proto], outputs: &[OutputSpec]) -> Result<()> {
     for output in outputs {
         let OutputSpec::Token(token) = output else { continue };
         let name = token.arg.as_ref().map(|arg| arg.name.as_str());
-        let ends = |node: &Proto| node.outputs.iter().flat_map(names).any(|output| Some(output) == name);
+        let ends =
+            |node: &Proto| node.outputs.iter().flat_map(Argument::names).any(|output| Some(output) == name);
         if !nodes.iter().filter(chain).any(ends) {
             return refused("a token");
         }
@@ -136,25 +137,6 @@ fn only_checks(nodes: &[Proto], outputs: &[OutputSpec]) -> Result<()> {
 
 fn named(name: &str) -> AttrDict {
     [("ng.name", Attr::from(name))].into()
-}
-
-/// The names that an argument refers to, or an output defines.
-fn names(argument: &Argument) -> Vec<&str> {
-    fn tensor(t: &OptionalTensor) -> Option<&str> {
-        if let OptionalTensor::AsTensor(t) = t { Some(t.name.as_str()) } else { None }
-    }
-    fn number(s: &SymIntArgument) -> Option<&str> {
-        if let SymIntArgument::AsName(name) = s { Some(name.as_str()) } else { None }
-    }
-    match argument {
-        Argument::AsTensor(t) => vec![t.name.as_str()],
-        Argument::AsTensors(list) => list.iter().map(|t| t.name.as_str()).collect(),
-        Argument::AsOptionalTensor(t) => tensor(t).into_iter().collect(),
-        Argument::AsOptionalTensors(list) => list.iter().filter_map(tensor).collect(),
-        Argument::AsSymInt(s) => number(s).into_iter().collect(),
-        Argument::AsSymInts(list) => list.iter().filter_map(number).collect(),
-        _ => Vec::new(),
-    }
 }
 
 /// A function has no state: what a call would leave behind must not matter to another call.
@@ -221,7 +203,7 @@ impl<'a> Program<'a> {
                         self.argument(&t.name).map(Some).map_err(|e| e.within(place))
                     }
                     Argument::AsSymInt(_) | Argument::AsSymFloat(_) | Argument::AsSymBool(_) => {
-                        let name = names(&input.arg).first().unwrap_or(&"").escape_debug().to_string();
+                        let name = input.arg.names().first().unwrap_or(&"").escape_debug().to_string();
                         unsupported(format!("input '{name}': a symbolic number that is no tensor"))
                     }
                     Argument::AsCustomObj(object) => {
@@ -302,7 +284,7 @@ impl<'a> Program<'a> {
     }
 
     fn node(&mut self, index: usize, proto: &'a Proto) -> Result<()> {
-        let defined: Vec<&'a str> = proto.outputs.iter().flat_map(names).collect();
+        let defined: Vec<&'a str> = proto.outputs.iter().flat_map(Argument::names).collect();
         let name = proto.name.as_deref().or(defined.first().copied()).unwrap_or("");
         let target = proto.target.strip_prefix("torch.ops.").unwrap_or(&proto.target);
         let place = format!("node {index} '{}' ({})", name.escape_debug(), target.escape_debug());

@@ -1,0 +1,116 @@
+//! Calls of a part of a program, which become the operators of the part.
+//!
+//! What is computed without gradients, within `autocast(enabled=False)`, or computed anew for gradients, is a graph of its own in
+//! a program that was not decomposed: the same values, called with the names of the caller. Other graphs are taken once or not
+//! at all, as values say, and are no part of these.
+
+use std::collections::HashMap;
+
+use super::super::schema::{Argument, ExportedProgram, Graph, Node, OutputSpec};
+use crate::error::{Result, invalid, unsupported};
+
+/// Parts within each other, at most.
+const DEEPEST: usize = 16;
+
+/// Replaces the calls of parts.
+pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
+    let named = within(&mut program.graph_module.graph, DEEPEST)?;
+    for spec in &mut program.graph_module.signature.output_specs {
+        if let OutputSpec::UserOutput(output) = spec {
+            rename(&mut output.arg, &named);
+        }
+    }
+    Ok(())
+}
+
+/// Replaces the calls in a graph; gives what their results are called.
+fn within(graph: &mut Graph, deepest: usize) -> Result<HashMap<String, String>> {
+    let mut named = HashMap::new();
+    if !graph.nodes.iter().any(is_call) {
+        return Ok(named);
+    }
+    let Some(deepest) = deepest.checked_sub(1) else {
+        return unsupported(format!("graphs within each other more than {DEEPEST} deep"));
+    };
+    for (index, mut node) in std::mem::take(&mut graph.nodes).into_iter().enumerate() {
+        node.inputs.iter_mut().for_each(|input| rename(&mut input.arg, &named));
+        if is_call(&node) {
+            let target = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target).escape_debug();
+            let place = format!("node {index} ({target})");
+            let results = called(graph, node, deepest).map_err(|e| e.within(place))?;
+            named.extend(results);
+        } else {
+            graph.nodes.push(node);
+        }
+    }
+    graph.outputs.iter_mut().for_each(|output| rename(output, &named));
+    Ok(named)
+}
+
+fn is_call(node: &Node) -> bool {
+    let name = node.target.strip_prefix("torch.ops.higher_order.");
+    name.is_some_and(|name| {
+        matches!(name, "wrap_with_set_grad_enabled" | "wrap_with_autocast" | "tag_activation_checkpoint" | "wrap")
+    })
+}
+
+/// Adds the operators of a part that is called; gives what the results of the call are called.
+fn called(graph: &mut Graph, node: Node, deepest: usize) -> Result<Vec<(String, String)>> {
+    let Node { target, inputs, outputs, .. } = node;
+    // The device, the type, whether it is in effect.
+    if target.ends_with("autocast") && !matches!(inputs.get(2).map(|input| &input.arg), Some(Argument::AsBool(false))) {
+        return unsupported("autocast that is enabled; call the model outside of it, in the types that it is to have");
+    }
+    let mut given = inputs.into_iter().map(|input| input.arg);
+    let Some(mut part) = given.find_map(|arg| if let Argument::AsGraph(part) = arg { Some(part.graph) } else { None })
+    else {
+        return invalid("a call of no graph");
+    };
+    within(&mut part, deepest)?;
+    let given: Vec<Argument> = given.collect();
+    let mut named = HashMap::new();
+    let pairs = |inner: &[Argument], outer: &[Argument]| -> Result<Vec<(String, String)>> {
+        let names = |list: &[Argument]| -> Vec<String> {
+            list.iter().flat_map(Argument::names).map(str::to_string).collect()
+        };
+        let (inner, outer) = (names(inner), names(outer));
+        match inner.len() == outer.len() {
+            true => Ok(inner.into_iter().zip(outer).collect()),
+            false => invalid(format!("{} values for {}", outer.len(), inner.len())),
+        }
+    };
+    named.extend(pairs(&part.inputs, &given)?);
+    for mut own in part.nodes {
+        own.inputs.iter_mut().for_each(|input| rename(&mut input.arg, &named));
+        for name in own.outputs.iter_mut().flat_map(Argument::names_mut) {
+            let new = free(graph, name);
+            if let Some(meta) = part.tensor_values.remove(name) {
+                graph.tensor_values.insert(new.clone(), meta);
+            }
+            if let Some(value) = part.sym_int_values.remove(name) {
+                graph.sym_int_values.insert(new.clone(), value);
+            }
+            named.insert(std::mem::replace(name, new.clone()), new);
+        }
+        graph.nodes.push(own);
+    }
+    part.outputs.iter_mut().for_each(|output| rename(output, &named));
+    let results = pairs(&part.outputs, &outputs)?;
+    Ok(results.into_iter().map(|(inner, outer)| (outer, inner)).collect())
+}
+
+/// A name that the graph does not use.
+fn free(graph: &Graph, name: &str) -> String {
+    let is_free =
+        |name: &String| !graph.tensor_values.contains_key(name) && !graph.sym_int_values.contains_key(name);
+    let mut names = (1..).map(|n| format!("{name}_{n}"));
+    names.find(is_free).unwrap_or_default()
+}
+
+fn rename(argument: &mut Argument, named: &HashMap<String, String>) {
+    for name in argument.names_mut() {
+        if let Some(new) = named.get(name) {
+            name.clone_from(new);
+        }
+    }
+}
