@@ -50,7 +50,10 @@ fn within(graph: &mut Graph, deepest: usize) -> Result<HashMap<String, String>> 
 fn is_call(node: &Node) -> bool {
     let name = node.target.strip_prefix("torch.ops.higher_order.");
     name.is_some_and(|name| {
-        matches!(name, "wrap_with_set_grad_enabled" | "wrap_with_autocast" | "tag_activation_checkpoint" | "wrap")
+        matches!(
+            name,
+            "wrap_with_set_grad_enabled" | "wrap_with_autocast" | "tag_activation_checkpoint" | "wrap"
+        )
     })
 }
 
@@ -58,11 +61,16 @@ fn is_call(node: &Node) -> bool {
 fn called(graph: &mut Graph, node: Node, deepest: usize) -> Result<Vec<(String, String)>> {
     let Node { target, inputs, outputs, .. } = node;
     // The device, the type, whether it is in effect.
-    if target.ends_with("autocast") && !matches!(inputs.get(2).map(|input| &input.arg), Some(Argument::AsBool(false))) {
-        return unsupported("autocast that is enabled; call the model outside of it, in the types that it is to have");
+    if target.ends_with("autocast")
+        && !matches!(inputs.get(2).map(|input| &input.arg), Some(Argument::AsBool(false)))
+    {
+        return unsupported(
+            "autocast that is enabled; call the model outside of it, in the types that it is to have",
+        );
     }
     let mut given = inputs.into_iter().map(|input| input.arg);
-    let Some(mut part) = given.find_map(|arg| if let Argument::AsGraph(part) = arg { Some(part.graph) } else { None })
+    let Some(mut part) =
+        given.find_map(|arg| if let Argument::AsGraph(part) = arg { Some(part.graph) } else { None })
     else {
         return invalid("a call of no graph");
     };

@@ -7,8 +7,8 @@ use ngc_numerics::DType;
 
 use super::super::extent::Extent;
 use super::super::schema::{
-    Argument, ExportedProgram, Graph, InputSpec, Node as Proto, OutputSpec, RangeConstraint,
-    SymInt, TensorMeta,
+    Argument, ExportedProgram, Graph, InputSpec, Node as Proto, OutputSpec, RangeConstraint, SymInt,
+    TensorMeta,
 };
 use super::super::weights::{Place, Tensors, check_layout, dtype};
 use super::node::Node;

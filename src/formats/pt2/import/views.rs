@@ -44,7 +44,9 @@ pub(super) fn taken_by(node: &Node, result: usize, whole: &TensorMeta) -> Option
         ("chunk", "default") => {
             let dim = int(node, "dim").unwrap_or(0);
             let rank = whole.sizes.len() as i64;
-            let SymInt::AsInt(extent) = whole.sizes.get(usize::try_from(dim.checked_rem_euclid(rank)?).ok()?)? else {
+            let SymInt::AsInt(extent) =
+                whole.sizes.get(usize::try_from(dim.checked_rem_euclid(rank)?).ok()?)?
+            else {
                 return None;
             };
             let chunks = int(node, "chunks").filter(|&chunks| chunks > 0)?;
