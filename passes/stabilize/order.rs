@@ -67,6 +67,8 @@ const RARE: usize = 25;
 const FURTHER: usize = 4;
 /// A form that is right on ordinary numbers where the given one is lost may be unsound at one of so many points of a rung beyond them.
 const BEYOND: usize = 4;
+/// So many points of a rung are several.
+const SEVERAL: usize = 4;
 /// Of so many points one is many.
 const OFTEN: usize = 12;
 /// One of so many digits must be right.
@@ -191,9 +193,10 @@ impl Errors {
         self.rungs.iter().all(|r| r.failures == 0 && r.unstable <= 1.0)
     }
 
-    /// Whether a form is lost at many points, ordinary or not.
+    /// Whether a form is lost at many points, ordinary or not, or at most of those of a rung that has several.
     pub fn is_often_lost(&self) -> bool {
-        self.failures() * OFTEN > self.points()
+        let most = |r: &Rung| r.points >= SEVERAL && 2 * r.failures > r.points;
+        self.failures() * OFTEN > self.points() || self.rungs.iter().any(most)
     }
 
     /// Whether a form is stable on the rungs of a list.

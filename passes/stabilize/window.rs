@@ -184,6 +184,8 @@ pub struct Cutter<'a> {
     users: FxHashMap<Value, Vec<Op>>,
     /// How many matrix products lie on the longest way to each op's result.
     depths: FxHashMap<Op, usize>,
+    /// The number of each op among all.
+    order: FxHashMap<Op, usize>,
     /// The formats in which values are taken that are computed in wider ones.
     narrower: FxHashMap<Value, Format>,
 }
@@ -202,12 +204,13 @@ impl<'a> Cutter<'a> {
                 users.entry(operand).or_default().push(op);
             }
         }
-        let (depths, narrower) = (FxHashMap::default(), FxHashMap::default());
-        let mut cutter = Cutter { context, body, ranges, names, users, depths, narrower };
+        let (depths, order, narrower) = Default::default();
+        let mut cutter = Cutter { context, body, ranges, names, users, depths, order, narrower };
         for op in body.entry().into_iter().flat_map(|block| body.ops(block)) {
             let behind = body.operands(op).iter().filter_map(|&v| cutter.depths.get(&body.defining_op(v)?));
             let depth = behind.max().copied().unwrap_or(0) + usize::from(cutter.is_contraction(op));
             cutter.depths.insert(op, depth);
+            cutter.order.insert(op, cutter.order.len());
         }
         for op in body.walk().into_iter().rev() {
             for value in body.results(op) {
@@ -283,15 +286,17 @@ impl<'a> Cutter<'a> {
             let enters = |op: Op| products + 1 < reach || !self.is_contraction(op);
             level.retain(|&op| found.len() < MOST && enters(op) && found.insert(op));
         }
-        let block = self.body.entry()?;
+        let mut ordered: Vec<Op> = found.iter().copied().collect();
+        ordered.sort_unstable_by_key(|op| self.order[op]);
         // What is rounded to a narrower format where a window starts is a number of that format.
-        for op in self.body.ops(block).filter(|op| *op != first) {
+        for &op in ordered.iter().filter(|op| **op != first) {
             let starts = |&v: &Value| self.body.defining_op(v).is_none_or(|op| !found.contains(&op));
             if self.is_narrowing(op) && self.body.operands(op).iter().all(starts) {
                 found.remove(&op);
             }
         }
-        Some(self.body.ops(block).filter(|op| found.contains(op)).collect())
+        ordered.retain(|op| found.contains(op));
+        Some(ordered)
     }
 
     /// Whether an op only rounds to a narrower format.

@@ -10,7 +10,7 @@ use ngc_numerics::Reduce;
 use rug::Rational;
 
 use super::polynomial::{ONE, Polynomial};
-use super::{Chart, Charts};
+use super::{Chart, Charts, Factors};
 use crate::store::within;
 use crate::term::{Id, Node, Number, Use};
 
@@ -22,9 +22,6 @@ struct Sum {
 
 /// Terms with factors.
 type Terms = Vec<Term>;
-
-/// Factors with exponents.
-type Factors = Vec<(Use, Rational)>;
 
 /// A term.
 type Term = (Rational, Use);
@@ -324,12 +321,10 @@ impl Charts<'_> {
     /// The sums among the factors of a term, with their exponents, and the other factors.
     fn sums_among(&mut self, of: &Use, space: &[Size]) -> (Vec<(Sum, Rational)>, Factors) {
         let factors = match self.node(of.id) {
-            Node::Product(factors) => {
-                let placed = factors.iter().map(|(x, e)| Some((self.placed(x, of, space)?, e.clone())));
-                placed.collect::<Option<Vec<_>>>().unwrap_or_else(|| vec![(of.clone(), 1.into())])
-            }
-            _ => vec![(of.clone(), Rational::from(1))],
+            Node::Product(factors) => self.store.placed_factors(&factors, of, space),
+            _ => None,
         };
+        let factors = factors.unwrap_or_else(|| vec![(of.clone(), 1.into())]);
         let (mut sums, mut rest) = (Vec::new(), Vec::new());
         for (x, e) in factors {
             match self.sum_of(&x, space).filter(|_| e > 0) {

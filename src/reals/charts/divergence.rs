@@ -4,20 +4,18 @@
 //! to nothing, as those of probabilities do, the terms of a divergence cancel but for the sum of the `D`, whose terms do not.
 //! Of distributions near each other nothing else is left (Csiszár 1967).
 
-use ngc_ir::structure::{Axis, Size};
+use ngc_ir::structure::Size;
 use ngc_numerics::{Cmp, Prim, Reduce};
 use rug::Rational;
 use rustc_hash::FxHashSet;
 
-use super::{Chart, Charts};
+use super::{Chart, Charts, Factors};
+use crate::normal::is_bound;
 use crate::store::{function_bit, within};
 use crate::term::{Function, Id, Map, Node, Number, Use, at};
 
 /// How deep logarithms and exponentials are nested that are taken off each other.
 const NESTED: usize = 8;
-
-/// Factors with their exponents.
-type Factors = Vec<(Use, Rational)>;
 
 /// A sum over dimensions of a weight times a logarithm, so many times.
 #[derive(Clone)]
@@ -203,10 +201,7 @@ impl Charts<'_> {
     /// What of the logarithm of `q / w` is another one from place to place, where that is no logarithm of a sum and not all.
     fn exponent_along(&mut self, share: &Share, space: &[Size]) -> Option<Use> {
         let inner = within(space, &share.over);
-        let bound = |x: &Use| {
-            let mut axes = (space.len()..inner.len()).map(|n| Axis(n as u32));
-            axes.any(|axis| x.map.iter().any(|index| index.mentions(axis)))
-        };
+        let bound = |x: &Use| is_bound(x, space.len());
         let mut opened = Vec::new();
         for (c, x) in self.addends_of(&share.log, &inner)?.1 {
             match self.node(x.id) {
@@ -305,18 +300,19 @@ impl Charts<'_> {
         Some(Entropy { times: times.abs(), over, weight: factors, log })
     }
 
-    /// A value without the choice of another one where something is 0 that never is.
-    fn unguarded(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
-        let Node::Apply(Function::Choose, parts) = self.node(of.id) else { return Some(of.clone()) };
-        let Node::Apply(Function::Compare(Cmp::Eq), sides) = self.node(parts[0].id) else {
-            return Some(of.clone());
-        };
-        let [a, b] = &sides[..] else { return None };
-        let other = if self.is_zero(a) { b } else { a };
-        let never = (self.is_zero(a) || self.is_zero(b))
+    /// A value without choices of others where something is 0 that never is.
+    fn unguarded(&self, of: &Use, space: &[Size]) -> Option<Use> {
+        let mut value = of.clone();
+        while let Node::Apply(Function::Choose, parts) = self.store.node(value.id)
+            && let Node::Apply(Function::Compare(Cmp::Eq), sides) = self.store.node(parts[0].id)
+            && let [a, b] = &sides[..]
+            && let Some(other) = if self.is_zero(a) { Some(b) } else { self.is_zero(b).then_some(a) }
             && self.store.is_positive(other.id)
-            && self.is_finite(other.id);
-        if never { self.placed(&parts[2], of, space) } else { Some(of.clone()) }
+            && self.is_finite(other.id)
+        {
+            value = self.placed(&parts[2], &value, space)?;
+        }
+        Some(value)
     }
 
     /// Whether no infinity is part of a term: of one an exponential may be 0.
@@ -367,26 +363,6 @@ impl Charts<'_> {
             }
         }
         None
-    }
-
-    /// The constant and the terms of a sum.
-    fn addends_of(&self, of: &Use, space: &[Size]) -> Option<(Rational, Vec<(Rational, Use)>)> {
-        match self.node(of.id) {
-            Node::Linear(constant, terms) => Some((constant, self.store.placed_terms(&terms, of, space)?)),
-            _ => Some((Rational::new(), vec![(1.into(), of.clone())])),
-        }
-    }
-
-    /// The content and the factors of a product.
-    fn factors_of(&self, of: &Use, space: &[Size]) -> Option<(Rational, Factors)> {
-        match self.node(of.id) {
-            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
-                let (content, parts) = self.factors_of(&self.placed(&terms[0].1, of, space)?, space)?;
-                Some((content * &terms[0].0, parts))
-            }
-            Node::Product(factors) => Some((1.into(), self.store.placed_factors(&factors, of, space)?)),
-            _ => Some((1.into(), vec![(of.clone(), 1.into())])),
-        }
     }
 
     /// `w (e^u - 1 - u)`, where `q = w e^u`: no exponential above 1 is taken.

@@ -89,6 +89,11 @@ pub fn log_of(store: &mut Store, facts: &mut Facts, of: &Use, space: &[Size]) ->
     Charts::new(store, facts).log_of(of, space).term
 }
 
+/// Terms with their factors.
+type Addends = Vec<(Rational, Use)>;
+/// Factors with their exponents.
+type Factors = Vec<(Use, Rational)>;
+
 /// Charts of the terms of one store.
 struct Charts<'a> {
     store: &'a mut Store,
@@ -117,6 +122,26 @@ impl<'a> Charts<'a> {
     /// A term that was made over the slots of another one, read as that is read.
     fn placed(&self, own: &Use, of: &Use, space: &[Size]) -> Option<Use> {
         self.store.compose(own, &of.map, space)
+    }
+
+    /// The constant and the terms of a sum.
+    fn addends_of(&self, of: &Use, space: &[Size]) -> Option<(Rational, Addends)> {
+        match self.node(of.id) {
+            Node::Linear(constant, terms) => Some((constant, self.store.placed_terms(&terms, of, space)?)),
+            _ => Some((Rational::new(), vec![(1.into(), of.clone())])),
+        }
+    }
+
+    /// The content and the factors of a product.
+    fn factors_of(&self, of: &Use, space: &[Size]) -> Option<(Rational, Factors)> {
+        match self.node(of.id) {
+            Node::Linear(constant, terms) if constant.is_zero() && terms.len() == 1 => {
+                let (content, parts) = self.factors_of(&self.placed(&terms[0].1, of, space)?, space)?;
+                Some((content * &terms[0].0, parts))
+            }
+            Node::Product(factors) => Some((1.into(), self.store.placed_factors(&factors, of, space)?)),
+            _ => Some((1.into(), vec![(of.clone(), 1.into())])),
+        }
     }
 
     /// The dimensions that a value is summed over, and what is summed.
@@ -158,13 +183,7 @@ impl<'a> Charts<'a> {
             });
             if lesser { drop(parts.remove(n)) } else { n += 1 }
         }
-        let addends = |of: &Use| match self.store.node(of.id) {
-            Node::Linear(_, terms) => terms
-                .iter()
-                .filter_map(|(c, x)| Some((c.clone(), self.placed(x, of, space)?)))
-                .collect::<Vec<_>>(),
-            _ => vec![(Rational::from(1), of.clone())],
-        };
+        let addends = |of: &Use| self.addends_of(of, space).map_or(Vec::new(), |(_, terms)| terms);
         let mut common = addends(&parts[0]);
         for part in &parts[1..] {
             let own = addends(part);

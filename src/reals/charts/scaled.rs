@@ -344,10 +344,7 @@ impl Charts<'_> {
             _ => (Rational::from(1), of.clone()),
         };
         let Node::Product(factors) = self.node(product.id) else { return None };
-        let mut placed = Vec::new();
-        for (x, e) in factors {
-            placed.push((self.placed(&x, &product, space)?, e));
-        }
+        let placed = self.store.placed_factors(&factors, &product, space)?;
         let paired = self.paired_factors(&placed, space)?;
         Some(self.store.scaled(number, paired, space))
     }

@@ -14,3 +14,4 @@ mod runs;
 mod softplus;
 
 pub(crate) use pieces::Cut;
+pub(crate) use reduce::is_bound;

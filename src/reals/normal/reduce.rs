@@ -398,7 +398,7 @@ fn only_place(test: &Test, free: usize, space: &[Size]) -> Option<(Axis, Index)>
 }
 
 /// Whether a value depends on a dimension behind the free ones.
-fn is_bound(of: &Use, free: usize) -> bool {
+pub(crate) fn is_bound(of: &Use, free: usize) -> bool {
     of.map.iter().any(|index| speaks_of(index, free))
 }
 
