@@ -269,7 +269,16 @@ def views():
         f[5] = 1
         return y.sum(0) + r.sum() + f[:8]
 
-    return Several(windows, positions, parts, orders, within, shapes), (floats(4, 6),), None
+    def diagonals(x):
+        y = x[:, :4] * 1
+        y.fill_diagonal_(2.0)
+        y.diagonal(1).mul_(3)
+        y.diagonal(-2)[0] = 7
+        z = y.mT
+        z[1] = 0
+        return y + torch.diagonal_scatter(x[:, :4], x[0, :2], -2)
+
+    return Several(windows, positions, parts, orders, within, shapes, diagonals), (floats(4, 6),), None
 
 
 @family
@@ -296,6 +305,20 @@ def regions():
         return y * z
 
     return Several(scaled, nested), (floats(4, 6),), None
+
+
+@family
+def matrices():
+    """Products of several matrices, powers of one, sums along a dimension, places of triangles and of masks."""
+    x = floats(4, 6)
+    chain = lambda x: torch.linalg.multi_dot([x, x.t(), x[:, 0]]) + torch.chain_matmul(x, x.t(), x, x.t())[0]
+    inner = lambda x: torch.inner(x, x)[0] + torch.inner(x, x[1]) + torch.inner(x[0], x)
+    along = lambda x: torch.linalg.vecdot(x, 2 * x) + torch.linalg.vecdot(x, x.flip(0), dim=0)[:4]
+    powers = lambda x: torch.linalg.matrix_power(x[:, :4], 3) - torch.matrix_power(x[:, :4], 5) + x[:, :4].adjoint()
+    lower = lambda x: x[:, :4][tuple(torch.tril_indices(4, 4, -1))]
+    upper = lambda x: x[tuple(torch.triu_indices(4, 6, 1))]
+    masked = lambda x: x.masked_scatter(torch.arange(24).view(4, 6) % 3 > 0, x.flip(0))
+    return Several(chain, inner, along, powers, lower, upper, masked), (x,), None
 
 
 @family

@@ -193,10 +193,14 @@ impl Errors {
         self.rungs.iter().all(|r| r.failures == 0 && r.unstable <= 1.0)
     }
 
-    /// Whether a form is lost at many points, ordinary or not, or at most of those of a rung that has several.
+    /// Whether a form is lost at many points, ordinary or not.
     pub fn is_often_lost(&self) -> bool {
-        let most = |r: &Rung| r.points >= SEVERAL && 2 * r.failures > r.points;
-        self.failures() * OFTEN > self.points() || self.rungs.iter().any(most)
+        self.failures() * OFTEN > self.points()
+    }
+
+    /// Whether a form is lost at most points of a rung that has several.
+    pub fn is_lost_on_a_rung(&self) -> bool {
+        self.rungs.iter().any(|r| r.points >= SEVERAL && 2 * r.failures > r.points)
     }
 
     /// Whether a form is stable on the rungs of a list.

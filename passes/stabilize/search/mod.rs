@@ -102,6 +102,8 @@ struct Wanted {
     stable: bool,
     /// Whether means that are taken away with what they were rounded by are all that is looked for.
     recentring: bool,
+    /// Whether a cure of rungs at the ends of the format is.
+    at_ends: bool,
     /// Values in its place that were refused when they were checked.
     refused: Vec<Value>,
 }
@@ -325,8 +327,12 @@ impl<'a> Search<'a> {
 
     /// Whether no more laws are tried within each other: where operations are few, not before nothing is left to cure.
     fn is_enough(&self, best: &Best) -> bool {
+        let at_ends = self.wanted.as_ref().is_some_and(|wanted| wanted.at_ends);
         let stable = || {
-            best.errors.is_stable_on(&self.judge.ordinary) && !best.errors.is_often_lost() && !best.exposed
+            best.errors.is_stable_on(&self.judge.ordinary)
+                && !best.errors.is_often_lost()
+                && !(at_ends && best.errors.is_lost_on_a_rung())
+                && !best.exposed
         };
         if self.is_thorough() { best.is_fine() } else { stable() }
     }

@@ -78,22 +78,30 @@ impl Search<'_> {
         }
         let id = root.element.id;
         let stable = many && given.is_stable_on(&self.judge.ordinary) && !given.is_often_lost();
-        let wanted =
-            |recentring| Some(Wanted { id, given: given.clone(), stable, recentring, refused: Vec::new() });
+        let wanted = |recentring, at_ends| {
+            Some(Wanted { id, given: given.clone(), stable, recentring, at_ends, refused: Vec::new() })
+        };
         let mut plan = None;
         let before = many.then(|| self.known.clone());
         if !stable {
-            self.wanted = wanted(false);
+            self.wanted = wanted(false, false);
             plan = self.better(value, &root, &given);
         }
         if let (None, Some(before)) = (&plan, before) {
             // What is looked for more thoroughly than usual is chosen for this value alone.
             let others = std::mem::replace(&mut self.known, before);
-            self.wanted = wanted(true);
+            self.wanted = wanted(true, false);
             plan = self.better(value, &root, &given);
             if plan.is_none() {
                 self.known = others;
             }
+        }
+        // What is right but on a rung at the ends is scaled where nothing is to be gained before.
+        if plan.is_none() && stable && given.is_lost_on_a_rung() {
+            self.wanted = wanted(false, true);
+            plan = self
+                .better(value, &root, &given)
+                .filter(|plan| takes(plan, Chart::Scaled) && !takes(plan, Chart::Centred));
         }
         self.wanted = None;
         let against = std::mem::take(&mut self.against);
@@ -177,7 +185,7 @@ impl Search<'_> {
             choices,
         };
         // Another order of what is stable is as good by chance.
-        let recentred = plan.laws.iter().any(|law| law == Chart::Centred.name());
+        let recentred = takes(&plan, Chart::Centred);
         if self.is_recentring() && given.is_stable() && !recentred {
             return Trial::Worse;
         }
@@ -265,7 +273,9 @@ impl Search<'_> {
         let usual = !given.is_stable_where_finite() || found.gains_on(ordinary, given);
         let grows = !usual && after > MORE * before;
         let before = steps(body, value);
-        let cured = given.is_often_lost() && !found.is_often_lost();
+        let at_ends = self.wanted.as_ref().is_some_and(|wanted| wanted.at_ends);
+        let lost = |e: &Errors| e.is_often_lost() || at_ends && e.is_lost_on_a_rung();
+        let cured = lost(given) && !lost(found);
         let twice = cured || recentred && found.gains_on(ordinary, given);
         let most = if twice { 2 * before } else { before };
         !(given.is_stable_on(ordinary) && (grows || work > FEW && work > most))
@@ -394,4 +404,9 @@ pub fn errors(
         all = all.with(&judge.errors(body, held, (exact, place, 1.0), (computed, place), &[])?);
     }
     (all.points() > 0).then_some(all)
+}
+
+/// Whether a plan uses a chart.
+fn takes(plan: &Plan, chart: Chart) -> bool {
+    plan.laws.iter().any(|law| law == chart.name())
 }

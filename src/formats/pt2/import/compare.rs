@@ -32,6 +32,7 @@ pub(super) const OPS: Table = &[
     ("logical_xor", |n| logical(n, "ng.xor")),
     ("lt", |n| relation(n, "LT")),
     ("masked_fill", masked_fill),
+    ("masked_scatter", masked_scatter),
     ("nan_to_num", nan_to_num),
     ("ne", |n| relation(n, "NE")),
     ("where", choose),
@@ -88,6 +89,26 @@ fn choose(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let condition = n.convert(condition, DType::BOOL)?;
     let (x, y) = operands(n, "self", "other")?;
     Ok(vec![n.op("ng.where", &[condition, x, y])?])
+}
+
+/// The elements of a source, in order, where a mask holds.
+fn masked_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let integers = DType::Int(64);
+    let (x, mask, source) = (n.tensor("self")?, n.tensor("mask")?, n.tensor("source")?);
+    let extents = n.extents(x);
+    let mask = n.broadcast(mask, &extents)?;
+    let flat = n.flattened(mask)?;
+    let flat = n.convert(flat, integers)?;
+    let count = n.emit("ng.cumsum", &[flat], [("axis", Attr::int(0))])?;
+    let (one, none) = (n.scalar(Number::Int(1), integers)?, n.scalar(Number::Int(0), integers)?);
+    let place = n.op("ng.sub", &[count, one])?;
+    // Before the first of them nothing is taken.
+    let place = n.op("ng.max", &[place, none])?;
+    let source = n.flattened(source)?;
+    let taken = n.emit("ng.gather", &[source, place], [("axis", Attr::int(0))])?;
+    let taken = n.reshape(taken, &extents)?;
+    let taken = n.convert(taken, n.elem(x)?)?;
+    Ok(vec![n.op("ng.where", &[mask, taken, x])?])
 }
 
 fn masked_fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

@@ -33,6 +33,8 @@ pub(super) const OPS: Table = &[
     ("prims.scalar_tensor", scalar_tensor),
     ("scalar_tensor", scalar_tensor),
     ("zero", |n| filled(n, Number::Int(0))),
+    ("tril_indices", |n| triangle(n, true)),
+    ("triu_indices", |n| triangle(n, false)),
     ("zeros", |n| filled(n, Number::Int(0))),
     ("zeros_like", |n| filled(n, Number::Int(0))),
 ];
@@ -143,6 +145,23 @@ fn linspace(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     };
     let numbers = Tensor::floats(format, vec![count], (0..count).map(number).collect());
     Ok(vec![n.constant(&numbers.map_err(FormatError::Invalid)?)?])
+}
+
+/// The rows and the columns of the places of a triangle, row by row.
+fn triangle(n: &mut Node<'_, '_>, lower: bool) -> Result<Vec<Value>> {
+    n.ignore_place();
+    n.ignore(&["dtype"]);
+    let (dtype, _) = n.declared(0)?;
+    let (rows, columns, offset) = (n.int("row", 0)?, n.int("col", 0)?, n.int("offset", 0)?);
+    if rows.saturating_mul(columns) > MAX_NUMBERS as i64 {
+        return unsupported(format!("the places of {rows} by {columns}"));
+    }
+    let all = (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j)));
+    let own = all.filter(|(i, j)| if lower { j - i <= offset } else { j - i >= offset });
+    let (i, j): (Vec<i64>, Vec<i64>) = own.unzip();
+    let shape = vec![2, i.len()];
+    let places = Tensor::ints(dtype, shape, [i, j].concat()).map_err(FormatError::Invalid)?;
+    Ok(vec![n.constant(&places)?])
 }
 
 fn eye(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

@@ -36,19 +36,30 @@ pub(super) const OPS: Table = &[
         let first = || extents.iter().position(|e| e.known() == Some(3)).map(|axis| axis as i64);
         cross(n, dim.or_else(first).unwrap_or(-1))
     }),
+    ("chain_matmul", |n| chain(n, "matrices")),
     ("dot", |n| product(n, "self", "tensor")),
     ("einsum", |n| {
         n.ignore(&["path"]);
         let (equation, values) = (n.string("equation", "")?.to_string(), n.tensors("tensors")?);
         Ok(vec![crate::einsum::einsum(n, &equation, &values)?])
     }),
+    ("inner", inner),
     ("kron", kron),
     ("linalg_cross", |n| {
         let dim = n.int("dim", -1)?;
         cross(n, dim)
     }),
+    ("linalg_matrix_power", power),
+    ("linalg_multi_dot", |n| chain(n, "tensors")),
+    ("linalg_vecdot", |n| {
+        let (a, b) = super::arithmetic::operands(n, "x", "y")?;
+        let axis = n.dim("dim", -1, n.rank(a).max(n.rank(b)))?;
+        let product = n.op("ng.mul", &[a, b])?;
+        Ok(vec![n.emit_sum("ng.reduce_sum", &[product], [("axes", Attr::ints([axis as i64]))], a)?])
+    }),
     ("linear", linear),
     ("matmul", |n| product(n, "self", "other")),
+    ("matrix_power", power),
     ("mm", mm),
     ("mv", |n| product(n, "self", "vec")),
     ("outer", outer),
@@ -96,6 +107,104 @@ fn grouped(n: &mut Node<'_, '_>, rows: &str, matrices: &str) -> Result<Vec<Value
 fn product(n: &mut Node<'_, '_>, a: &str, b: &str) -> Result<Vec<Value>> {
     let (a, b) = (n.tensor(a)?, n.tensor(b)?);
     Ok(vec![n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a)?])
+}
+
+/// Sums over the last dimension of both, for all places of the one and of the other.
+fn inner(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (a, b) = (n.tensor("self")?, n.tensor("other")?);
+    let value = match (n.rank(a), n.rank(b)) {
+        (0, _) | (_, 0) => n.op("ng.mul", &[a, b])?,
+        (_, 1) => n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a)?,
+        (1, _) => n.emit_sum("ng.matmul", &[b, a], AttrDict::EMPTY, a)?,
+        (_, 2) => {
+            let turned = n.transpose(b, &[1, 0])?;
+            n.emit_sum("ng.matmul", &[a, turned], AttrDict::EMPTY, a)?
+        }
+        _ => return unsupported(format!("sums of {} with {}", n.ty(a), n.ty(b))),
+    };
+    Ok(vec![value])
+}
+
+/// The product of several matrices in the order that takes the fewest multiplications. The first and the last may be vectors.
+fn chain(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<Value>> {
+    let matrices = n.tensors(name)?;
+    let mut extents = Vec::new();
+    for (place, &matrix) in matrices.iter().enumerate() {
+        let own: Option<Vec<usize>> = n.extents(matrix).iter().map(Extent::known).collect();
+        match (own.as_deref(), place) {
+            (Some([rows, columns]), 0) => extents.extend([*rows, *columns]),
+            (Some([length]), 0) => extents.extend([1, *length]),
+            (Some([_, columns]), _) => extents.push(*columns),
+            (Some([_]), last) if last + 1 == matrices.len() => extents.push(1),
+            _ => return unsupported(format!("a chain with {}", n.ty(matrix))),
+        }
+    }
+    let count = matrices.len();
+    if count > 32 {
+        return unsupported(format!("a chain of {count} matrices"));
+    }
+    // By length, the fewest multiplications of the part from one matrix to another, and where it is cut.
+    let mut best = vec![vec![(0u128, 0); count]; count];
+    for length in 1..count {
+        for from in 0..count - length {
+            let to = from + length;
+            let cost = |cut: usize| {
+                let ends = [extents[from], extents[cut + 1], extents[to + 1]];
+                best[from][cut].0 + best[cut + 1][to].0 + ends.iter().map(|&e| e as u128).product::<u128>()
+            };
+            let least = (from..to).map(|cut| (cost(cut), cut)).min();
+            best[from][to] = least.unwrap_or_default();
+        }
+    }
+    fn product(
+        n: &mut Node<'_, '_>,
+        of: &[Value],
+        best: &[Vec<(u128, usize)>],
+        (from, to): (usize, usize),
+    ) -> Result<Value> {
+        if from == to {
+            return Ok(of[from]);
+        }
+        let cut = best[from][to].1;
+        let (a, b) = (product(n, of, best, (from, cut))?, product(n, of, best, (cut + 1, to))?);
+        n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a)
+    }
+    match count {
+        0 => invalid("a chain of no matrices"),
+        _ => Ok(vec![product(n, &matrices, &best, (0, count - 1))?]),
+    }
+}
+
+/// A matrix times itself, by squares.
+fn power(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let name = if n.has("A") { "A" } else { "self" };
+    let (x, times) = (n.tensor(name)?, n.int("n", 1)?);
+    let mut product = |a, b| n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a);
+    let value = match times {
+        1 => x,
+        3 => {
+            let square = product(x, x)?;
+            product(square, x)?
+        }
+        2..=1024 => {
+            let (mut left, mut square, mut value) = (times, x, None);
+            while left > 0 {
+                if left % 2 == 1 {
+                    value = Some(match value {
+                        Some(value) => product(value, square)?,
+                        None => square,
+                    });
+                }
+                left /= 2;
+                if left > 0 {
+                    square = product(square, square)?;
+                }
+            }
+            value.unwrap_or(x)
+        }
+        _ => return unsupported(format!("a matrix to the power {times}")),
+    };
+    Ok(vec![value])
 }
 
 fn outer(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

@@ -10,6 +10,7 @@ use crate::error::{Result, invalid, unsupported};
 pub(super) const OPS: Table = &[
     ("_reshape_alias", view),
     ("_unsafe_view", view),
+    ("adjoint", turned),
     ("alias", same),
     ("as_strided", as_strided),
     ("broadcast_tensors", broadcast_tensors),
@@ -24,6 +25,7 @@ pub(super) const OPS: Table = &[
     ("expand_as", expand),
     ("flatten", view),
     ("lift_fresh_copy", same),
+    ("mT", turned),
     ("movedim", movedim),
     ("native_dropout", dropout),
     ("numpy_T", reversed),
@@ -146,6 +148,17 @@ fn exchange(n: &mut Node<'_, '_>, first: &str, second: &str) -> Result<Vec<Value
     }
     let mut axes: Vec<usize> = (0..rank).collect();
     axes.swap(a, b);
+    Ok(vec![n.transpose(x, &axes)?])
+}
+
+/// The last two dimensions for each other.
+fn turned(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let mut axes: Vec<usize> = (0..n.rank(x)).collect();
+    let Some([.., a, b]) = axes.get_mut(..).filter(|axes| axes.len() > 1) else {
+        return invalid(format!("{} is no matrix", n.ty(x)));
+    };
+    std::mem::swap(a, b);
     Ok(vec![n.transpose(x, &axes)?])
 }
 

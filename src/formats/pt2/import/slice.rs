@@ -16,9 +16,11 @@ pub(super) const OPS: Table = &[
     ("constant_pad_nd", pad),
     ("diag", diag),
     ("diagonal", |n| diagonal(n, "dim1", "dim2")),
+    ("diagonal_scatter", diagonal_scatter),
     ("diagonal_copy", |n| diagonal(n, "dim1", "dim2")),
     ("diag_embed", diag_embed),
     ("dstack", |n| joined(n, 2)),
+    ("fill_diagonal", fill_diagonal),
     ("flip", flip),
     ("hstack", |n| joined(n, 1)),
     ("meshgrid", meshgrid),
@@ -335,6 +337,59 @@ fn diagonal(n: &mut Node<'_, '_>, first: &str, second: &str) -> Result<Vec<Value
     let (first, second) = (n.dim(first, 0, rank)?, n.dim(second, 1, rank)?);
     let offset = n.int("offset", 0)?;
     Ok(vec![diagonal_of(n, x, first, second, offset)?])
+}
+
+/// Where a matrix has a diagonal.
+fn on_diagonal(n: &mut Node<'_, '_>, x: Value, offset: i64) -> Result<Value> {
+    let integers = DType::Int(64);
+    let extents = n.extents(x);
+    let [rows, columns] = &extents[..] else { return unsupported(format!("a diagonal of {}", n.ty(x))) };
+    let (rows, columns) = (n.count(rows, integers)?, n.count(columns, integers)?);
+    let offset = n.scalar(Number::Int(offset), integers)?;
+    let rows = n.op("ng.add", &[rows, offset])?;
+    let rows = n.unsqueeze(rows, [1])?;
+    n.emit("ng.compare", &[rows, columns], [("direction", Attr::from("EQ"))])
+}
+
+/// A matrix with another diagonal.
+fn diagonal_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, source) = (n.tensor("self")?, n.tensor("src")?);
+    let (first, second) = (n.dim("dim1", 0, n.rank(x))?, n.dim("dim2", 1, n.rank(x))?);
+    let offset = n.int("offset", 0)?;
+    let rows = n.extents(x).first().and_then(Extent::known);
+    let length = n.extents(source).first().and_then(Extent::known);
+    let (2, 0, 1, Some(rows), Some(length)) = (n.rank(x), first, second, rows, length) else {
+        return unsupported(format!("a diagonal of {}", n.ty(x)));
+    };
+    let source = n.convert(source, n.elem(x)?)?;
+    // By row, and any number where the diagonal has none.
+    let before = (-offset).clamp(0, rows as i64) as usize;
+    let zero = n.scalar(Number::Int(0), n.elem(x)?)?;
+    let mut parts = vec![source];
+    for (count, place) in [(before, 0), (rows.saturating_sub(before + length), usize::MAX)] {
+        if count > 0 {
+            let part = n.broadcast(zero, &[Extent::Known(count)])?;
+            parts.insert(place.min(parts.len()), part);
+        }
+    }
+    let by_row = match parts[..] {
+        [one] => one,
+        _ => n.emit("ng.concat", &parts, [("axis", Attr::int(0))])?,
+    };
+    let on = on_diagonal(n, x, offset)?;
+    let by_row = n.unsqueeze(by_row, [1])?;
+    Ok(vec![n.op("ng.where", &[on, by_row, x])?])
+}
+
+/// A matrix with one number on its diagonal.
+fn fill_diagonal(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, number) = (n.tensor("self")?, n.number("fill_value")?);
+    if n.flag("wrap", false)? {
+        return unsupported("a diagonal that starts anew below the last column");
+    }
+    let number = n.scalar(number, n.elem(x)?)?;
+    let on = on_diagonal(n, x, 0)?;
+    Ok(vec![n.op("ng.where", &[on, number, x])?])
 }
 
 /// The diagonal of a matrix, or the matrix that has a vector as its diagonal.

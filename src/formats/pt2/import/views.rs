@@ -68,9 +68,10 @@ fn way_back(target: &str) -> Option<Back> {
     Some(match (name, overload) {
         ("slice", "Tensor") => Back::Scatter("slice_scatter.default"),
         ("select", "int") => Back::Scatter("select_scatter.default"),
+        ("diagonal", "default") => Back::Scatter("diagonal_scatter.default"),
         ("view" | "reshape" | "contiguous" | "detach" | "alias" | "unsqueeze", "default") => Back::Shape,
         ("squeeze", "default" | "dim" | "dims") | ("flatten", "using_ints") => Back::Shape,
-        ("transpose", "int") | ("t", "default") => Back::Same,
+        ("transpose", "int") | ("t" | "mT" | "adjoint", "default") => Back::Same,
         ("permute", "default") => Back::Inverse,
         _ => return None,
     })
