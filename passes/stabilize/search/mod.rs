@@ -327,14 +327,17 @@ impl<'a> Search<'a> {
 
     /// Whether no more laws are tried within each other: where operations are few, not before nothing is left to cure.
     fn is_enough(&self, best: &Best) -> bool {
-        let at_ends = self.wanted.as_ref().is_some_and(|wanted| wanted.at_ends);
         let stable = || {
-            best.errors.is_stable_on(&self.judge.ordinary)
-                && !best.errors.is_often_lost()
-                && !(at_ends && best.errors.is_lost_on_a_rung())
-                && !best.exposed
+            let errors = &best.errors;
+            errors.is_stable_on(&self.judge.ordinary) && !self.is_lost(errors) && !best.exposed
         };
         if self.is_thorough() { best.is_fine() } else { stable() }
+    }
+
+    /// Whether a form is lost at many points; where a cure at the ends is looked for, at most of those of a rung.
+    fn is_lost(&self, errors: &Errors) -> bool {
+        let at_ends = self.wanted.as_ref().is_some_and(|wanted| wanted.at_ends);
+        errors.is_often_lost() || at_ends && errors.is_lost_on_a_rung()
     }
 
     /// How many more laws may be used within each other.

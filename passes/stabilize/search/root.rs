@@ -273,9 +273,7 @@ impl Search<'_> {
         let usual = !given.is_stable_where_finite() || found.gains_on(ordinary, given);
         let grows = !usual && after > MORE * before;
         let before = steps(body, value);
-        let at_ends = self.wanted.as_ref().is_some_and(|wanted| wanted.at_ends);
-        let lost = |e: &Errors| e.is_often_lost() || at_ends && e.is_lost_on_a_rung();
-        let cured = lost(given) && !lost(found);
+        let cured = self.is_lost(given) && !self.is_lost(found);
         let twice = cured || recentred && found.gains_on(ordinary, given);
         let most = if twice { 2 * before } else { before };
         !(given.is_stable_on(ordinary) && (grows || work > FEW && work > most))
