@@ -261,13 +261,16 @@ impl Program<'_> {
         let metadata = node.metadata.clone();
         self.nodes.push(node);
         self.set(tensor, result.to_string());
-        let mut changed = vec![tensor];
-        while let Some((whole, view)) = self.tensors[changed[changed.len() - 1]].view.clone() {
-            let part = self.tensors[changed[changed.len() - 1]].value.clone();
-            let Some(mut put) = views::put(&view, self.value(whole)?, part) else { break };
+        let (mut changed, mut last) = (vec![tensor], tensor);
+        while let Some((whole, view)) = self.tensors[last].view.clone() {
+            // What was lost before stays so.
+            let Ok(value) = self.value(whole) else { break };
+            let part = self.tensors[last].value.clone();
+            let Some(mut put) = views::put(&view, value, part) else { break };
             put.metadata = metadata.clone();
             self.add(whole, put);
             changed.push(whole);
+            last = whole;
         }
         for other in 0..self.tensors.len() {
             if self.tensors[other].elements == elements && !changed.contains(&other) {
