@@ -275,11 +275,15 @@ fn slice_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if step < 1 {
         return invalid(format!("a step of {step}"));
     }
-    let Some(count) = n.extents(source).get(axis).and_then(Extent::known).filter(|&count| count > 0) else {
+    if end <= start {
         return Ok(vec![x]);
-    };
+    }
+    let count = (end - start - 1) / step + 1;
+    if n.extents(source).get(axis).and_then(Extent::known) != usize::try_from(count).ok() {
+        return invalid(format!("{} in {count} places of dimension {axis}", n.ty(source)));
+    }
     // Of all but the last new element each comes before what stays up to the next one: a table of `step` columns.
-    let before = count as i64 - 1;
+    let before = count - 1;
     let last = start + before * step;
     let source = n.convert(source, n.elem(x)?)?;
     let one = n.slice(source, axis, before, i64::MAX, 1)?;
@@ -363,7 +367,7 @@ fn diagonal_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     };
     let source = n.convert(source, n.elem(x)?)?;
     // By row, and any number where the diagonal has none.
-    let before = (-offset).clamp(0, rows as i64) as usize;
+    let before = offset.saturating_neg().clamp(0, rows as i64) as usize;
     let zero = n.scalar(Number::Int(0), n.elem(x)?)?;
     let mut parts = vec![source];
     for (count, place) in [(before, 0), (rows.saturating_sub(before + length), usize::MAX)] {
@@ -383,13 +387,13 @@ fn diagonal_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 
 /// A matrix with one number on its diagonal.
 fn fill_diagonal(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (x, number) = (n.tensor("self")?, n.number("fill_value")?);
+    let (x, value) = (n.tensor("self")?, n.operand("fill_value")?);
     if n.flag("wrap", false)? {
         return unsupported("a diagonal that starts anew below the last column");
     }
-    let number = n.scalar(number, n.elem(x)?)?;
+    let value = n.fitted(value, n.elem(x)?)?;
     let on = on_diagonal(n, x, 0)?;
-    Ok(vec![n.op("ng.where", &[on, number, x])?])
+    Ok(vec![n.op("ng.where", &[on, value, x])?])
 }
 
 /// The diagonal of a matrix, or the matrix that has a vector as its diagonal.
@@ -426,7 +430,7 @@ pub(super) fn diagonal_of(
         return unsupported(format!("a diagonal of unknown extent in {}", n.ty(x)));
     };
     let (rows, columns) = (rows as i64, columns as i64);
-    let (below, beyond) = ((-offset).clamp(0, rows), offset.clamp(0, columns));
+    let (below, beyond) = (offset.saturating_neg().clamp(0, rows), offset.clamp(0, columns));
     let length = (rows - below).min(columns - beyond);
     let mut part = n.slice(x, first, below, below + length, 1)?;
     part = n.slice(part, second, beyond, beyond + length, 1)?;

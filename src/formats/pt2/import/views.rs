@@ -23,35 +23,30 @@ enum Back {
 /// else. A part of several is a slice.
 pub(super) fn taken_by(node: &Node, result: usize, whole: &TensorMeta) -> Option<Node> {
     let (name, overload) = operator(&node.target)?;
+    let dim = || if argument(node, "dim").is_some() { int(node, "dim") } else { Some(0) };
     let slice = |start: i64, end: i64| {
-        let dim = int(node, "dim").unwrap_or(0);
-        Some(node_of(node, "slice.Tensor", &[("dim", dim), ("start", start), ("end", end)]))
+        Some(node_of(node, "slice.Tensor", &[("dim", dim()?), ("start", start), ("end", end)]))
     };
     let n = i64::try_from(result).ok()?;
     match (name, overload) {
-        ("unbind", "int") => {
-            Some(node_of(node, "select.int", &[("dim", int(node, "dim").unwrap_or(0)), ("index", n)]))
-        }
+        ("unbind", "int") => Some(node_of(node, "select.int", &[("dim", dim()?), ("index", n)])),
         ("split", "Tensor") => {
             let size = int(node, "split_size")?;
             slice(size.checked_mul(n)?, size.checked_mul(n + 1)?)
         }
         ("split", "sizes") | ("split_with_sizes", "default") => {
             let sizes = ints(node, if name == "split" { "split_size" } else { "split_sizes" })?;
-            let start: i64 = sizes.get(..result)?.iter().sum();
-            slice(start, start + sizes.get(result)?)
+            let start = sizes.get(..result)?.iter().try_fold(0i64, |sum, &size| sum.checked_add(size))?;
+            slice(start, start.checked_add(*sizes.get(result)?)?)
         }
         ("chunk", "default") => {
-            let dim = int(node, "dim").unwrap_or(0);
-            let rank = whole.sizes.len() as i64;
-            let SymInt::AsInt(extent) =
-                whole.sizes.get(usize::try_from(dim.checked_rem_euclid(rank)?).ok()?)?
-            else {
+            let axis = dim()?.checked_rem_euclid(whole.sizes.len() as i64)?;
+            let SymInt::AsInt(extent) = whole.sizes.get(usize::try_from(axis).ok()?)? else {
                 return None;
             };
             let chunks = int(node, "chunks").filter(|&chunks| chunks > 0)?;
             let size = extent.checked_add(chunks - 1)? / chunks;
-            slice(size * n, size * (n + 1))
+            slice(size.checked_mul(n)?, size.checked_mul(n + 1)?)
         }
         ("narrow", "default") => {
             let start = int(node, "start")?;
