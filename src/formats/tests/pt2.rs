@@ -410,6 +410,8 @@ fn parts_that_are_called_are_part_of_the_program() {
     assert_eq!(printed(called("wrap_with_autocast", autocast(false), &["relu"])), given);
     unsupported(called("wrap_with_autocast", autocast(true), &["relu"]), "autocast that is enabled");
     invalid(called("wrap_with_set_grad_enabled", no_gradients, &["relu", "x"]), "1 values for 2");
+    let of_caller = called("wrap_with_set_grad_enabled", json!([{"as_bool": false}]), &["own_input"]);
+    invalid(of_caller, "no earlier node of the part defines 'relu'");
     let no_graph = with_graph(|g| {
         node(g, "aten.relu")["target"] = json!("torch.ops.higher_order.wrap_with_set_grad_enabled");
     });

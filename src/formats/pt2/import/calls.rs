@@ -89,7 +89,13 @@ fn called(graph: &mut Graph, node: Node, deepest: usize) -> Result<Vec<(String, 
     };
     named.extend(pairs(&part.inputs, &given)?);
     for mut own in part.nodes {
-        own.inputs.iter_mut().for_each(|input| rename(&mut input.arg, &named));
+        for name in own.inputs.iter_mut().flat_map(|input| input.arg.names_mut()) {
+            // A part reads nothing of its caller but what it is given.
+            let Some(new) = named.get(name) else {
+                return invalid(format!("no earlier node of the part defines '{}'", name.escape_debug()));
+            };
+            name.clone_from(new);
+        }
         for name in own.outputs.iter_mut().flat_map(Argument::names_mut) {
             let new = free(graph, name);
             if let Some(meta) = part.tensor_values.remove(name) {
