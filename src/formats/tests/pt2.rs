@@ -315,35 +315,27 @@ fn operators_in_place_are_functions_of_values() {
     };
     assert_eq!(printed(with_graph(twice)), given);
     // What is a view of what was changed is taken again, and what the changed one is a view of has changed with it.
-    let view = |g: &mut Value| {
-        target(g, "aten.relu", "detach.default");
-        target(g, "aten.mul", "mul_.Tensor");
-        operand(g, "aten.mul", "getitem");
-        operand(g, "aten.add", "relu");
+    let of_whole = |by: &'static str| {
+        with_graph(move |g| {
+            target(g, "aten.relu", by);
+            target(g, "aten.mul", "mul_.Tensor");
+            operand(g, "aten.mul", "getitem");
+            operand(g, "aten.add", "relu");
+        })
     };
-    let of_view = |g: &mut Value| {
-        target(g, "aten.relu", "detach.default");
-        target(g, "aten.mul", "mul_.Tensor");
-        operand(g, "aten.add", "getitem");
+    let of_view = |by: &'static str| {
+        with_graph(move |g| {
+            target(g, "aten.relu", by);
+            target(g, "aten.mul", "mul_.Tensor");
+            operand(g, "aten.add", "getitem");
+        })
     };
-    let named = |g: &mut Value| target(g, "aten.relu", "detach.default");
-    let named = printed(with_graph(named));
-    assert_eq!(printed(with_graph(view)), named);
-    assert_eq!(printed(with_graph(of_view)), named);
+    let named = printed(with_graph(|g| target(g, "aten.relu", "detach.default")));
+    assert_eq!(printed(of_whole("detach.default")), named);
+    assert_eq!(printed(of_view("detach.default")), named);
     // Of some operators it is not known whether the result is a view, nor of what elements.
-    let maybe = |g: &mut Value| {
-        target(g, "aten.relu", "ravel.default");
-        target(g, "aten.mul", "mul_.Tensor");
-        operand(g, "aten.mul", "getitem");
-        operand(g, "aten.add", "relu");
-    };
-    unsupported(with_graph(maybe), "'relu' was changed in place under another name");
-    let of_maybe = |g: &mut Value| {
-        target(g, "aten.relu", "ravel.default");
-        target(g, "aten.mul", "mul_.Tensor");
-        operand(g, "aten.add", "getitem");
-    };
-    unsupported(with_graph(of_maybe), "'getitem' was changed in place");
+    unsupported(of_whole("ravel.default"), "'relu' was changed in place under another name");
+    unsupported(of_view("ravel.default"), "'getitem' was changed in place");
     let input = |g: &mut Value| {
         target(g, "aten.relu", "relu_.default");
         operand(g, "aten.relu", "x");
