@@ -178,7 +178,7 @@ impl Atoms {
 }
 
 /// Whether every place is one of the first so many.
-fn is_inside(place: &Index, size: &Size, space: &[Size]) -> bool {
+pub fn is_inside(place: &Index, size: &Size, space: &[Size]) -> bool {
     place.is_below(size, space) && place.range(space).is_some_and(|(low, _)| low >= 0)
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use ngc_ir::structure::{Axis, Index, Size, Test};
 
 use crate::slots;
-use crate::store::{Store, within};
+use crate::store::{ANYWHERE, Store, extent_of, within};
 use crate::term::{Function, Id, Map, Node, Use, at};
 
 /// Values that a digit has, from the first to the last.
@@ -150,7 +150,7 @@ impl Store {
     fn one_place(&mut self, cut: &Cut, yes: &Use, no: &Use, space: &[Size]) -> Option<Use> {
         let axis = cut.digit.as_axis()?;
         for ((first, last), here, other) in [(cut.yes, yes, no), (cut.no, no, yes)] {
-            if first == last && self.asked_slots(other.id).next().is_some() {
+            if first == last && self.asked_slots(other.id).next().is_some() && self.is_whole(other, space) {
                 let by = |a: Axis| if a == axis { Index::number(first) } else { Index::axis(a) };
                 let map =
                     other.map.iter().map(|index| index.substituted(&by, space)).collect::<Option<Map>>()?;
@@ -160,6 +160,16 @@ impl Store {
             }
         }
         None
+    }
+
+    /// Whether all that is read of a term is there, at every place.
+    pub(crate) fn is_whole(&self, of: &Use, space: &[Size]) -> bool {
+        let is_there = |(index, size): (&Index, &Size)| {
+            *size == Size::known(ANYWHERE)
+                || extent_of(space, index).as_ref() == Some(size)
+                || slots::is_inside(index, size, space)
+        };
+        of.map.iter().zip(self.sizes(of.id)).all(is_there)
     }
 
     /// A value where a digit has these values alone.

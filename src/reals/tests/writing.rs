@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::random_graphs::values::{BITS, reals};
 use crate::random_graphs::{Graph, ops};
 use ngc_interp::Interpreter;
-use ngc_ir::{Body, Builder, Module, Resources, Value};
+use ngc_ir::text::{ParseOptions, parse_module};
+use ngc_ir::{Body, Builder, Module, Resources, Sources, Value};
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::write::Writer;
@@ -30,13 +31,13 @@ fn leaves(store: &Store, body: &Body, readings: &FxHashMap<Value, Reading>) -> F
 
 /// The function with its results written anew, and of each whether it is exactly what was read; and how many of them are joined of
 /// pieces that were read `apart`.
-fn rewritten(graph: &Graph, apart: bool) -> Result<(Module, Vec<bool>, usize), String> {
+fn rewritten(given: &Module, body: &Body, apart: bool) -> Result<(Module, Vec<bool>, usize), String> {
     let context = ngc_dialects::context();
     let mut store = Store::new();
     let resources = Resources::default();
-    let mut module = graph.module.clone();
+    let mut module = given.clone();
     let func = module.symbol("f").expect("the function");
-    let mut body = graph.body.clone();
+    let mut body = body.clone();
     let readings = Reader::new(&mut store, &context, &resources).body(&body, &[]);
     let leaves = leaves(&store, &body, &readings);
     let values = Default::default();
@@ -90,7 +91,7 @@ fn what_is_written_back_computes_the_same() {
             Interpreter::new(&context, module, Evaluator::new(Mode::Real { bits })).call("f", &inputs)
         };
         let Ok(exact) = run(&graph.module, BITS) else { continue };
-        let (module, kept) = match rewritten(&graph, number % 2 == 1) {
+        let (module, kept) = match rewritten(&graph.module, &graph.body, number % 2 == 1) {
             Ok((module, kept, pieces)) => {
                 joined += pieces;
                 (module, kept)
@@ -138,4 +139,58 @@ fn what_is_written_back_computes_the_same() {
     assert!(joined > 15, "only {joined} values are joined of pieces");
     assert!(rounded < 300, "{rounded} values have constants that were rounded");
     assert!(elements > 20_000, "only {elements} elements were compared; refused: {refused:?}");
+}
+
+/// A program of one function `f`.
+fn parsed(text: &str) -> Module {
+    let mut sources = Sources::new();
+    let file = sources.add("test.ngir", text, 1);
+    parse_module(&ngc_dialects::context(), &sources, file, &ParseOptions::default())
+        .unwrap_or_else(|e| panic!("{text}\n{e:?}"))
+}
+
+/// A place before the first element of a running sum, or behind the last one, is no place of it: what stands there is put
+/// beside it, also where that is the sum of nothing.
+#[test]
+fn what_is_joined_to_running_sums_stays() {
+    let context = ngc_dialects::context();
+    let x = vec![0.5, -1.25, 3.0, 0.75, -2.0, 1.5, 0.25, 2.0];
+    let x = Tensor::floats(Format::F64, vec![2, 4], x).expect("a tensor");
+    let run = |module: &Module| {
+        let evaluator = Evaluator::new(Mode::Real { bits: 200 });
+        Interpreter::new(&context, module, evaluator).call("f", std::slice::from_ref(&x)).expect("it runs")
+    };
+    let mut seen = 0;
+    let flags = [(false, false), (false, true), (true, false), (true, true)];
+    for (op, (reverse, exclusive)) in ["cumsum", "cumprod"].iter().flat_map(|op| flags.map(|f| (op, f))) {
+        for (value, count, first) in (0..8).map(|n| (n & 1, 1 + (n >> 1 & 1), n >> 2 == 0)) {
+            let (own, ty) = (format!("tensor<2x{count}xf64>"), "tensor<2x4xf64>");
+            let all = format!("tensor<2x{}xf64>", 4 + count);
+            let joined = match first {
+                true => format!("%c, %s {{axis = 1 : i64}} : {own}, {ty}"),
+                false => format!("%s, %c {{axis = 1 : i64}} : {ty}, {own}"),
+            };
+            let text = format!(
+                "func.func @f(%x: {ty}) -> {all} {{
+                   %s = ng.{op} %x {{axis = 1 : i64, exclusive = {exclusive}, reverse = {reverse}}} : {ty}
+                   %c = ng.constant dense<{value}.0> : {own}
+                   %j = ng.concat {joined} -> {all}
+                   %r = ng.exp %j : {all}
+                   func.return %r : {all}
+                 }}"
+            );
+            let module = parsed(&text);
+            let func = module.symbol("f").expect("the function");
+            let body = module.body.body(func).expect("a body");
+            let (again, ..) = rewritten(&module, body, false).expect("it is written");
+            let (old, new) = (run(&module), run(&again));
+            assert_eq!(old[0].shape, new[0].shape, "{text}");
+            for (a, b) in reals(&old[0]).iter().zip(reals(&new[0])) {
+                let apart = Float::with_val(200, a - &b).abs();
+                assert!(apart <= Float::with_val(64, a.abs_ref()) >> 150u32, "{text}\n{a} is {b}");
+                seen += 1;
+            }
+        }
+    }
+    assert_eq!(seen, 8 * 4 * (2 * 5 + 2 * 6));
 }
