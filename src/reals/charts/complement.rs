@@ -33,13 +33,15 @@ impl Charts<'_> {
                     (Chart::Complement, self.without_cancellation(id)),
                     (Chart::Complement, self.rest_of_sums(&itself, &space)),
                     (Chart::Complement, self.rest_of_product(&constant, &terms, &space)),
+                    (Chart::Complement, self.rest_of_average(&constant, &terms, &space)),
                     (Chart::Mixture, self.mixture(&constant, &terms, &space)),
                     (Chart::Mixture, by_logs),
                 ]
             }
-            Node::Apply(Function::Prim(Prim::Log), _) => {
+            Node::Apply(Function::Prim(Prim::Log), x) => {
                 let itself = self.itself(id);
-                vec![(Chart::Mixture, self.log_of_mixture(&itself, &space))]
+                let rest = self.log_of_rest(&x[0], &space);
+                vec![(Chart::Mixture, self.log_of_mixture(&itself, &space)), (Chart::Complement, rest)]
             }
             _ => Vec::new(),
         }
@@ -219,6 +221,68 @@ impl Charts<'_> {
         let zero = self.store.rational(0);
         let term = self.store.choose_by_place(tests, term, zero, &inner);
         Some(self.store.reduce(Reduce::Sum, over, term, space))
+    }
+
+    /// A sum in which an average and the constant do not cancel: `1 - Σ d v / Σ d = Σ (d / Σ d) (1 - v)`.
+    fn rest_of_average(
+        &mut self,
+        constant: &Rational,
+        terms: &[(Rational, Use)],
+        space: &[Size],
+    ) -> Option<Use> {
+        (!constant.is_zero()).then_some(())?;
+        for (n, (c, x)) in terms.iter().enumerate() {
+            let share = -Rational::from(c / constant);
+            let Some(distance) = self.distance_of_average(&share, x, space) else { continue };
+            let mut all = terms.to_vec();
+            all[n] = (constant.clone(), distance);
+            return Some(self.sum(all, space));
+        }
+        None
+    }
+
+    /// `1 - c v`, v an average of values with positive weights, of which each has a distance from 1 without cancellation.
+    fn distance_of_average(&mut self, share: &Rational, of: &Use, space: &[Size]) -> Option<Use> {
+        let Node::Product(factors) = self.node(of.id) else { return None };
+        let factors = self.store.placed_factors(&factors, of, space)?;
+        for (n, (total, _)) in factors.iter().enumerate().filter(|(_, (_, e))| *e <= -1) {
+            let Some((over, weight)) = self.summed(total, space) else { continue };
+            if !self.store.is_positive(weight.id) {
+                continue;
+            }
+            let inner = within(space, &over);
+            for (m, (sum, _)) in factors.iter().enumerate().filter(|(m, (_, e))| *m != n && *e == 1) {
+                let Some((_, body)) = self.summed(sum, space).filter(|(own, _)| *own == over) else {
+                    continue;
+                };
+                let mut value = vec![(body, Rational::from(1)), (weight.clone(), Rational::from(-1))];
+                let others =
+                    factors.iter().enumerate().filter(|(k, _)| *k != m).map(|(k, (x, e))| {
+                        (x.clone(), if k == n { Rational::from(e + 1) } else { e.clone() })
+                    });
+                value.extend(others);
+                let value = self.store.product(share.clone(), value, &inner);
+                let distance = self.store.linear(1.into(), vec![((-1).into(), value)], &inner);
+                let distance = self
+                    .without_cancellation_of(&distance, &inner)
+                    .or_else(|| self.rest_of_sums(&distance, &inner));
+                let Some(distance) = distance else { continue };
+                let term = vec![(weight, 1.into()), (total.clone(), (-1).into()), (distance, 1.into())];
+                let term = self.store.product(1.into(), term, &inner);
+                return Some(self.store.reduce(Reduce::Sum, over, term, space));
+            }
+        }
+        None
+    }
+
+    /// The logarithm of what an average leaves of a constant.
+    fn log_of_rest(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
+        let Node::Linear(constant, terms) = self.node(of.id) else { return None };
+        let own = self.space(of.id);
+        let rest = self.rest_of_average(&constant, &terms, &own)?;
+        let rest = self.placed(&rest, of, space)?;
+        let log = self.log_of(&rest, space);
+        log.opens.then_some(log.term)
     }
 
     /// `Σ w v - 1 = -Σ w (1 - v)` where the weights add up to 1, each distance from 1 taken by itself: a sum that is 0 where
