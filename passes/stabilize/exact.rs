@@ -55,6 +55,8 @@ pub struct Leaves<'a> {
     domains: Rc<[Option<Interval>]>,
     /// What each is there for.
     parts: Rc<[Part]>,
+    /// The extents of the dimensions of each whose places are components.
+    components: Rc<[Vec<Option<i64>>]>,
     types: Rc<FxHashMap<Value, DType>>,
 }
 
@@ -71,15 +73,17 @@ impl<'a> Leaves<'a> {
         let domains = window.leaves.iter().map(domain).collect();
         let types = window.leaves.iter().filter_map(|l| Some((l.value, window.body.ty(l.value).elem()?)));
         let parts = window.leaves.iter().map(|leaf| part(&window.body, leaf.value)).collect();
-        Leaves { context, resources, ranges, domains, parts, types: Rc::new(types.collect()) }
+        let components = window.leaves.iter().map(|leaf| components(&window.body, leaf.value)).collect();
+        Leaves { context, resources, ranges, domains, parts, components, types: Rc::new(types.collect()) }
     }
 
     /// How many there are.
     pub fn count(&self) -> LeafCount {
         let floats = self.types.values().filter(|ty| matches!(ty, DType::Float(_))).count();
         let integers = self.parts.len() - floats;
+        let several = self.components.iter().flatten().flatten().count();
         let terms = self.parts.iter().filter(|part| **part == Part::Term).count();
-        LeafCount { floats, masks: if self.parts.len() > 1 { terms + integers } else { 0 } }
+        LeafCount { floats: floats + several, masks: if self.parts.len() > 1 { terms + integers } else { 0 } }
     }
 
     /// The elements of the window's values at the points of a ladder; of leaves that are moved, if that is
@@ -87,14 +91,20 @@ impl<'a> Leaves<'a> {
     pub fn elements(&self, mode: Mode, ladder: &Rc<Ladder>, moved: Option<Move>) -> Elements<'a> {
         let (ladder, ranges, types) = (ladder.clone(), self.ranges.clone(), self.types.clone());
         let (parts, domains) = (self.parts.clone(), self.domains.clone());
-        let points = ladder.points.len();
+        let (points, components) = (ladder.points.len(), self.components.clone());
         let leaf = move |value: Value, place: &[i64]| {
             let Some(n) = ranges.iter().position(|(leaf, _)| *leaf == value) else { return Vec::new() };
             let range = &ranges[n].1;
             match types.get(&value) {
                 Some(DType::Float(format)) => {
                     let range = (range, domains[n].as_ref());
-                    ladder.column((n, parts[n]), range, *format, place, moved)
+                    // Components are leaves of their own.
+                    let number = components[n]
+                        .iter()
+                        .zip(place)
+                        .fold(0, |number, (extent, at)| extent.map_or(number, |extent| number * extent + at));
+                    let own = n + parts.len() * number as usize;
+                    ladder.column((n, own, parts[n]), range, *format, place, moved)
                 }
                 Some(_) => ladder.integers(n, range, place),
                 None => Vec::new(),
@@ -102,6 +112,32 @@ impl<'a> Leaves<'a> {
         };
         Elements::new(self.context, self.resources, mode, points, Box::new(|_, _| OPEN), Box::new(leaf))
     }
+}
+
+/// The most places along a dimension that are components: coordinates, real and imaginary parts, quaternions.
+const MOST_COMPONENTS: i64 = 4;
+
+/// The extents of the dimensions of a leaf along which a single place is taken: what stands at one need not be like what
+/// stands at another, as if it had been given by itself.
+fn components(body: &Body, leaf: Value) -> Vec<Option<i64>> {
+    let shape = body.ty(leaf).shape().unwrap_or(&[]);
+    let mut found = vec![None; shape.len()];
+    for op in body.walk().into_iter().filter(|&op| body.name(op) == "ng.slice") {
+        let (Some(&of), Some(taken)) = (body.operands(op).first(), body.ty(body.result(op, 0)).shape())
+        else {
+            continue;
+        };
+        if of != leaf {
+            continue;
+        }
+        for (found, (whole, part)) in found.iter_mut().zip(shape.iter().zip(taken)) {
+            let whole = whole.known().map_or(0, |n| n as i64);
+            if (2..=MOST_COMPONENTS).contains(&whole) && part.known() == Some(1) {
+                *found = Some(whole);
+            }
+        }
+    }
+    found
 }
 
 /// What a leaf is there for.

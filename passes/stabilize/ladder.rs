@@ -222,9 +222,10 @@ impl Ladder {
     /// The element of a leaf at a place, at every point, in a format; of any matrix, of both signs and many magnitudes where
     /// others are nearly one number: the product with one that is the same everywhere is no product. At every other point it lies
     /// in the domain, if there is one. It is moved if that is asked for, within its range unless that is narrower than the move.
+    /// Elements of components have numbers of their own, as leaves have.
     pub fn column(
         &self,
-        (leaf, part): (usize, Part),
+        (leaf, own, part): (usize, usize, Part),
         (range, domain): (&Interval, Option<&Interval>),
         format: Format,
         place: &[i64],
@@ -239,7 +240,7 @@ impl Ladder {
             let range = domain.filter(|_| inside).unwrap_or(range);
             let x = match marked {
                 true => point.truth(at, range),
-                false => Point { kind, ..*point }.value(leaf, at, range, format),
+                false => Point { kind, ..*point }.value(own, at, range, format),
             };
             // What is a truth value was not rounded.
             let Some(moved) = moved.filter(|_| x != 0.0 && !marked) else { return x };

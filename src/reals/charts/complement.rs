@@ -40,8 +40,11 @@ impl Charts<'_> {
             }
             Node::Apply(Function::Prim(Prim::Log), x) => {
                 let itself = self.itself(id);
-                let rest = self.log_of_rest(&x[0], &space);
-                vec![(Chart::Mixture, self.log_of_mixture(&itself, &space)), (Chart::Complement, rest)]
+                let mut laws = vec![(Chart::Mixture, self.log_of_mixture(&itself, &space))];
+                laws.extend(
+                    self.logs_of_rest(&x[0], &space).into_iter().map(|log| (Chart::Complement, Some(log))),
+                );
+                laws
             }
             _ => Vec::new(),
         }
@@ -68,10 +71,7 @@ impl Charts<'_> {
     pub(super) fn without_cancellation(&mut self, id: Id) -> Option<Use> {
         let Node::Linear(constant, terms) = self.node(id) else { return None };
         let space = self.space(id);
-        // Over a common denominator what cancels is gone: 1 - e / (1 + e) = 1 / (1 + e).
-        if let Some(quotient) = self.quotient_of(id)
-            && self.cancels_nothing(&quotient)
-        {
+        if let Some(quotient) = self.rest_of_quotient(id) {
             return Some(quotient);
         }
         if constant.is_zero() {
@@ -85,6 +85,12 @@ impl Charts<'_> {
             return Some(self.sum(all, &space));
         }
         None
+    }
+
+    /// What is left over a common denominator, where what cancels is gone: 1 - e / (1 + e) = 1 / (1 + e).
+    fn rest_of_quotient(&mut self, id: Id) -> Option<Use> {
+        let quotient = self.quotient_of(id)?;
+        self.cancels_nothing(&quotient).then_some(quotient)
     }
 
     /// Whether a term is a product of sums without cancellation.
@@ -275,14 +281,18 @@ impl Charts<'_> {
         None
     }
 
-    /// The logarithm of what an average leaves of a constant.
-    fn log_of_rest(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
-        let Node::Linear(constant, terms) = self.node(of.id) else { return None };
+    /// The logarithm of a distance from a constant by itself, and as it is where it is near that of 1: logarithms cancel there.
+    fn logs_of_rest(&mut self, of: &Use, space: &[Size]) -> Vec<Use> {
+        let Node::Linear(constant, terms) = self.node(of.id) else { return Vec::new() };
         let own = self.space(of.id);
-        let rest = self.rest_of_average(&constant, &terms, &own)?;
-        let rest = self.placed(&rest, of, space)?;
+        let rest = self.rest_of_average(&constant, &terms, &own).or_else(|| self.rest_of_quotient(of.id));
+        let Some(rest) = rest.and_then(|rest| self.placed(&rest, of, space)) else { return Vec::new() };
         let log = self.log_of(&rest, space);
-        log.opens.then_some(log.term)
+        if !log.opens {
+            return Vec::new();
+        }
+        let far = self.far_from_one(log.term.clone(), of, space);
+        vec![log.term, far]
     }
 
     /// `Σ w v - 1 = -Σ w (1 - v)` where the weights add up to 1, each distance from 1 taken by itself: a sum that is 0 where

@@ -76,12 +76,23 @@ impl Charts<'_> {
     }
 
     /// A logarithm in a chart where the value is far from 1, and as it is near 1, where logarithms cancel.
-    fn far_from_one(&mut self, log: Use, of: &Use, space: &[Size]) -> Use {
+    pub(super) fn far_from_one(&mut self, log: Use, of: &Use, space: &[Size]) -> Use {
         let one = self.store.rational(1);
         let size = self.store.apply(Function::Prim(Prim::Abs), vec![log.clone()], space);
         let far = self.store.compare(Cmp::Lt, one.clone(), size, space);
-        let near = self.store.apply(Function::Choose, vec![far.clone(), one, of.clone()], space);
-        let near = self.store.apply(Function::Prim(Prim::Log), vec![near], space);
+        let near = match self.node(of.id) {
+            // What is as near to 1 as its distance is small.
+            Node::Linear(constant, _) if constant == 1 => {
+                let distance = self.difference(of.clone(), one, space);
+                let zero = self.store.rational(0);
+                let distance = self.store.apply(Function::Choose, vec![far.clone(), zero, distance], space);
+                self.log1p(distance, space)
+            }
+            _ => {
+                let near = self.store.apply(Function::Choose, vec![far.clone(), one, of.clone()], space);
+                self.store.apply(Function::Prim(Prim::Log), vec![near], space)
+            }
+        };
         self.store.apply(Function::Choose, vec![far, log, near], space)
     }
 

@@ -1,11 +1,12 @@
 //! Sums with factors: `2a - (b + c)` is one node, whatever the order and the brackets.
 
-use ngc_ir::structure::Size;
+use ngc_ir::structure::{Index, Size, Test};
 use ngc_numerics::Reduce;
 use rug::Rational;
 
-use crate::store::Store;
-use crate::term::{Node, Number, Use};
+use crate::facts::place_among;
+use crate::store::{Store, within};
+use crate::term::{Node, Number, Use, at};
 
 /// Sums of more terms stay as they are where another sum uses them.
 const LONGEST: usize = 16;
@@ -33,11 +34,45 @@ impl Store {
         if let Some(joined) = self.joined(Reduce::Sum, &terms, space) {
             return self.linear(constant, joined, space);
         }
+        if let Some(rest) = self.without_element(&terms, space) {
+            return self.linear(constant, rest, space);
+        }
         match &terms[..] {
             [] => self.rational(constant),
             [(factor, term)] if constant.is_zero() && *factor == 1 => term.clone(),
             _ => self.close(Node::Linear(constant, terms), space),
         }
+    }
+
+    /// A sum over a dimension less its element at one place is the sum of the others.
+    fn without_element(&mut self, terms: &[(Rational, Use)], space: &[Size]) -> Option<Vec<(Rational, Use)>> {
+        let is_sum = |x: &Use| matches!(self.node(x.id), Node::Reduce(Reduce::Sum, ..));
+        let sums: Vec<usize> = (0..terms.len()).filter(|&n| is_sum(&terms[n].1)).collect();
+        for n in sums {
+            let (c, all) = &terms[n];
+            for (m, (d, one)) in terms.iter().enumerate() {
+                if m == n || *d != Rational::from(-c) {
+                    continue;
+                }
+                let Some(places) = place_among(self, one, all, space) else { continue };
+                let number = |place: Option<Index>| place.as_ref().and_then(Index::as_number);
+                let Some(places) = places.into_iter().map(number).collect::<Option<Vec<i64>>>() else {
+                    continue;
+                };
+                let (kind, over, mut body) = self.reduction(all, space)?;
+                let apart = |(n, place): (usize, i64)| {
+                    Some(Test::Zero(at(space.len() + n).plus(&Index::number(-place))?))
+                };
+                let tests = places.into_iter().enumerate().map(apart).collect::<Option<Vec<Test>>>()?;
+                let zero = self.rational(0);
+                body = self.choose_by_place(tests, zero, body, &within(space, &over));
+                let mut rest = terms.to_vec();
+                rest[n].1 = self.reduce(kind, over, body, space);
+                rest.remove(m);
+                return Some(rest);
+            }
+        }
+        None
     }
 
     /// `factor · term`.

@@ -6,6 +6,7 @@ use ngc_numerics::Reduce;
 use rug::Rational;
 
 use crate::normal::pieces::Cut;
+use crate::slots::is_inside;
 use crate::store::{Store, within};
 use crate::term::{Map, Node, Number, Use, at};
 
@@ -23,6 +24,20 @@ impl Store {
                 Reduce::Prod => self.rational(1),
                 _ => self.number(Number::Infinite { negative: true }),
             };
+        }
+        if let Some(n) = over.iter().position(Size::is_one) {
+            // One place is no dimension.
+            let only = Axis((space.len() + n) as u32);
+            let by = |axis: Axis| match axis {
+                axis if axis == only => Index::ZERO,
+                Axis(m) if m > only.0 => Index::axis(Axis(m - 1)),
+                axis => Index::axis(axis),
+            };
+            let rest = [&over[..n], &over[n + 1..]].concat();
+            let inner = within(space, &rest);
+            if let Some(body) = self.substituted(&body, &by, &inner) {
+                return self.reduce(kind, rest, body, space);
+            }
         }
         let (body, over, repeated) = self.only_used(body, over, space);
         let Some(count) = product(&repeated) else {
@@ -67,6 +82,7 @@ impl Store {
             .reduce_nested(kind, &over, &body, space)
             .or_else(|| self.reduce_terms(kind, &over, &body, space))
             .or_else(|| self.reduce_masked(kind, &over, &body, space))
+            .or_else(|| self.reduce_other(kind, &over, &body, space))
             .or_else(|| self.reduce_cut(kind, &over, &body, space))
         {
             return value;
@@ -203,6 +219,25 @@ impl Store {
         let rest = self.choose_by_place(own, yes, no.clone(), &inner);
         let value = self.reduce(kind, over.to_vec(), rest, space);
         Some(self.choose_by_place(outer, value, no, space))
+    }
+
+    /// Of two places without one of them the other is left.
+    fn reduce_other(&mut self, kind: Reduce, over: &[Size], body: &Use, space: &[Size]) -> Option<Use> {
+        let inner = within(space, over);
+        let (tests, _, no) = self.parted(body, &inner).filter(|(_, yes, _)| self.is_neutral(kind, yes))?;
+        let [test] = &tests[..] else { return None };
+        let (axis, place) = only_place(test, space.len(), &inner)?;
+        let n = axis.0 as usize - space.len();
+        let two = Size::known(2);
+        (over[n] == two && is_inside(&place, &two, space)).then_some(())?;
+        let other = Index::number(1).plus(&place.scaled(-1)?)?;
+        let by = |a: Axis| if a == axis { other.clone() } else { Index::axis(a) };
+        let behind = |Axis(m)| Axis(if m > axis.0 { m - 1 } else { m });
+        let moved = |index: &Index| Some(index.substituted(&by, &inner)?.renamed(&behind));
+        let map = no.map.iter().map(moved).collect::<Option<Map>>()?;
+        let over = [&over[..n], &over[n + 1..]].concat();
+        let body = self.narrowed(Use { id: no.id, map }, &within(space, &over));
+        Some(self.reduce(kind, over, body, space))
     }
 
     /// A reduction of a choice by place that is neutral but at one place along a bound dimension.
