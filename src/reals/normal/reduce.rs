@@ -229,7 +229,7 @@ impl Store {
         let (axis, place) = only_place(test, space.len(), &inner)?;
         let n = axis.0 as usize - space.len();
         let two = Size::known(2);
-        (over[n] == two && is_inside(&place, &two, space)).then_some(())?;
+        (over[n] == two && is_inside(&place, &two, &inner)).then_some(())?;
         let other = Index::number(1).plus(&place.scaled(-1)?)?;
         let by = |a: Axis| if a == axis { other.clone() } else { Index::axis(a) };
         let behind = |Axis(m)| Axis(if m > axis.0 { m - 1 } else { m });
