@@ -281,11 +281,24 @@ impl Charts<'_> {
         None
     }
 
+    /// Whether a sum of which elements were left out stands above the line of a quotient.
+    fn has_rest_above(&self, of: &Use) -> bool {
+        let Node::Product(factors) = self.node(of.id) else { return false };
+        let is_rest = |x: &Use| match self.store.node(x.id) {
+            Node::Reduce(Reduce::Sum, _, body) => matches!(self.store.node(body.id), Node::Where(..)),
+            _ => false,
+        };
+        factors.iter().any(|(x, e)| *e > 0 && is_rest(x))
+    }
+
     /// The logarithm of a distance from a constant by itself, and as it is where it is near that of 1: logarithms cancel there.
     fn logs_of_rest(&mut self, of: &Use, space: &[Size]) -> Vec<Use> {
         let Node::Linear(constant, terms) = self.node(of.id) else { return Vec::new() };
         let own = self.space(of.id);
-        let rest = self.rest_of_average(&constant, &terms, &own).or_else(|| self.rest_of_quotient(of.id));
+        let rest = match self.rest_of_average(&constant, &terms, &own) {
+            Some(rest) => Some(rest),
+            None => self.rest_of_quotient(of.id).filter(|rest| self.has_rest_above(rest)),
+        };
         let Some(rest) = rest.and_then(|rest| self.placed(&rest, of, space)) else { return Vec::new() };
         let log = self.log_of(&rest, space);
         if !log.opens {
