@@ -446,6 +446,24 @@ def quantized():
         6: scale(0.05), 7: u8(90), 8: RNG.integers(-5000, 5000, 6).astype(s32)}, group=2, strides=[2, 1])
 
 
+def signals():
+    """Fourier transforms and windows."""
+    three = np.int64(3)
+    case("DFT", "DFT", [f(2, 6, 5, 2)], {1: None, 2: np.int64(1)})
+    case("DFT_real", "DFT", [f(2, 6, 1)])
+    case("DFT_onesided", "DFT", [f(2, 7, 1)], onesided=1)
+    case("DFT_longer", "DFT", [f(2, 6, 2)], {1: np.int64(60)})
+    case("DFT_inverse", "DFT", [f(3, 6, 2)], {1: three, 2: np.int64(0)}, inverse=1)
+    case("DFT_17", "DFT", [f(2, 5, 4, 2)], opset=17, axis=2, inverse=1)
+    case("STFT", "STFT", [f(2, 20, 1)], {1: three, 2: f(8)})
+    case("STFT_length", "STFT", [f(1, 20, 1)], {1: three, 2: None, 3: np.int64(6)}, onesided=0)
+    for op in ["HannWindow", "HammingWindow", "BlackmanWindow"]:
+        scaled = [helper.make_node(op, ["c1"], ["w"], periodic=op != "HannWindow"), helper.make_node("Mul", ["x0", "w"], ["y0"])]
+        case(op, op, [f(9)], {1: np.int64(9)}, nodes=scaled)
+    for op in ["MaxPool", "AveragePool"]:
+        case(f"{op}_beyond", op, [f(1, 2, 3, 2)], kernel_shape=[5, 2], strides=[5, 1], ceil_mode=1)
+
+
 def main():
     elementwise()
     reductions()
@@ -460,6 +478,7 @@ def main():
     samples()
     sequences()
     quantized()
+    signals()
     with zipfile.ZipFile(HERE / "operators.npz", "w", zipfile.ZIP_DEFLATED) as z:
         def put(name, array):
             data = io.BytesIO()

@@ -337,6 +337,93 @@ def beyond():
 
 
 @family
+def complex_parts():
+    """Complex numbers: rotations, arithmetic, products, movement, lengths and angles."""
+
+    def pairs(x):
+        return torch.view_as_complex(x.reshape(4, 3, 2))
+
+    def rotated(x):
+        angles = torch.outer(torch.arange(4.0), 10.0 ** -torch.arange(0.0, 3.0)).to(x)
+        turn = torch.polar(torch.ones_like(angles), angles)
+        return torch.view_as_real(pairs(x) * turn).flatten(1)
+
+    def arithmetic(x):
+        z, w = pairs(x), torch.complex(x[:, :3], x[:, 3:])
+        y = (2 - z) / w + torch.exp(1j * x[:, :3]) - z.conj() * 0.5 + (z - 1).reciprocal() + torch.log(w + 3)
+        return torch.view_as_real(y + (1 + 2j) * w + torch.square(z) - z**2 / 3 + torch.add(z, w, alpha=2)).sum(-1)
+
+    def products(x):
+        z, w = pairs(x), torch.complex(x[:3, :4], x[1:, :4])
+        y = z @ w + torch.einsum("ab,bc->ac", z, w) + F.linear(z, w.t()) + z @ x[:3, :4].to(z.dtype)
+        return torch.cat([y.real, torch.outer(z[0], w[0]).imag])
+
+    def moved(x):
+        z = pairs(x)
+        y = torch.zeros(4, 4, dtype=z.dtype)
+        y[:, :3] = z
+        y[0, 3] = 1
+        y[1:, 3] *= 0.5
+        w = torch.where(x[:, :4] > 0, y, y.flip(0)).t().reshape(2, 8)[:, 1::2]
+        parts = torch.stack([w, torch.roll(w, 1, 1)]).sum(0), z.mean(0), torch.cumsum(z, 1)[0]
+        return torch.cat([torch.view_as_real(part).flatten() for part in parts])
+
+    def lengths(x):
+        z = pairs(x)
+        return torch.cat([z.abs(), z.angle(), torch.linalg.vector_norm(z, dim=-1, keepdim=True), (z.abs() ** 2).sqrt()], 1)
+
+    return Several(rotated, arithmetic, products, moved, lengths), (floats(4, 6),), None
+
+
+@family
+def fourier():
+    """Fourier transforms of all kinds, lengths and norms, of windows too, and what networks make of them."""
+    real = lambda z: torch.view_as_real(z.resolve_conj()).flatten(-2)
+
+    def halves(x):
+        y = torch.fft.rfft(x, n=7, norm="forward")
+        return torch.cat([real(torch.fft.rfft(x)), torch.fft.irfft(torch.fft.rfft(x), n=7), real(y)], 1)
+
+    def wholes(x):
+        y = torch.fft.fft2(x, norm="ortho")
+        z = torch.fft.ifft2(torch.fft.fftshift(y)) + torch.fft.fftn(x) * torch.fft.fftfreq(6).to(x)
+        return real(z + torch.fft.ifftshift(torch.fft.ifftn(x, s=(3, 6), norm="forward"))[:1])
+
+    def mirrored(x):
+        y = torch.fft.irfft2(torch.fft.rfft2(x, s=(4, 8)), s=(3, 5), norm="ortho")
+        z = torch.fft.hfft(torch.complex(x, x.flip(1)))
+        return torch.cat([y.flatten(), z.flatten(), real(torch.fft.ihfft(x[0])), torch.fft.rfftfreq(6).to(x)])
+
+    def long(x):
+        line = x.flatten().repeat(9)
+        return torch.cat([torch.fft.rfft(line).abs(), torch.fft.irfft(torch.fft.rfft(line[:97]), n=97)])
+
+    def windows(x):
+        line = x.flatten()
+        y = torch.stft(line, 8, hop_length=2, window=torch.hann_window(8).to(x), return_complex=True)
+        narrow = torch.stft(
+            line, 8, win_length=6, window=torch.hamming_window(6).to(x), normalized=True, return_complex=True
+        )
+        back = torch.istft(y * 2, 8, hop_length=2, window=torch.hann_window(8).to(x), length=20)
+        return torch.cat([y.abs().flatten(), back, (narrow.abs() ** 2 + 1).log().flatten()])
+
+    def operator(x):
+        """A layer of a neural operator: the low frequencies are mixed, the others left out."""
+        y = torch.fft.rfft(x)
+        out = torch.zeros_like(y)
+        weight = torch.complex(x[:, :2], x[:, 2:4])
+        out[:, :2] = torch.einsum("bk,ok->ok", y[:, :2], weight)
+        return torch.fft.irfft(out, n=x.shape[-1])
+
+    def filtered(x):
+        """A convolution along the whole line, and an average over both axes by real parts."""
+        own = torch.fft.irfft(torch.fft.rfft(x, n=12) * torch.fft.rfft(x.flip(1), n=12), n=12)[:, :6]
+        return own + torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real
+
+    return Several(halves, wholes, mirrored, long, windows, operator, filtered), (floats(4, 6),), None
+
+
+@family
 def groups():
     """Rows times the matrices of their groups, elements by bins, and what comes together where an index says."""
     ends, index = torch.tensor([1, 1, 4], dtype=torch.int32), torch.arange(24).view(3, 8) * 5 % 4

@@ -114,7 +114,7 @@ pub enum Argument {
     AsSymFloat(IgnoredAny),
     AsSymFloats(IgnoredAny),
     AsOptionalTensor(OptionalTensor),
-    AsComplex(IgnoredAny),
+    AsComplex(Complex),
     AsNestedTensors(IgnoredAny),
     AsIntLists(IgnoredAny),
     AsStringToArgument(IgnoredAny),
@@ -156,6 +156,13 @@ impl Argument {
             _ => Vec::new(),
         }
     }
+}
+
+/// A complex number.
+#[derive(Clone, Copy, Deserialize)]
+pub struct Complex {
+    pub real: Float,
+    pub imag: Float,
 }
 
 /// A graph that an operator of higher order calls.

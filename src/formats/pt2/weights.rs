@@ -84,6 +84,16 @@ pub(super) fn dtype(scalar_type: i64) -> Result<DType> {
     })
 }
 
+/// The element type of the parts of torch's complex numbers.
+pub(super) fn part_type(scalar_type: i64) -> Option<DType> {
+    Some(DType::Float(match scalar_type {
+        9 => Format::F16,
+        10 => Format::F32,
+        11 => Format::F64,
+        _ => return None,
+    }))
+}
+
 /// Which of the archive's folders holds a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Folder {
@@ -111,6 +121,13 @@ impl Place {
     pub fn ty(&self) -> Type {
         Type::tensor(self.sizes.iter().map(|&n| Dim::Static(n)), self.dtype)
     }
+}
+
+/// A tensor of the archive.
+pub(super) enum Stored {
+    Real(Place),
+    /// Real and imaginary parts.
+    Complex([Place; 2]),
 }
 
 /// The tensors of an archive, read when they are first asked for.
@@ -147,13 +164,13 @@ impl Tensors {
     ///
     /// # Errors
     /// When it is missing, pickled, or does not lie within its file.
-    pub fn find(&mut self, name: &str) -> Result<Place> {
+    pub fn find(&mut self, name: &str) -> Result<Stored> {
         let (payload, folder) = match (self.weights.config.get(name), self.constants.config.get(name)) {
             (Some(payload), _) => (payload, Folder::Weights),
             (None, Some(payload)) => (payload, Folder::Constants),
             (None, None) => return invalid("the archive does not have it"),
         };
-        place(&mut self.archive, payload, folder)
+        stored(&mut self.archive, payload, folder)
     }
 
     /// The constant attribute of a tensor.
@@ -189,7 +206,7 @@ fn bytes_of(place: &Place) -> Result<usize> {
         .ok_or_else(|| FormatError::Invalid(format!("sizes {:?} take too many bytes", place.sizes)))
 }
 
-fn place(archive: &mut Archive, payload: &Payload, folder: Folder) -> Result<Place> {
+fn stored(archive: &mut Archive, payload: &Payload, folder: Folder) -> Result<Stored> {
     let file = &payload.path_name;
     if payload.use_pickle {
         return unsupported(format!("file '{}' is pickled, which ngc does not read", file.escape_debug()));
@@ -201,8 +218,10 @@ fn place(archive: &mut Archive, payload: &Payload, folder: Folder) -> Result<Pla
         return unsupported(format!("file '{}' holds no tensor", file.escape_debug()));
     };
     let path = format!("{}{file}", folder.path());
-    let place = Place {
-        dtype: dtype(meta.dtype)?,
+    // Parts of complex numbers lie in turn.
+    let part = part_type(meta.dtype);
+    let mut place = Place {
+        dtype: part.map_or_else(|| dtype(meta.dtype), Ok)?,
         sizes: numbers("size", &meta.sizes)?,
         strides: numbers("stride", &meta.strides)?,
         offset: numbers("storage_offset", std::slice::from_ref(&meta.storage_offset))?.into_iter().sum(),
@@ -213,13 +232,21 @@ fn place(archive: &mut Archive, payload: &Payload, folder: Folder) -> Result<Pla
     if place.sizes.len() != place.strides.len() {
         return Err(within(format!("sizes {:?} have the strides {:?}", place.sizes, place.strides)));
     }
+    let mut parts = 1;
+    if part.is_some() {
+        parts = 2;
+        let doubled = |n: usize| n.checked_mul(2);
+        let all = place.strides.iter().map(|&n| doubled(n)).collect::<Option<_>>().zip(doubled(place.offset));
+        let Some(all) = all else { return Err(within(format!("strides {:?}", place.strides))) };
+        (place.strides, place.offset) = all;
+    }
     let size = archive.size(&place.file)?;
     let bytes = bytes_of(&place)? as u64;
     // The place of the last element.
     let last = place.sizes.iter().zip(&place.strides).try_fold(place.offset, |at, (&size, &stride)| {
         at.checked_add(size.saturating_sub(1).checked_mul(stride)?)
     });
-    let end = last.and_then(|last| last.checked_add(1)?.checked_mul(place.dtype.storage_bytes()));
+    let end = last.and_then(|last| last.checked_add(parts)?.checked_mul(place.dtype.storage_bytes()));
     if bytes > 0 && end.is_none_or(|end| end as u64 > size) {
         return Err(within(format!(
             "sizes {:?}, strides {:?} and offset {} of {} do not fit in {size} bytes",
@@ -235,7 +262,10 @@ fn place(archive: &mut Archive, payload: &Payload, folder: Folder) -> Result<Pla
             file.escape_debug()
         ));
     }
-    Ok(place)
+    Ok(match part {
+        None => Stored::Real(place),
+        Some(_) => Stored::Complex([0, 1].map(|n| Place { offset: place.offset + n, ..place.clone() })),
+    })
 }
 
 /// Only strided tensors lie as their strides say.

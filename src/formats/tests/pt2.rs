@@ -239,7 +239,7 @@ fn weights_must_be_there_and_fit() {
     invalid(meta("sizes", json!([int(-4), int(8)])), "a size of -4");
     invalid(meta("dtype", json!(99)), "element type 99");
     unsupported(meta("dtype", json!(35)), "torch.uint64");
-    unsupported(meta("dtype", json!(10)), "torch.complex64");
+    invalid(meta("dtype", json!(10)), "of f32 do not fit in");
     unsupported(meta("layout", json!(1)), "a sparse tensor");
     // One element, repeated to a gigabyte.
     let huge = with_weight(|weight| {
@@ -483,6 +483,46 @@ fn numbers_beyond_the_format_are_refused_where_torch_stops() {
     ] {
         with_number(target, argument, 1e9).unwrap();
     }
+}
+
+#[test]
+fn complex_numbers_are_refused_where_they_are_not_read() {
+    // The stored program with another operator in the place of one, or with another number.
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut files = unpack(&stored("complex_parts"));
+        let data = file(&mut files, MODEL);
+        let mut json: Value = serde_json::from_slice(data).unwrap();
+        json["graph_module"]["graph"]["nodes"].as_array_mut().unwrap().iter_mut().for_each(change);
+        *data = serde_json::to_vec(&json).unwrap();
+        read(&pack(&files, CompressionMethod::Stored))
+    };
+    let instead = |from: &'static str, to: &'static str| {
+        changed(&move |node| {
+            if node["target"] == format!("torch.ops.aten.{from}") {
+                node["target"] = json!(format!("torch.ops.aten.{to}"));
+            }
+        })
+    };
+    instead("exp.default", "exp.default").unwrap();
+    unsupported(instead("exp.default", "sqrt.default"), "read of real numbers only");
+    unsupported(instead("exp.default", "nothing.default"), "complex numbers in an operator that is not read");
+    unsupported(instead("reciprocal.default", "sigmoid.default"), "read of real numbers only");
+    let cubed = changed(&|node| {
+        let target = node["target"].as_str().unwrap().to_string();
+        let inputs = node["inputs"].as_array_mut().unwrap();
+        let exponent = inputs.iter_mut().find(|input| input["name"] == "exponent");
+        if target.contains("aten.pow") && exponent.as_ref().is_some_and(|e| e["arg"]["as_int"] == 2) {
+            exponent.unwrap()["arg"] = json!({ "as_int": 3 });
+        }
+    });
+    unsupported(cubed, "to the power of 3");
+    // Bits of complex numbers are no real numbers.
+    let complex = with_weight(|weight| {
+        let int = |n: i64| json!({ "as_int": n });
+        weight["tensor_meta"]["dtype"] = json!(10);
+        weight["tensor_meta"]["sizes"] = json!([int(2), int(8)]);
+    });
+    invalid(complex, "the program declares");
 }
 
 #[test]

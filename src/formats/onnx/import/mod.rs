@@ -11,6 +11,7 @@ mod constant;
 mod control;
 mod conv_transpose;
 mod extents;
+mod fourier;
 mod graph;
 mod index;
 mod linear;
@@ -71,13 +72,14 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 19] = [
+    let groups: [Table; 20] = [
         activation::OPS,
         arithmetic::OPS,
         attention::OPS,
         constant::OPS,
         control::OPS,
         conv_transpose::OPS,
+        fourier::OPS,
         index::OPS,
         linear::OPS,
         logic::OPS,

@@ -7,6 +7,7 @@ use super::arithmetic::unary;
 use super::node::Node;
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
+use crate::pools::only_window;
 
 pub(super) const OPS: Table = &[
     ("AveragePool", average_pool),
@@ -66,16 +67,25 @@ fn global_lp_pool(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 /// The operand and attributes of sliding pools.
 fn pool(n: &mut Node<'_, '_>) -> Result<(Value, AttrDict)> {
     let x = n.input(0)?;
-    let Some(kernel) = n.opt_ints("kernel_shape")? else { return invalid("kernel_shape is missing") };
+    let Some(mut kernel) = n.opt_ints("kernel_shape")? else { return invalid("kernel_shape is missing") };
     let extents: Option<Vec<usize>> = kernel.iter().map(|&k| usize::try_from(k).ok()).collect();
     let Some(extents) = extents else {
         return invalid(format!("kernel_shape {kernel:?} has negative extents"));
     };
     let mut attrs = windows(n, x, &extents)?;
-    attrs.set("kernel", kernel);
     if n.flag("ceil_mode", false)? {
+        let plain = ["pads", "dilations"].iter().all(|name| attrs.get(name).is_none());
+        if plain && !n.flag("count_include_pad", false)? {
+            let strides =
+                attrs.get("strides").and_then(|s| s.as_ints()).unwrap_or_else(|| vec![1; kernel.len()]);
+            for ((kernel, extent), stride) in kernel.iter_mut().zip(&n.shape(x)[2..]).zip(strides) {
+                *kernel =
+                    extent.known().map_or(*kernel, |extent| only_window(*kernel, extent as i64, stride));
+            }
+        }
         attrs.set("ceil_mode", true);
     }
+    attrs.set("kernel", kernel);
     Ok((x, attrs))
 }
 

@@ -2,6 +2,7 @@
 
 /// The alias, and the operator that it is.
 const ALIASES: &[(&str, &str)] = &[
+    ("_neg_view", "neg"),
     ("absolute", "abs"),
     ("arccos", "acos"),
     ("arccosh", "acosh"),

@@ -12,6 +12,7 @@ use crate::error::{FormatError, Result, unsupported};
 
 pub(super) const OPS: Table = &[
     ("arange", arange),
+    ("blackman_window", |n| window(n, &[0.42, -0.5, 0.08])),
     ("copy", copy),
     ("empty", |n| filled(n, Number::Int(0))),
     ("empty_like", |n| filled(n, Number::Int(0))),
@@ -20,8 +21,15 @@ pub(super) const OPS: Table = &[
         filled(n, Number::Int(0))
     }),
     ("eye", eye),
+    ("fft_fftfreq", frequencies),
+    ("fft_rfftfreq", frequencies),
     ("full", with_value),
     ("full_like", with_value),
+    ("hamming_window", |n| {
+        let (alpha, beta) = (n.float("alpha", 0.54)?, n.float("beta", 0.46)?);
+        window(n, &[alpha, -beta])
+    }),
+    ("hann_window", |n| window(n, &[0.5, -0.5])),
     ("linspace", linspace),
     ("new_empty", |n| filled(n, Number::Int(0))),
     ("new_full", with_value),
@@ -89,6 +97,59 @@ fn scalar_tensor(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         Operand::Number(number) => Ok(vec![n.filled(number, dtype)?]),
         Operand::Tensor(value) => Ok(vec![n.convert(value, dtype)?]),
     }
+}
+
+/// A window of cosines: a factor of 1, one of the cosine of a turn, one of that of two turns ...
+fn window(n: &mut Node<'_, '_>, factors: &[f64]) -> Result<Vec<Value>> {
+    n.ignore_place();
+    n.ignore(&["dtype"]);
+    let (dtype, _) = n.declared(0)?;
+    let (length, periodic) = (n.int("window_length", 0)?, n.flag("periodic", true)?);
+    let Ok(length @ 0..=MAX_NUMBERS) = usize::try_from(length) else {
+        return unsupported(format!("a window of {length} elements"));
+    };
+    if length <= 1 {
+        return filled(n, Number::Int(1));
+    }
+    let steps = if periodic { length } else { length - 1 };
+    let places = n.count(&Extent::Known(length), dtype)?;
+    let mut sum = None;
+    for (turns, &factor) in factors.iter().enumerate() {
+        let factor = n.scalar(Number::Float(factor), dtype)?;
+        sum = Some(match sum {
+            None => factor,
+            Some(sum) => {
+                let angle = std::f64::consts::TAU * turns as f64 / steps as f64;
+                let angle = n.scalar(Number::Float(angle), dtype)?;
+                let angles = n.op("ng.mul", &[places, angle])?;
+                let cosines = n.op("ng.cos", &[angles])?;
+                let term = n.op("ng.mul", &[cosines, factor])?;
+                n.op("ng.add", &[term, sum])?
+            }
+        });
+    }
+    Ok(sum.into_iter().collect())
+}
+
+/// The frequencies of the sums of a Fourier transform.
+fn frequencies(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore_place();
+    n.ignore(&["dtype"]);
+    let (dtype, _) = n.declared(0)?;
+    let (count, step) = (n.int("n", 0)?, n.float("d", 1.0)?);
+    if !(1..=MAX_NUMBERS as i64).contains(&count) {
+        return unsupported(format!("the frequencies of {count} elements"));
+    }
+    let positive = (count + 1) / 2;
+    let numbers: Vec<i64> = match n.operator() {
+        "fft_rfftfreq" => (0..=count / 2).collect(),
+        _ => (0..positive).chain(positive - count..0).collect(),
+    };
+    let numbers = Tensor::ints(DType::Int(64), vec![numbers.len()], numbers).map_err(FormatError::Invalid)?;
+    let numbers = n.constant(&numbers)?;
+    let numbers = n.convert(numbers, dtype)?;
+    let factor = n.scalar(Number::Float(1.0 / (count as f64 * step)), dtype)?;
+    Ok(vec![n.op("ng.mul", &[numbers, factor])?])
 }
 
 /// start, start + step, ... before end.

@@ -16,15 +16,17 @@ use crate::error::{Result, unsupported};
 /// Operators whose results share no elements with their operands, each with its aliases; of all others they may.
 const FRESH: &str = "
     _adaptive_avg_pool2d _log_softmax _native_batch_norm_legit_no_training _softmax _to_copy abs acos acosh
-    adaptive_avg_pool1d adaptive_avg_pool2d add addbmm addcdiv addcmul addmm amax amin arange asin asinh atan atan2
-    atanh avg_pool1d avg_pool2d baddbmm batch_norm bmm cat ceil clamp clamp_max clamp_min clone conv1d conv2d conv3d
-    conv_transpose1d conv_transpose2d convolution cos cosh cumsum div elu embedding empty_like eq erf erfc exp exp2
-    expm1 floor full full_like gather ge gelu group_norm gt hardsigmoid hardswish hardtanh index_select
-    instance_norm layer_norm le leaky_relu lerp lift_fresh_copy linear log log10 log1p log2 log_sigmoid log_softmax
-    logical_and logical_not logical_or logsumexp lt masked_fill matmul max_pool1d max_pool2d maximum mean minimum
-    mish mm mul mv native_layer_norm ne neg new_full new_ones new_zeros ones ones_like pow prelu reciprocal relu
-    relu6 repeat rms_norm rsqrt rsub scalar_tensor selu sigmoid sign silu sin sinh softmax softplus sqrt square
-    stack sub sum tan tanh tril triu upsample_bilinear2d upsample_nearest2d var where zeros zeros_like
+    adaptive_avg_pool1d adaptive_avg_pool2d add addbmm addcdiv addcmul addmm amax amin angle arange asin asinh atan
+    atan2 atanh avg_pool1d avg_pool2d baddbmm batch_norm bmm cat ceil clamp clamp_max clamp_min clone complex conv1d
+    conv2d conv3d conv_transpose1d conv_transpose2d convolution cos cosh cumsum div elu embedding empty_like eq erf
+    erfc exp exp2 expm1 fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_irfft
+    fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn floor full full_like gather ge gelu group_norm gt hardsigmoid
+    hardswish hardtanh index_select instance_norm istft layer_norm le leaky_relu lerp lift_fresh_copy linear log
+    log10 log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or logsumexp lt masked_fill matmul
+    max_pool1d max_pool2d maximum mean minimum mish mm mul mv native_layer_norm ne neg new_full new_ones new_zeros
+    ones ones_like polar pow prelu reciprocal relu relu6 repeat rms_norm rsqrt rsub scalar_tensor selu sigmoid sign
+    silu sin sinh softmax softplus sqrt square stack stft sub sum tan tanh tril triu upsample_bilinear2d
+    upsample_nearest2d var where zeros zeros_like
 ";
 
 /// Operators that call their tensor `self` where they work in place, and `input` where they do not.

@@ -13,22 +13,33 @@ use super::program::Program;
 use crate::builder::{FunctionBuilder, dense};
 use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
-use crate::pytorch;
 
 /// A node while it is imported. It remembers what has been read of it.
 pub(super) struct Node<'g, 'a> {
-    program: &'g mut Program<'a>,
-    proto: &'a Proto,
+    pub(super) program: &'g mut Program<'a>,
+    pub(super) proto: &'a Proto,
     pub(super) loc: Loc,
-    read: Vec<bool>,
+    pub(super) read: Vec<bool>,
     /// Set where the first result is the node's in another shape, whose extents these are: the program's shape comes later,
     /// if it is ever asked for.
     pub(super) reshaped: Option<Vec<Extent>>,
+    /// The part of complex numbers that stands for each tensor among the arguments, in order; the last one also for those
+    /// that follow.
+    pub(super) parts: Vec<Part>,
+}
+
+/// A part of complex numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Part {
+    Real,
+    Imaginary,
+    /// Real and imaginary part as the legs of a right triangle, of which this is the third side.
+    Length,
 }
 
 impl<'g, 'a> Node<'g, 'a> {
     pub(super) fn new(program: &'g mut Program<'a>, proto: &'a Proto, loc: Loc) -> Node<'g, 'a> {
-        Node { program, proto, loc, read: vec![false; proto.inputs.len()], reshaped: None }
+        Node { program, proto, loc, read: vec![false; proto.inputs.len()], reshaped: None, parts: Vec::new() }
     }
 
     /// Refuses arguments that nobody has read: they may change what the node means.
@@ -64,13 +75,13 @@ impl<'g, 'a> Node<'g, 'a> {
     }
 
     /// An argument that is not None.
-    fn argument(&mut self, name: &str) -> Option<&'a Argument> {
+    pub(super) fn argument(&mut self, name: &str) -> Option<&'a Argument> {
         let at = self.proto.inputs.iter().position(|i| i.name == name)?;
         self.read[at] = true;
         Some(&self.proto.inputs[at].arg).filter(|a| !matches!(a, Argument::AsNone(_)))
     }
 
-    fn given<T>(&mut self, name: &str, value: Result<Option<T>>) -> Result<T> {
+    pub(super) fn given<T>(&mut self, name: &str, value: Result<Option<T>>) -> Result<T> {
         match value? {
             Some(value) => Ok(value),
             None => invalid(format!("argument '{name}' is missing")),
@@ -79,7 +90,33 @@ impl<'g, 'a> Node<'g, 'a> {
 
     pub(super) fn opt_tensor(&mut self, name: &str) -> Result<Option<Value>> {
         let Some(tensor) = self.tensor_name(name)? else { return Ok(None) };
-        self.program.value(tensor).map(Some).map_err(|e| e.within(format_args!("argument '{name}'")))
+        let part = self.part(name, 0);
+        self.value(tensor, part).map(Some).map_err(|e| e.within(format_args!("argument '{name}'")))
+    }
+
+    /// The value of a tensor, or of the part of it that is asked for.
+    fn value(&mut self, tensor: &str, part: Option<Part>) -> Result<Value> {
+        let Some(part) = part else { return self.program.value(tensor) };
+        let z = self.program.parts(tensor)?;
+        match (part, z.im) {
+            (Part::Real, _) => Ok(z.re),
+            (Part::Imaginary, Some(im)) => Ok(im),
+            (Part::Length, Some(im)) => self.op("ng.hypot", &[z.re, im]),
+            (Part::Length, None) => self.op("ng.abs", &[z.re]),
+            (Part::Imaginary, None) => {
+                let elem = self.elem(z.re)?;
+                let zero = self.filled(Number::Int(0), elem)?;
+                let extents = self.extents(z.re);
+                self.broadcast(zero, &extents)
+            }
+        }
+    }
+
+    /// The part that stands for tensor `nth` of an argument.
+    fn part(&self, name: &str, nth: usize) -> Option<Part> {
+        let before = self.proto.inputs.iter().take_while(|input| input.name != name);
+        let at = nth + before.map(|input| input.arg.names().len()).sum::<usize>();
+        self.parts.get(at).or(self.parts.last()).copied()
     }
 
     pub(super) fn tensor(&mut self, name: &str) -> Result<Value> {
@@ -87,7 +124,7 @@ impl<'g, 'a> Node<'g, 'a> {
         self.given(name, value)
     }
 
-    fn tensor_name(&mut self, name: &str) -> Result<Option<&'a str>> {
+    pub(super) fn tensor_name(&mut self, name: &str) -> Result<Option<&'a str>> {
         match self.argument(name) {
             None => Ok(None),
             Some(Argument::AsTensor(t) | Argument::AsOptionalTensor(OptionalTensor::AsTensor(t))) => {
@@ -104,7 +141,10 @@ impl<'g, 'a> Node<'g, 'a> {
         let tensor = self.tensor_name(name);
         let tensor = self.given(name, tensor)?;
         let at = |e: FormatError| e.within(format_args!("argument '{name}'"));
-        let base = self.program.base(tensor).map_err(at)?;
+        let base = match self.part(name, 0) {
+            None => self.program.base(tensor).map_err(at)?,
+            part => self.value(tensor, part).map_err(at)?,
+        };
         Ok((base, self.program.declared(tensor)?.1))
     }
 
@@ -119,7 +159,13 @@ impl<'g, 'a> Node<'g, 'a> {
             _ => return invalid(format!("argument '{name}' must be a list of tensors")),
         };
         let at = |e: FormatError| e.within(format_args!("argument '{name}'"));
-        names.into_iter().map(|n| n.map(|n| self.program.value(n)).transpose().map_err(at)).collect()
+        let mut nth = 0;
+        let mut of = |tensor: &str| {
+            nth += 1;
+            let part = self.part(name, nth - 1);
+            self.value(tensor, part)
+        };
+        names.into_iter().map(|n| n.map(&mut of).transpose().map_err(at)).collect()
     }
 
     pub(super) fn tensors(&mut self, name: &str) -> Result<Vec<Value>> {
@@ -299,6 +345,18 @@ impl<'g, 'a> Node<'g, 'a> {
         self.proto.target.contains(part)
     }
 
+    /// The name of the operator.
+    pub(super) fn operator(&self) -> &'a str {
+        super::in_place::operator(&self.proto.target).map_or(&self.proto.target, |(name, _)| name)
+    }
+
+    /// Whether an argument is a number; marks nothing as read.
+    pub(super) fn has_number(&self, name: &str) -> bool {
+        let is =
+            |arg: &Argument| matches!(arg, Argument::AsInt(_) | Argument::AsFloat(_) | Argument::AsBool(_));
+        self.proto.inputs.iter().any(|i| i.name == name && is(&i.arg))
+    }
+
     /// Whether an argument is a string; marks nothing as read.
     pub(super) fn is_string(&self, name: &str) -> bool {
         self.proto.inputs.iter().any(|i| i.name == name && matches!(i.arg, Argument::AsString(_)))
@@ -311,46 +369,10 @@ impl<'g, 'a> Node<'g, 'a> {
         self.program.layout(tensor)
     }
 
-    /// The node as it stands: its operator, the tensors that it takes, and its arguments as Python spells them, with `%N` for
-    /// tensor N.
-    pub(super) fn as_written(&mut self) -> Result<(String, Vec<Value>, Vec<String>)> {
-        let (mut operands, mut spelled) = (Vec::new(), Vec::new());
-        for at in 0..self.proto.inputs.len() {
-            let input = &self.proto.inputs[at];
-            let name = input.name.as_str();
-            let list = |all: Vec<String>| format!("[{}]", all.join(", "));
-            let mut numbered = |values: Vec<Value>| -> Vec<String> {
-                let first = operands.len();
-                operands.extend(values.iter().copied());
-                (first..operands.len()).map(|n| format!("%{n}")).collect()
-            };
-            let argument = match &input.arg {
-                Argument::AsNone(_) => "None".to_string(),
-                Argument::AsTensor(_) | Argument::AsOptionalTensor(_) => {
-                    let value = self.opt_tensor(name)?;
-                    numbered(value.into_iter().collect()).pop().unwrap_or_else(|| "None".into())
-                }
-                Argument::AsTensors(_) => list(numbered(self.tensors(name)?)),
-                Argument::AsInt(n) => n.to_string(),
-                Argument::AsInts(all) => list(all.iter().map(i64::to_string).collect()),
-                Argument::AsFloat(x) => pytorch::float(x.0),
-                Argument::AsBool(b) => if *b { "True" } else { "False" }.into(),
-                // A `%` would stand for a tensor.
-                Argument::AsString(text) => pytorch::string(text).replace('%', "\\u0025"),
-                Argument::AsScalarType(code) => pytorch::dtype(Type::scalar(dtype(*code)?))?.to_string(),
-                _ => return unsupported(format!("argument '{}'", name.escape_debug())),
-            };
-            self.read[at] = true;
-            spelled.push(format!("{name}={argument}"));
-        }
-        let target = self.proto.target.strip_prefix("torch.ops.").unwrap_or(&self.proto.target);
-        Ok((target.to_string(), operands, spelled))
-    }
-
     // Results.
 
     /// The names of the tensors that the node gives.
-    fn output_names(&self) -> Vec<&'a str> {
+    pub(super) fn output_names(&self) -> Vec<&'a str> {
         let of = |o: &'a Argument| match o {
             Argument::AsTensor(t) => vec![t.name.as_str()],
             Argument::AsTensors(list) => list.iter().map(|t| t.name.as_str()).collect(),

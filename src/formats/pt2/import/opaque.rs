@@ -5,9 +5,12 @@
 
 use ngc_ir::{Type, Value};
 
+use super::super::schema::Argument;
+use super::super::weights::dtype;
 use super::Table;
 use super::node::Node;
-use crate::error::Result;
+use crate::error::{Result, unsupported};
+use crate::pytorch;
 
 pub(super) const OPS: Table = &[
     ("_linalg_det", call),
@@ -50,6 +53,44 @@ pub(super) const OPS: Table = &[
     ("special_ndtri", call),
     ("triangular_solve", call),
 ];
+
+impl Node<'_, '_> {
+    /// The node as it stands: its operator, the tensors that it takes, and its arguments as Python spells them, with `%N` for
+    /// tensor N.
+    fn as_written(&mut self) -> Result<(String, Vec<Value>, Vec<String>)> {
+        let (mut operands, mut spelled) = (Vec::new(), Vec::new());
+        for at in 0..self.proto.inputs.len() {
+            let input = &self.proto.inputs[at];
+            let name = input.name.as_str();
+            let list = |all: Vec<String>| format!("[{}]", all.join(", "));
+            let mut numbered = |values: Vec<Value>| -> Vec<String> {
+                let first = operands.len();
+                operands.extend(values.iter().copied());
+                (first..operands.len()).map(|n| format!("%{n}")).collect()
+            };
+            let argument = match &input.arg {
+                Argument::AsNone(_) => "None".to_string(),
+                Argument::AsTensor(_) | Argument::AsOptionalTensor(_) => {
+                    let value = self.opt_tensor(name)?;
+                    numbered(value.into_iter().collect()).pop().unwrap_or_else(|| "None".into())
+                }
+                Argument::AsTensors(_) => list(numbered(self.tensors(name)?)),
+                Argument::AsInt(n) => n.to_string(),
+                Argument::AsInts(all) => list(all.iter().map(i64::to_string).collect()),
+                Argument::AsFloat(x) => pytorch::float(x.0),
+                Argument::AsBool(b) => if *b { "True" } else { "False" }.into(),
+                // A `%` would stand for a tensor.
+                Argument::AsString(text) => pytorch::string(text).replace('%', "\\u0025"),
+                Argument::AsScalarType(code) => pytorch::dtype(Type::scalar(dtype(*code)?))?.to_string(),
+                _ => return unsupported(format!("argument '{}'", name.escape_debug())),
+            };
+            self.read[at] = true;
+            spelled.push(format!("{name}={argument}"));
+        }
+        let target = self.proto.target.strip_prefix("torch.ops.").unwrap_or(&self.proto.target);
+        Ok((target.to_string(), operands, spelled))
+    }
+}
 
 pub(super) fn call(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (operator, operands, arguments) = n.as_written()?;

@@ -6,6 +6,7 @@ use super::Table;
 use super::node::Node;
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
+use crate::pools::only_window;
 
 pub(super) const OPS: Table = &[
     ("_adaptive_avg_pool2d", |n| adaptive(n, "ng.adaptive_avg_pool", 2)),
@@ -55,11 +56,10 @@ fn windows(n: &mut Node<'_, '_>, rank: usize) -> Result<(Value, AttrDict)> {
     let ceil = n.flag("ceil_mode", false)?;
     // A last window may reach beyond the end, and the only one is the last.
     let extents = n.extents(x);
-    for d in 0..if ceil { rank } else { 0 } {
+    for d in (0..rank).filter(|&d| ceil && pads[d] == 0) {
         let extent = extents.get((extents.len() + d).wrapping_sub(rank)).and_then(|e| e.known());
-        let Some(extent) = extent.map(|extent| extent as i64) else { continue };
-        if pads[d] == 0 && kernel[d] > extent && kernel[d] - extent < strides[d] {
-            kernel[d] = extent.max(1);
+        if let Some(extent) = extent {
+            kernel[d] = only_window(kernel[d], extent as i64, strides[d]);
         }
     }
     let mut attrs = AttrDict::EMPTY;

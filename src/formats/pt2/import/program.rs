@@ -10,15 +10,18 @@ use super::super::schema::{
     Argument, ExportedProgram, Graph, InputSpec, Node as Proto, OutputSpec, RangeConstraint, SymInt,
     TensorMeta,
 };
-use super::super::weights::{Place, Tensors, check_layout, dtype};
+use super::super::weights::{Place, Stored, Tensors, check_layout, dtype, part_type};
 use super::node::Node;
 use super::{ImportOptions, OPERATORS, alias, location};
 use crate::builder::FunctionBuilder;
 use crate::error::{FormatError, Result, invalid, unsupported};
+use crate::fourier::Complex;
 
 /// What a name stands for.
-enum Known {
+pub(super) enum Known {
     Value(Value),
+    /// A tensor of complex numbers, by its parts.
+    Complex(Complex),
     /// A tensor of the archive that no op has asked for yet.
     Stored {
         name: String,
@@ -38,7 +41,7 @@ pub(super) struct Program<'a> {
     graph: &'a Graph,
     constraints: &'a BTreeMap<String, RangeConstraint>,
     tensors: Tensors,
-    known: HashMap<&'a str, Known>,
+    pub(super) known: HashMap<&'a str, Known>,
     /// The extents of values as the program declares them.
     extents: HashMap<Value, Vec<Extent>>,
     /// For each symbolic extent a value that has it, and the dimension: the first one.
@@ -97,7 +100,7 @@ pub(super) fn import<'a>(
         match &output.arg {
             Argument::AsTensor(tensor) => {
                 let place = format!("output '{}'", tensor.name.escape_debug());
-                results.push(this.value(&tensor.name).map_err(|e| e.within(&place))?);
+                results.push(this.result(&tensor.name).map_err(|e| e.within(&place))?);
                 attrs.push(named(&tensor.name));
             }
             // An output that is None is no output.
@@ -172,7 +175,7 @@ fn check_mutations(inputs: &[InputSpec], outputs: &[OutputSpec], needed: &HashSe
 }
 
 impl<'a> Program<'a> {
-    fn define(&mut self, name: &'a str, known: Known) -> Result<()> {
+    pub(super) fn define(&mut self, name: &'a str, known: Known) -> Result<()> {
         match self.known.insert(name, known) {
             Some(_) => invalid(format!("the name '{}' is defined twice", name.escape_debug())),
             None => Ok(()),
@@ -187,10 +190,16 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The declared element type and extents of a tensor.
+    /// The declared element type and extents of a tensor; of complex numbers the type of their parts.
     pub(super) fn declared(&self, name: &str) -> Result<(DType, Vec<Extent>)> {
         let meta = self.meta(name)?;
-        Ok((dtype(meta.dtype)?, meta.sizes.iter().map(Extent::new).collect::<Result<_>>()?))
+        let elem = part_type(meta.dtype).map_or_else(|| dtype(meta.dtype), Ok)?;
+        Ok((elem, meta.sizes.iter().map(Extent::new).collect::<Result<_>>()?))
+    }
+
+    /// Whether a tensor has complex numbers.
+    pub(super) fn is_complex(&self, name: &str) -> bool {
+        self.graph.tensor_values.get(name).is_some_and(|meta| part_type(meta.dtype).is_some())
     }
 
     /// Takes an input in; one that the user gives becomes an argument with these attributes.
@@ -223,25 +232,51 @@ impl<'a> Program<'a> {
             InputSpec::Token(_) => return Ok(None),
         };
         let at = |e: FormatError| e.within(format_args!("tensor '{}'", stored.escape_debug()));
-        let place = self.tensors.find(stored).map_err(at)?;
+        let found = self.tensors.find(stored).map_err(at)?;
         let (elem, extents) = self.declared(name).map_err(at)?;
         let declared = Type::tensor(extents.iter().map(Extent::dim), elem);
-        if place.ty() != declared {
+        let (Stored::Real(place) | Stored::Complex([place, _])) = &found;
+        if place.ty() != declared || matches!(found, Stored::Complex(_)) != self.is_complex(name) {
             return invalid(format!("the archive has {}, but the program declares {declared}", place.ty()))
                 .map_err(at);
         }
-        self.define(name, Known::Stored { name: stored.clone(), place }).map_err(at)?;
+        let known = match found {
+            Stored::Real(place) => Known::Stored { name: stored.clone(), place },
+            Stored::Complex([re, im]) => {
+                let mut part = |place: &Place, part: &str| {
+                    let value = self.constant(&format!("{stored}.{part}"), place)?;
+                    self.record(value, extents.clone());
+                    Ok(value)
+                };
+                let re = part(&re, "real").map_err(at)?;
+                Known::Complex(Complex { re, im: Some(part(&im, "imag").map_err(at)?) })
+            }
+        };
+        self.define(name, known).map_err(at)?;
         Ok(None)
     }
 
+    fn constant(&mut self, name: &str, place: &Place) -> Result<Value> {
+        let attr = self.tensors.attribute(&mut self.function, name, place)?;
+        self.one("ng.constant", &[], [("value", attr)].into(), &Loc::name(name))
+    }
+
     fn argument(&mut self, name: &'a str) -> Result<AttrDict> {
-        let (elem, extents) = self.declared(name)?;
+        let (elem, mut extents) = self.declared(name)?;
+        let is_complex = self.is_complex(name);
+        if is_complex {
+            extents.push(Extent::Known(2));
+        }
         let ty = Type::tensor(extents.iter().map(Extent::dim), elem);
         let value = self.function.argument(ty, Loc::name(name));
         let mut attrs = self.dims(&extents);
         attrs.set("ng.name", name);
-        self.define(name, Known::Value(value))?;
-        self.record(value, extents);
+        self.record(value, extents.clone());
+        let known = match is_complex {
+            true => Known::Complex(self.taken_apart(name, value)?),
+            false => Known::Value(value),
+        };
+        self.define(name, known)?;
         Ok(attrs)
     }
 
@@ -276,7 +311,7 @@ impl<'a> Program<'a> {
     }
 
     /// Remembers the extents of a value.
-    fn record(&mut self, value: Value, extents: Vec<Extent>) {
+    pub(super) fn record(&mut self, value: Value, extents: Vec<Extent>) {
         for (axis, extent) in extents.iter().enumerate().filter(|(_, e)| e.known().is_none()) {
             self.holders.entry(extent.clone()).or_insert((value, axis));
         }
@@ -307,7 +342,12 @@ impl<'a> Program<'a> {
             Some(t) => t.split_once('.').map_or(t, |(name, _)| name),
             None => target.rsplit_once('.').map_or(target, |(name, _)| name),
         };
-        let Some((&operator, import)) = OPERATORS.get_key_value(alias::canonical(operator)) else {
+        let operator = alias::canonical(operator);
+        let inputs = proto.inputs.iter().flat_map(|input| input.arg.names());
+        if inputs.chain(defined.iter().copied()).any(|name| self.is_complex(name)) {
+            return self.complex(proto, name, operator, defined);
+        }
+        let Some((&operator, import)) = OPERATORS.get_key_value(operator) else {
             let from = location::source(proto);
             let from = from.map_or_else(String::new, |(file, line)| format!(", from {file}:{line}"));
             return unsupported(format!(
@@ -349,7 +389,7 @@ impl<'a> Program<'a> {
 
     /// The value of an op as the program declares it. Where the program knows an extent that the ops do not tell, a
     /// reshape says so.
-    fn as_declared(&mut self, name: &str, value: Value, loc: &Loc) -> Result<Value> {
+    pub(super) fn as_declared(&mut self, name: &str, value: Value, loc: &Loc) -> Result<Value> {
         let (elem, extents) = self.declared(name)?;
         let declared = Type::tensor(extents.iter().map(Extent::dim), elem);
         let found = self.function.body.ty(value);
@@ -388,10 +428,12 @@ impl<'a> Program<'a> {
         let value = match self.known.get(name) {
             Some(Known::Value(value)) => return Ok(*value),
             Some(Known::Stored { name: stored, place }) => {
-                let attr = self.tensors.attribute(&mut self.function, stored, place);
+                let (stored, place) = (stored.clone(), place.clone());
                 let at = |e: FormatError| e.within(format_args!("tensor '{}'", stored.escape_debug()));
-                let (attr, loc) = (attr.map_err(at)?, Loc::name(stored));
-                self.one("ng.constant", &[], [("value", attr)].into(), &loc)?
+                self.constant(&stored, &place).map_err(at)?
+            }
+            Some(Known::Complex(_)) => {
+                return unsupported(format!("complex numbers in '{}'", name.escape_debug()));
             }
             Some(Known::Reshaped(base, loc)) => {
                 let (base, loc) = (*base, loc.clone());

@@ -35,6 +35,8 @@ pub(super) const OPS: Table = &[
     ("ravel", view),
     ("reshape", view),
     ("reshape_as", view),
+    ("resolve_conj", same),
+    ("resolve_neg", same),
     ("squeeze", squeeze),
     ("swapaxes", |n| exchange(n, "axis0", "axis1")),
     ("t", reversed),

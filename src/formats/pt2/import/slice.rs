@@ -21,6 +21,8 @@ pub(super) const OPS: Table = &[
     ("diag_embed", diag_embed),
     ("dstack", |n| joined(n, 2)),
     ("fill_diagonal", fill_diagonal),
+    ("fft_fftshift", |n| halves(n, 1)),
+    ("fft_ifftshift", |n| halves(n, 0)),
     ("flip", flip),
     ("hstack", |n| joined(n, 1)),
     ("meshgrid", meshgrid),
@@ -560,6 +562,23 @@ fn roll(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 pub(super) fn rolled(n: &mut Node<'_, '_>, x: Value, axis: usize, first: i64) -> Result<Value> {
     let parts = [n.slice(x, axis, first, i64::MAX, 1)?, n.slice(x, axis, 0, first, 1)?];
     n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])
+}
+
+/// Both halves of dimensions exchanged; where the extent is odd the first half has the element in the middle, or the second.
+fn halves(n: &mut Node<'_, '_>, more: usize) -> Result<Vec<Value>> {
+    let mut x = n.tensor("self")?;
+    let rank = n.rank(x);
+    let dims = n.opt_ints("dim")?.unwrap_or_else(|| (0..rank as i64).collect());
+    for dim in dims {
+        let axis = n.axis(dim, rank)?;
+        let Some(extent) = n.extents(x).get(axis).and_then(Extent::known) else {
+            return unsupported(format!("halves of dimension {axis} of {}", n.ty(x)));
+        };
+        if extent > 1 {
+            x = rolled(n, x, axis, ((extent + more) / 2) as i64)?;
+        }
+    }
+    Ok(vec![x])
 }
 
 fn triangle(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {

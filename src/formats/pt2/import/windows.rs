@@ -56,6 +56,24 @@ fn windows(n: &mut Node<'_, '_>, x: Value, axis: usize, window: &Window) -> Resu
     n.emit("ng.gather", &[x, places], [("axis", Attr::int(axis as i64))])
 }
 
+/// A dimension as two: windows of `size` elements from every `step`-th one on, and the elements of each.
+pub(super) fn along(n: &mut Node<'_, '_>, x: Value, axis: usize, size: i64, step: i64) -> Result<Value> {
+    windows(n, x, axis, &Window { size, step, dilation: 1 })
+}
+
+/// The elements of windows of `size`, and the windows, `step` apart: two dimensions, as the one of which they are taken; what
+/// lies in several windows is added.
+pub(super) fn added(
+    n: &mut Node<'_, '_>,
+    x: Value,
+    axis: usize,
+    size: i64,
+    step: i64,
+    all: i64,
+) -> Result<Value> {
+    folded(n, x, axis, &Window { size, step, dilation: 1 }, all, 0)
+}
+
 /// Windows of a dimension; their elements become the last one.
 fn unfold(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = n.tensor("self")?;
