@@ -8,6 +8,7 @@ mod formats;
 mod formulas;
 mod fpcore;
 mod half;
+mod movement;
 mod pytorch;
 mod reproducer;
 mod stablehlo;
