@@ -5,6 +5,7 @@ use ngc_ir::{Attr, AttrDict, Dim, Loc, Type, Value};
 use ngc_numerics::{DType, Format};
 
 use crate::builder::FunctionBuilder;
+use crate::emit::{Emit, Emitter};
 use crate::error::{Result, invalid, unsupported};
 
 /// Extents and steps beyond this are refused, so that their arithmetic cannot overflow.
@@ -95,24 +96,7 @@ pub(crate) fn conv_transpose(
     b.emit("ng.conv", &operands, attrs)
 }
 
-/// Emits ops of one place in the model.
-struct Emitter<'f, 'a> {
-    function: &'f mut FunctionBuilder<'a>,
-    loc: &'f Loc,
-}
-
 impl Emitter<'_, '_> {
-    fn ty(&self, value: Value) -> Type {
-        self.function.body.ty(value)
-    }
-
-    fn emit(&mut self, op: &str, operands: &[Value], attrs: impl Into<AttrDict>) -> Result<Value> {
-        match self.function.emit(op, operands, attrs.into(), self.loc)?[..] {
-            [value] => Ok(value),
-            _ => invalid(format!("'{op}' has not one result")),
-        }
-    }
-
     fn reshape(&mut self, value: Value, shape: Vec<i64>) -> Result<Value> {
         self.emit("ng.reshape", &[value], [("shape", Attr::from(shape))])
     }

@@ -1,8 +1,9 @@
 //! What importers ask of the node that they read, whatever the format: the types of values, and new ops.
 
-use ngc_ir::{AttrDict, Body, Dim, Type, Value};
+use ngc_ir::{AttrDict, Body, Dim, Loc, Type, Value};
 use ngc_numerics::{DType, Format};
 
+use crate::builder::FunctionBuilder;
 use crate::error::{FormatError, Result, invalid};
 use crate::step::is_narrow;
 
@@ -61,5 +62,26 @@ pub(crate) trait Emit {
             attrs.set("accumulate", Type::float(Format::F32));
         }
         self.emit(name, operands, attrs)
+    }
+}
+
+/// Emits ops of one place in a model, whatever node it is, or none.
+pub(crate) struct Emitter<'f, 'a> {
+    pub function: &'f mut FunctionBuilder<'a>,
+    pub loc: &'f Loc,
+}
+
+impl Emit for Emitter<'_, '_> {
+    fn body(&self) -> &Body {
+        &self.function.body
+    }
+
+    fn emit_many(
+        &mut self,
+        name: &str,
+        operands: &[Value],
+        attrs: impl Into<AttrDict>,
+    ) -> Result<Vec<Value>> {
+        self.function.emit(name, operands, attrs.into(), self.loc)
     }
 }

@@ -4,7 +4,7 @@
 //! in each of two operands gives products of parts. As an input or an output of the program a tensor of complex numbers has
 //! its parts along one more dimension, the last, as `torch.view_as_real` gives them.
 
-use ngc_ir::{AttrDict, Body, Loc, Value};
+use ngc_ir::{Loc, Value};
 use ngc_numerics::DType;
 
 use super::super::schema::{Argument, NamedArgument, Node as Proto};
@@ -12,8 +12,7 @@ use super::node::{Node, Part};
 use super::number::Number;
 use super::program::{Known, Program};
 use super::{alias, fourier, location};
-use crate::builder::FunctionBuilder;
-use crate::emit::Emit;
+use crate::emit::{Emit, Emitter};
 use crate::error::{Result, invalid, unsupported};
 use crate::fourier::{Complex, each, imaginary, joined, parts, times};
 
@@ -22,7 +21,7 @@ impl<'a> Program<'a> {
     pub(super) fn result(&mut self, name: &str) -> Result<Value> {
         match self.known.get(name) {
             Some(&Known::Complex(z)) => {
-                joined(&mut Outside { function: &mut self.function, loc: Loc::name(name) }, z)
+                joined(&mut Emitter { function: &mut self.function, loc: &Loc::name(name) }, z)
             }
             _ => self.value(name),
         }
@@ -32,7 +31,7 @@ impl<'a> Program<'a> {
     pub(super) fn taken_apart(&mut self, name: &str, value: Value) -> Result<Complex> {
         let mut extents = self.extents(value);
         extents.pop();
-        let z = parts(&mut Outside { function: &mut self.function, loc: Loc::name(name) }, value)?;
+        let z = parts(&mut Emitter { function: &mut self.function, loc: &Loc::name(name) }, value)?;
         each(z, |part| {
             self.record(part, extents.clone());
             Ok(part)
@@ -70,27 +69,6 @@ impl<'a> Program<'a> {
             Some(&Known::Complex(z)) => Ok(z),
             _ => Ok(Complex { re: self.value(name)?, im: None }),
         }
-    }
-}
-
-/// Where ops are emitted for no node: for an input or an output.
-struct Outside<'p, 'a> {
-    function: &'p mut FunctionBuilder<'a>,
-    loc: Loc,
-}
-
-impl Emit for Outside<'_, '_> {
-    fn body(&self) -> &Body {
-        &self.function.body
-    }
-
-    fn emit_many(
-        &mut self,
-        name: &str,
-        operands: &[Value],
-        attrs: impl Into<AttrDict>,
-    ) -> Result<Vec<Value>> {
-        self.function.emit(name, operands, attrs.into(), &self.loc)
     }
 }
 
