@@ -12,6 +12,7 @@ mod domain;
 mod exact;
 mod judge;
 mod ladder;
+mod likeness;
 pub mod observed;
 mod order;
 mod over;
@@ -45,12 +46,13 @@ use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use self::allowed::Allowed;
+use self::likeness::Likeness;
 use self::picked::Picked;
 use self::plan::{Aim, Found, Looked, Plan, Terms};
 use self::proof::Proof;
 use self::telling::figures::{self, Snapshot};
 use self::telling::{Effect, Replaced, Report, Rewrite, cause, overflows};
-use self::window::{Cutter, Group, Joins, Likeness, Member, Reach};
+use self::window::{Cutter, Group, Joins, Member, Reach};
 use crate::analysis::calibrate::Samples;
 use crate::analysis::range::Ranges;
 use crate::precision::assign::hold::{Held, Hold};
@@ -78,8 +80,14 @@ const REACHES: [Reach; 7] = [
     Reach { products: 0, joins: Joins::Behind, places: false },
 ];
 
-/// What was found for groups of values, by what they look like.
-type Solved = HashMap<Likeness, Arc<Looked>, FxBuildHasher>;
+/// What was found for groups of values.
+#[derive(Default)]
+struct Solved {
+    /// By what they look like.
+    found: HashMap<Likeness, Arc<Looked>, FxBuildHasher>,
+    /// Where nothing was: by what they look like at any size.
+    nothing: HashMap<Likeness, Arc<Looked>, FxBuildHasher>,
+}
 
 /// What says that terms are equal: the ops that they are, and laws; charts are always there.
 #[derive(Clone, Copy)]
@@ -465,7 +473,8 @@ fn groups(
     let ops: Vec<Op> = body.entry().map(|b| body.ops(b).collect()).unwrap_or_default();
     let looked_at = |op: &Op| {
         // What is only held in another format has the digits that it has.
-        let computes = is_computed(body, *op) && conversion(body, *op).is_none() || cutter.is_join(*op);
+        let joins = || cutter.is_join(*op) && !cutter.is_mere_part(body.result(*op, 0));
+        let computes = is_computed(body, *op) && conversion(body, *op).is_none() || joins();
         wants(*op) && computes && !stays.contains(op)
     };
     let values: Vec<Value> = ops.into_iter().filter(looked_at).map(|op| body.result(op, 0)).collect();
@@ -478,28 +487,14 @@ fn groups(
             values.retain(|&value| cutter.has_joins(value));
         }
         let groups = cutter.groups(&values, REACHES[n]);
-        let mut new: HashMap<&Likeness, &Group, FxBuildHasher> = HashMap::default();
-        for group in groups.iter().filter(|group| !solved.contains_key(&group.likeness)) {
-            new.entry(&group.likeness).or_insert(group);
-        }
-        let share = (new.len() / WINDOWS).clamp(1, SHARED);
-        let (total, done) = (new.len(), AtomicUsize::new(0));
-        let found: Vec<(Likeness, Arc<Looked>)> = new
-            .into_iter()
-            .collect::<Vec<_>>()
-            .into_par_iter()
-            .map(|(likeness, group)| {
-                if let Some(watch) = watch {
-                    watch(&spelled(body, group.members[0].op), done.load(Ordering::Relaxed), total);
-                }
-                let looked = Looked::at(context, resources, equalities, group, (aim, share));
-                done.fetch_add(1, Ordering::Relaxed);
-                (likeness.clone(), looked)
-            })
-            .collect();
-        solved.extend(found);
+        solve(&groups, solved, &|group, share, done, total| {
+            if let Some(watch) = watch {
+                watch(&spelled(body, group.members[0].op), done, total);
+            }
+            Looked::at(context, resources, equalities, group, (aim, share))
+        });
         for group in groups {
-            let found = solved[&group.likeness].clone();
+            let found = solved.found[&group.likeness].clone();
             let mut values = group.members.iter().map(|member| member.value);
             let mut nearer: Vec<Value> = Vec::new();
             match &found.found {
@@ -533,6 +528,38 @@ fn groups(
         }
     }
     looked
+}
+
+/// Looks at groups that are like none before, one of those that are alike but for their extents first: where nothing is found
+/// for it, nothing is looked for in the others. `look` is told how many share what may be spent, are done, and there are.
+fn solve(
+    groups: &[Group],
+    solved: &mut Solved,
+    look: &(dyn Fn(&Group, usize, usize, usize) -> Arc<Looked> + Sync),
+) {
+    let mut seen = FxHashSet::default();
+    let mut is_new = |like: &Likeness| !solved.found.contains_key(like) && seen.insert(like.clone());
+    let new = groups.iter().filter(|group| is_new(&group.likeness));
+    let new: Vec<(&Group, Likeness)> = new.map(|group| (group, group.likeness.of_any_size())).collect();
+    let (total, done) = (new.len(), AtomicUsize::new(0));
+    let share = (total / WINDOWS).clamp(1, SHARED);
+    let mut first = FxHashSet::default();
+    let (first, others): (Vec<_>, Vec<_>) = new.into_iter().partition(|(_, any)| first.insert(any.clone()));
+    for groups in [first, others] {
+        let look = |(group, any): &(&Group, Likeness)| {
+            let known = solved.nothing.get(any).cloned();
+            let looked = known.unwrap_or_else(|| look(group, share, done.load(Ordering::Relaxed), total));
+            done.fetch_add(1, Ordering::Relaxed);
+            looked
+        };
+        let found: Vec<_> = groups.par_iter().map(look).collect();
+        for ((group, any), looked) in groups.into_iter().zip(found) {
+            if looked.is_nothing() {
+                solved.nothing.insert(any, looked.clone());
+            }
+            solved.found.insert(group.likeness.clone(), looked);
+        }
+    }
 }
 
 /// An op for a reader: its name, and that of the place in the model.

@@ -175,6 +175,12 @@ impl Looked {
 }
 
 impl Looked {
+    /// Whether there is no better form for any value of a window that can be judged.
+    pub fn is_nothing(&self) -> bool {
+        let plans = |found: &Found| matches!(found, Found::Better(_) | Found::Hidden(_));
+        self.refuted.is_empty() && self.found.as_ref().is_some_and(|(_, found)| !found.iter().any(plans))
+    }
+
     /// Whether there is a better form for every value for which another search found one.
     fn betters_all_of(&self, other: &Looked) -> bool {
         let better = |looked: &Looked| -> Vec<bool> {

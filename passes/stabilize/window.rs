@@ -11,13 +11,13 @@ use ngc_dialects::ng::constant::constant_elements;
 use ngc_dialects::structure::structures;
 use ngc_ir::op_def::Signature;
 use ngc_ir::structure::{self, Size, Unknown};
-use ngc_ir::{Attr, AttrDict, Body, Builder, Context, Ident, Loc, Op, Semantics, Type, Value};
+use ngc_ir::{Attr, Body, Builder, Context, Loc, Op, Semantics, Value};
 use ngc_numerics::{Format, Interval, Prim, Reduce};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::ValueRanges;
-use super::ladder::ORDINARY;
+use super::likeness::{Item, Likeness, coarse, coarser};
+use super::{REACHES, ValueRanges};
 use crate::analysis::range::Ranges;
 use crate::precision::conversion;
 
@@ -136,19 +136,6 @@ impl Group {
         }
         settled
     }
-}
-
-/// What groups that look alike have in common.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Likeness(Vec<Item>);
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Item {
-    Leaf(Type, [u64; 4], Signs, Vec<Option<u32>>),
-    Op(Ident, AttrDict, SmallVec<[u32; 4]>, Type),
-    Member(u32, Option<Format>),
-    Read(u32),
-    Apart,
 }
 
 /// What windows make of what is joined of several values, or is a part of one.
@@ -333,6 +320,16 @@ impl<'a> Cutter<'a> {
         ops.into_iter().any(|op| self.is_join(op))
     }
 
+    /// Whether a value is a part of another one that is like all of its parts: nothing in its window asks which place an element
+    /// stands at, as joined values, running sums and masks of rows do.
+    pub fn is_mere_part(&self, root: Value) -> bool {
+        let asks = |s: &Signature<'_>| {
+            structures(s, &extents(s)).is_some_and(|all| all.iter().any(|s| asks_places(&s.element)))
+        };
+        let asks = |&op: &Op| self.picks_by_constants(op) || self.body.with_signature(op, asks) == Some(true);
+        !self.ops(root, REACHES[0]).unwrap_or_default().iter().any(asks)
+    }
+
     /// Whether an op's elements are those of one operand or another, by their place, or of an operand at other places.
     pub fn is_join(&self, op: Op) -> bool {
         let joins = |s: &Signature<'_>| {
@@ -465,7 +462,7 @@ impl<'a> Cutter<'a> {
     fn group(&self, ops: &[Op], values: &[Value], apart: bool) -> Option<Group> {
         let (mut window, mut likeness) = self.window(ops)?;
         window.apart = apart;
-        likeness.0.extend(apart.then_some(Item::Apart));
+        likeness.extend(apart.then_some(Item::Apart));
         let inner: FxHashMap<Value, Value> =
             window.origin.iter().map(|(&inner, &value)| (value, inner)).collect();
         let guarded = self.guarded(ops);
@@ -477,19 +474,38 @@ impl<'a> Cutter<'a> {
         let narrower = |&(inner, value): &(&Value, &Value)| Some((*inner, *self.narrower.get(value)?));
         window.formats = window.origin.iter().filter_map(|pair| narrower(&pair)).collect();
         let item = |member: &Member| Item::Member(member.inner.index() as u32, window.format(member.inner));
-        likeness.0.extend(members.iter().map(item));
-        let made = ops.iter().map(|&op| self.body.result(op, 0));
+        likeness.extend(members.iter().map(item));
+        let computed = ops.iter().filter(|&&op| !self.body.is_constant(op));
+        let made = computed.map(|&op| self.body.result(op, 0));
         let read = made.filter(|value| match self.users.get(value) {
             Some(users) => users.iter().any(|op| !ops.contains(op)),
             None => true,
         });
-        let read: Vec<Value> = read.map(|value| inner[&value]).collect();
-        likeness.0.extend(read.iter().map(|inner| Item::Read(inner.index() as u32)));
+        let mut read: Vec<Value> = read.map(|value| inner[&value]).collect();
+        read.sort_unstable_by_key(|value| value.index());
+        likeness.extend(read.iter().map(|inner| Item::Read(inner.index() as u32)));
         Some(Group { window, members, read: read.into_iter().collect(), likeness })
+    }
+
+    /// Ops in the order in which the last one reads them, whatever order the function has them in.
+    fn as_read(&self, ops: &[Op]) -> Vec<Op> {
+        let (mut left, mut ordered) = (FxHashSet::from_iter(ops.iter().copied()), Vec::new());
+        let mut open: Vec<(Op, bool)> = ops.last().map(|&op| (op, false)).into_iter().collect();
+        while let Some((op, is_read)) = open.pop() {
+            if is_read {
+                ordered.push(op);
+            } else if left.remove(&op) {
+                open.push((op, true));
+                let read = self.body.operands(op).iter().rev();
+                open.extend(read.filter_map(|&v| Some((self.body.defining_op(v)?, false))));
+            }
+        }
+        ordered
     }
 
     /// Ops as a window, with what it looks like.
     fn window(&self, ops: &[Op]) -> Option<(Window, Likeness)> {
+        let ops = &self.as_read(ops)[..];
         let (mut body, mut items) = (Body::new(), Vec::new());
         let region = body.root();
         let block = body.add_block(region);
@@ -544,46 +560,25 @@ impl<'a> Cutter<'a> {
         let origin = known.into_iter().map(|(old, new)| (new, old)).collect();
         Some((
             Window { body, root, leaves, origin, formats: FxHashMap::default(), apart: false },
-            Likeness(items),
+            items.into_iter().collect(),
         ))
     }
-}
-
-/// A range with its ends moved outward to few numbers: layers that differ in them alone are alike. What is proven through many
-/// layers is far beyond all that occurs: an end that is no ordinary number says nothing.
-fn coarse(range: Interval) -> Interval {
-    // Powers of two, and beyond 16 those whose exponents are powers of two.
-    let beyond = |x: f64| match x.log2().ceil() {
-        few if few <= 4.0 => few.exp2(),
-        many if many > f64::from(ORDINARY) => f64::INFINITY,
-        many => many.log2().ceil().exp2().exp2(),
-    };
-    let end = |x: f64, outward: bool| match x {
-        x if x == 0.0 || x.is_infinite() => x,
-        x if outward => beyond(x.abs()).copysign(x),
-        x => x.abs().log2().floor().exp2().copysign(x),
-    };
-    Interval { lo: end(range.lo, range.lo < 0.0), hi: end(range.hi, range.hi > 0.0), ..range }
-}
-
-/// The same of weights, of which each layer has its own: outward to 1 or a power of 16, for both signs alike if both occur.
-fn coarser(range: Interval) -> Interval {
-    let power = |x: f64, round: fn(f64) -> f64| round(x.abs().log2() / 4.0).exp2().powi(4).copysign(x);
-    let end = |x: f64, outward: bool| match x {
-        x if x == 0.0 || x.is_infinite() => x,
-        x if outward => power(x.abs().max(1.0).copysign(x), f64::ceil),
-        x => power(x, f64::floor),
-    };
-    let (lo, hi) = (end(range.lo, range.lo < 0.0), end(range.hi, range.hi > 0.0));
-    let both = lo < 0.0 && hi > 0.0;
-    let (lo, hi) = if both { (lo.min(-hi), hi.max(-lo)) } else { (lo, hi) };
-    Interval { lo, hi, ..range }
 }
 
 /// Whether an op takes one of two values by a condition.
 pub fn chooses(body: &Body, op: Op) -> bool {
     let function = body.with_signature(op, Pointwise::of).flatten();
     matches!(function, Some(Pointwise::Function(structure::Function::Choose)))
+}
+
+/// Whether what an element is depends on its place by more than what is read there.
+fn asks_places(element: &structure::Element) -> bool {
+    match element {
+        structure::Element::Number(_) | structure::Element::Read { .. } => false,
+        structure::Element::Place(_) | structure::Element::Where { .. } => true,
+        structure::Element::Apply(_, parts) => parts.iter().any(asks_places),
+        structure::Element::Reduce { body, .. } => asks_places(body),
+    }
 }
 
 /// Whether an op of one result only moves numbers.
