@@ -39,37 +39,55 @@ impl Extend<Item> for Likeness {
 }
 
 impl Likeness {
-    /// The same of windows of other extents, that read other places: a large number counts by which others are equal to it,
-    /// an extent by its magnitude as well, and neighbours that an op reads of leaves that are alike count as one. Where nothing
-    /// is found for one such window, nothing is looked for in the others.
+    /// The same of windows of other extents, that read other places, in another order: a large number counts by which others are
+    /// equal to it, an extent by its magnitude as well, and neighbours that an op reads of leaves that are alike count as one.
+    /// Where nothing is found for one such window, nothing is looked for in the others.
     pub fn of_any_size(&self) -> Likeness {
-        let repeated = self.repeated();
-        let (mut sizes, mut numbers, mut next, mut all) = (Sizes::default(), Vec::new(), 0, Vec::new());
+        let (mut sizes, mut numbers, mut all) = (Sizes::default(), FxHashMap::default(), Vec::new());
         let types: Vec<Type> = self.0.iter().filter_map(Item::ty).collect();
-        for item in &self.0 {
-            let leaf = numbers.len() as u32;
-            if item.ty().is_some() {
-                numbers.push(next);
-                next += u32::from(!repeated.contains(&leaf));
-            }
-            all.push(match item {
-                Item::Leaf(..) if repeated.contains(&leaf) => continue,
+        for n in self.as_read() {
+            let next = numbers.len() as u32;
+            numbers.insert(n, next);
+            all.push(match &self.0[n as usize] {
                 Item::Leaf(ty, ends, signs, names) => Item::Leaf(sizes.ty(*ty), *ends, *signs, names.clone()),
                 Item::Op(name, attrs, operands, ty) => {
                     let read = operands.iter().filter_map(|&n| types[n as usize].shape()).flatten();
                     let extents: Vec<i64> = read.filter_map(|dim| i64::try_from(dim.known()?).ok()).collect();
                     let attrs = attrs.iter().map(|(name, attr)| (*name, sizes.attr(attr, &extents)));
                     let attrs = AttrDict::new(attrs.collect::<Vec<_>>());
-                    let operands = operands.iter().filter(|n| !repeated.contains(n));
-                    let operands = operands.map(|&n| numbers[n as usize]).collect();
-                    Item::Op(*name, attrs, operands, sizes.ty(*ty))
+                    let operands = operands.iter().filter_map(|n| numbers.get(n).copied());
+                    Item::Op(*name, attrs, operands.collect(), sizes.ty(*ty))
                 }
-                Item::Member(n, format) => Item::Member(numbers[*n as usize], *format),
-                Item::Read(n) => Item::Read(numbers[*n as usize]),
-                Item::Apart => Item::Apart,
+                other => other.clone(),
             });
         }
-        all.into_iter().collect()
+        let mut read = Vec::new();
+        for item in &self.0[types.len()..] {
+            match item {
+                Item::Member(n, format) => all.push(Item::Member(numbers[n], *format)),
+                Item::Read(n) => read.push(numbers[n]),
+                other => all.push(other.clone()),
+            }
+        }
+        read.sort_unstable();
+        all.into_iter().chain(read.into_iter().map(Item::Read)).collect()
+    }
+
+    /// The values in the order in which the last one reads them, but for leaves for which a neighbour stands.
+    fn as_read(&self) -> Vec<u32> {
+        let (repeated, count) = (self.repeated(), self.0.iter().filter_map(Item::ty).count() as u32);
+        let mut left: FxHashSet<u32> = (0..count).filter(|n| !repeated.contains(n)).collect();
+        let (mut ordered, mut open) = (Vec::new(), vec![(count.saturating_sub(1), false)]);
+        while let Some((n, is_read)) = open.pop() {
+            if is_read {
+                ordered.push(n);
+            } else if left.remove(&n) {
+                open.push((n, true));
+                let operands = self.0[n as usize].operands().unwrap_or_default();
+                open.extend(operands.iter().rev().map(|&n| (n, false)));
+            }
+        }
+        ordered
     }
 
     /// Leaves that one op alone reads, beside one that is like them but for its extents.

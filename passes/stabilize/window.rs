@@ -481,31 +481,13 @@ impl<'a> Cutter<'a> {
             Some(users) => users.iter().any(|op| !ops.contains(op)),
             None => true,
         });
-        let mut read: Vec<Value> = read.map(|value| inner[&value]).collect();
-        read.sort_unstable_by_key(|value| value.index());
+        let read: Vec<Value> = read.map(|value| inner[&value]).collect();
         likeness.extend(read.iter().map(|inner| Item::Read(inner.index() as u32)));
         Some(Group { window, members, read: read.into_iter().collect(), likeness })
     }
 
-    /// Ops in the order in which the last one reads them, whatever order the function has them in.
-    fn as_read(&self, ops: &[Op]) -> Vec<Op> {
-        let (mut left, mut ordered) = (FxHashSet::from_iter(ops.iter().copied()), Vec::new());
-        let mut open: Vec<(Op, bool)> = ops.last().map(|&op| (op, false)).into_iter().collect();
-        while let Some((op, is_read)) = open.pop() {
-            if is_read {
-                ordered.push(op);
-            } else if left.remove(&op) {
-                open.push((op, true));
-                let read = self.body.operands(op).iter().rev();
-                open.extend(read.filter_map(|&v| Some((self.body.defining_op(v)?, false))));
-            }
-        }
-        ordered
-    }
-
     /// Ops as a window, with what it looks like.
     fn window(&self, ops: &[Op]) -> Option<(Window, Likeness)> {
-        let ops = &self.as_read(ops)[..];
         let (mut body, mut items) = (Body::new(), Vec::new());
         let region = body.root();
         let block = body.add_block(region);

@@ -32,6 +32,7 @@ impl Charts<'_> {
                 (Chart::Scaled, self.scaled_together(id, &space)),
                 (Chart::PairedFactors, self.paired_factors(&factors, &space)),
                 (Chart::PowersInside, self.powers_inside(&factors, &space)),
+                (Chart::Scaled, self.squared_root(&factors, &space)),
             ],
             Node::Linear(..) => vec![(Chart::Scaled, self.scaled_together(id, &space))],
             _ => Vec::new(),
@@ -136,6 +137,19 @@ impl Charts<'_> {
         let mut length =
             |a: Use, b: Use| self.store.close(Node::Apply(Function::Prim(Prim::Hypot), vec![a, b]), &space);
         Some((roots.into_iter().reduce(&mut length)?, doubled))
+    }
+
+    /// `x² / Σ t = (x / √Σ t)²` for squares `t`: the root of a sum of squares is a length, which is as great as they are.
+    fn squared_root(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
+        let is_square = |e: &Rational| *e.denom() == 1 && e.numer().is_even();
+        let mut is_sum = |(x, e): &(Use, Rational)| !is_square(e) && self.scaled_sum(x, space).is_some();
+        (factors.iter().any(|(_, e)| is_square(e)) && factors.iter().any(&mut is_sum)).then_some(())?;
+        let mut half = |(x, e): &(Use, Rational)| {
+            (is_square(e) || self.nonnegative(x)).then(|| (x.clone(), Rational::from(e / 2)))
+        };
+        let halves = factors.iter().map(&mut half).collect::<Option<Vec<_>>>()?;
+        let root = self.store.product(1.into(), halves, space);
+        Some(self.store.close(Node::Product(vec![(root, Rational::from(2))]), space))
     }
 
     /// Each sum of powers, or of products of at least so many values, as a multiple of powers of its greatest values.
