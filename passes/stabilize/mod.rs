@@ -69,15 +69,20 @@ const MOST_ROUNDS: usize = 64;
 const WINDOWS: usize = 12;
 const SHARED: usize = 4;
 
+const FARTHEST: Reach = Reach { products: 1, joins: Joins::Behind, places: true, wholes: true };
+
+const NEAREST: Reach = Reach { products: 0, ..FARTHEST };
+
 /// How far windows reach: as far as they may, then less far where nothing better is found.
-const REACHES: [Reach; 7] = [
-    Reach { products: 1, joins: Joins::Behind, places: true },
-    Reach { products: 0, joins: Joins::Behind, places: true },
-    Reach { products: 1, joins: Joins::Ends, places: true },
-    Reach { products: 0, joins: Joins::Ends, places: true },
-    Reach { products: 0, joins: Joins::Apart, places: true },
-    Reach { products: 1, joins: Joins::Behind, places: false },
-    Reach { products: 0, joins: Joins::Behind, places: false },
+const REACHES: [Reach; 8] = [
+    FARTHEST,
+    NEAREST,
+    Reach { joins: Joins::Ends, ..FARTHEST },
+    Reach { products: 0, joins: Joins::Ends, ..FARTHEST },
+    Reach { products: 0, joins: Joins::Apart, ..FARTHEST },
+    Reach { places: false, ..FARTHEST },
+    Reach { products: 0, places: false, ..FARTHEST },
+    Reach { wholes: false, ..FARTHEST },
 ];
 
 /// What was found for groups of values.
@@ -480,11 +485,17 @@ fn groups(
     let values: Vec<Value> = ops.into_iter().filter(looked_at).map(|op| body.result(op, 0)).collect();
     let mut open: [Vec<Value>; REACHES.len()] = Default::default();
     open[0] = values;
-    let mut looked = Vec::new();
+    let (mut looked, mut bettered) = (Vec::new(), FxHashSet::default());
     while let Some(n) = open.iter().position(|values| !values.is_empty()) {
         let mut values = std::mem::take(&mut open[n]);
         if n > 0 && REACHES[n].joins != REACHES[n - 1].joins && REACHES[n].joins != Joins::Behind {
             values.retain(|&value| cutter.has_joins(value));
+        }
+        if !REACHES[n].wholes {
+            let cured = |v: &Value| bettered.contains(v);
+            values.retain(|value| !cured(value) && cutter.has_wholes(*value));
+            values.sort_unstable_by_key(|value| value.index());
+            values.dedup();
         }
         let groups = cutter.groups(&values, REACHES[n]);
         solve(&groups, solved, &|group, share, done, total| {
@@ -517,9 +528,15 @@ fn groups(
                             values.clone().zip(all).filter(|(_, found)| matches!(found, Found::Large));
                         open[cut].extend(large.map(|(value, _)| value));
                     }
+                    let better = |found: &Found| matches!(found, Found::Better(_));
+                    bettered
+                        .extend(values.clone().zip(all).filter(|(_, f)| better(f)).map(|(value, _)| value));
                     nearer.extend(values.zip(all).filter(|(_, found)| again(found)).map(|(value, _)| value));
                     looked.push((group, found));
                 }
+            }
+            if REACHES[n] == NEAREST {
+                open[REACHES.len() - 1].extend(&nearer);
             }
             let ends = REACHES.get(n + 1).is_some_and(|next| REACHES[n].places && !next.places);
             if let Some(open) = open.get_mut(n + 1).filter(|_| !ends) {

@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::likeness::{Item, Likeness, coarse, coarser};
-use super::{REACHES, ValueRanges};
+use super::{FARTHEST, NEAREST, ValueRanges};
 use crate::analysis::range::Ranges;
 use crate::precision::conversion;
 
@@ -158,6 +158,8 @@ pub struct Reach {
     pub joins: Joins,
     /// Whether they reach behind what reads one place of several. A term closes over such places, so that many make it large.
     pub places: bool,
+    /// Whether they reach behind an op that is one for several.
+    pub wholes: bool,
 }
 
 /// How the values of a function are cut into windows.
@@ -227,11 +229,16 @@ impl<'a> Cutter<'a> {
     }
 
     /// The ops of a value's window, in order; nothing where the value's own op has no index form.
-    pub fn ops(&self, root: Value, Reach { products: reach, joins, places }: Reach) -> Option<Vec<Op>> {
+    pub fn ops(
+        &self,
+        root: Value,
+        Reach { products: reach, joins, places, wholes }: Reach,
+    ) -> Option<Vec<Op>> {
         let is_open = |op: Op| {
             self.is_open(op) && (joins != Joins::Ends || !self.is_join(op)) && (places || !self.is_place(op))
         };
         let first = self.body.defining_op(root).filter(|&op| is_open(op))?;
+        let is_open = |op: Op| is_open(op) && (wholes || !self.is_whole(op));
         // Where windows end at products, they end at those that are spelled in two ops, too.
         let nearest = reach == 0;
         let reach = reach.max(usize::from(self.is_contraction(first)));
@@ -315,8 +322,7 @@ impl<'a> Cutter<'a> {
 
     /// Whether a value's window may reach behind what is joined of several values, or is a part of one.
     pub fn has_joins(&self, root: Value) -> bool {
-        let ops =
-            self.ops(root, Reach { products: 1, joins: Joins::Behind, places: true }).unwrap_or_default();
+        let ops = self.ops(root, FARTHEST).unwrap_or_default();
         ops.into_iter().any(|op| self.is_join(op))
     }
 
@@ -327,7 +333,7 @@ impl<'a> Cutter<'a> {
             structures(s, &extents(s)).is_some_and(|all| all.iter().any(|s| asks_places(&s.element)))
         };
         let asks = |&op: &Op| self.picks_by_constants(op) || self.body.with_signature(op, asks) == Some(true);
-        !self.ops(root, REACHES[0]).unwrap_or_default().iter().any(asks)
+        !self.ops(root, FARTHEST).unwrap_or_default().iter().any(asks)
     }
 
     /// Whether an op's elements are those of one operand or another, by their place, or of an operand at other places.
@@ -357,6 +363,18 @@ impl<'a> Cutter<'a> {
             Some(at.iter().enumerate().any(one_of))
         };
         self.body.with_signature(op, picks).flatten() == Some(true)
+    }
+
+    /// Whether an op is one for several, that were or can be written instead.
+    fn is_whole(&self, op: Op) -> bool {
+        let def = self.body.op(op).def;
+        def.is_some_and(|def| matches!(def.semantics, Semantics::Decomposition(_)) && !def.traits.contraction)
+    }
+
+    /// Whether a value's window, that ends at products, reaches behind an op that is one for several.
+    pub fn has_wholes(&self, root: Value) -> bool {
+        let ops = self.ops(root, NEAREST).unwrap_or_default();
+        ops.into_iter().any(|op| self.body.defining_op(root) != Some(op) && self.is_whole(op))
     }
 
     /// Whether an op sums products of elements of two operands; with one number throughout it is a sum.

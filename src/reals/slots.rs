@@ -164,15 +164,19 @@ impl Atoms {
         })
     }
 
-    /// A digit by the slot of itself, or else by that of the nearest place that is the digit and a number.
+    /// A digit by the slot of itself, or else by that of the nearest place that is the digit and a number, or a number less the
+    /// digit.
     fn shifted(&mut self, digit: &Index) -> Index {
-        let minus = digit.scaled(-1);
         let apart = |(slot, place): (usize, &Index)| {
-            let number = place.plus(minus.as_ref()?)?.as_number()?;
-            Some((number, slot))
+            let [forwards, turned] = [-1, 1].map(|sign| place.plus(&digit.scaled(sign)?)?.as_number());
+            forwards.map(|number| (false, number, slot)).or_else(|| Some((true, turned?, slot)))
         };
-        let nearest = self.places.iter().enumerate().filter_map(apart).min_by_key(|(n, _)| (*n != 0, *n));
-        let by = nearest.and_then(|(number, slot)| at(slot).plus(&Index::number(number.checked_neg()?)));
+        let found = self.places.iter().enumerate().filter_map(apart);
+        let nearest = found.min_by_key(|(turned, n, _)| (*turned, *n != 0, *n));
+        let by = nearest.and_then(|(turned, number, slot)| match turned {
+            false => at(slot).plus(&Index::number(number.checked_neg()?)),
+            true => at(slot).scaled(-1)?.plus(&Index::number(number)),
+        });
         by.unwrap_or_else(|| at(self.slot(digit)))
     }
 }
