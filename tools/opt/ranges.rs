@@ -71,8 +71,12 @@ pub fn state(flags: &Flags, module: &mut Module, sources: &Sources) -> Result<()
     let functions: Vec<(Op, Vec<Argument>)> =
         module.functions().into_iter().map(|f| (f, arguments(module, f, sources))).collect();
     let all = || functions.iter().flat_map(|(_, arguments)| arguments);
-    for (n, stated) in flags.range.iter().enumerate() {
-        if flags.range[..n].iter().any(|before| before.name == stated.name) {
+    let mut ranges = flags.range.clone();
+    for stated in &mut ranges {
+        stated.name = known_as(&stated.name, all());
+    }
+    for (n, stated) in ranges.iter().enumerate() {
+        if ranges[..n].iter().any(|before| before.name == stated.name) {
             return Err(stated.message("a range is stated for this name twice; state it once").into());
         }
         if stated.name != "*" && !all().any(|a| a.is(&stated.name)) {
@@ -102,12 +106,23 @@ pub fn state(flags: &Flags, module: &mut Module, sources: &Sources) -> Result<()
             })
             .collect();
         for (argument, dict) in arguments.iter().zip(&mut dicts) {
-            argument.state(flags, dict)?;
+            argument.state(&ranges, &flags.dim_range, dict)?;
         }
         let dicts = Attr::Array(dicts.into_iter().map(Attr::Dict).collect());
         module.body.op_mut(function).attrs.set("arg_attrs", dicts);
     }
     Ok(())
+}
+
+/// A name as an argument has it: PyTorch lowers the letters of arguments, which a model's author did not.
+fn known_as<'a>(name: &str, arguments: impl Iterator<Item = &'a Argument> + Clone) -> String {
+    if arguments.clone().any(|a| a.is(name)) {
+        return name.into();
+    }
+    let mut alike: Vec<&String> =
+        arguments.flat_map(|a| &a.names).filter(|own| own.eq_ignore_ascii_case(name)).collect();
+    alike.dedup();
+    if let [one] = alike[..] { one.clone() } else { name.into() }
 }
 
 /// The names of the arguments of a function.
@@ -135,22 +150,22 @@ impl Argument {
         self.names.iter().any(|own| own == name)
     }
 
-    fn state(&self, flags: &Flags, dict: &mut AttrDict) -> Result<(), String> {
+    fn state(&self, all: &[Stated], of_dims: &[Stated], dict: &mut AttrDict) -> Result<(), String> {
         // What is stated of all gives way to what is stated of one.
-        let all = flags.range.iter().filter(|s| s.name == "*" && self.ty.format().is_some());
-        for stated in all.filter(|_| dict.get("ng.range").is_none()).collect::<Vec<_>>() {
+        let of_all = all.iter().filter(|s| s.name == "*" && self.ty.format().is_some());
+        for stated in of_all.filter(|_| dict.get("ng.range").is_none()).collect::<Vec<_>>() {
             dict.set("ng.range", stated.values(self.ty)?);
         }
-        for stated in flags.range.iter().filter(|s| s.name != "*" && self.is(&s.name)) {
+        for stated in all.iter().filter(|s| s.name != "*" && self.is(&s.name)) {
             dict.set("ng.range", stated.values(self.ty)?);
         }
-        if !flags.dim_range.iter().any(|s| self.dims.contains(&s.name)) {
+        if !of_dims.iter().any(|s| self.dims.contains(&s.name)) {
             return Ok(());
         }
         let shape = self.ty.shape().unwrap_or_default();
         let given = dict.get("ng.dim_range").and_then(Attr::as_array).filter(|all| all.len() == shape.len());
         let range = |d: usize| -> Result<Attr, String> {
-            let stated = flags.dim_range.iter().rfind(|s| self.dims.get(d) == Some(&s.name));
+            let stated = of_dims.iter().rfind(|s| self.dims.get(d) == Some(&s.name));
             match (stated, shape[d].known()) {
                 (_, Some(n)) => Ok(Attr::ints([n as i64, n as i64])),
                 (Some(stated), None) => {

@@ -542,20 +542,31 @@ fn rot90(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn roll(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mut x = n.tensor("self")?;
     let (shifts, dims) = (n.ints("shifts")?, n.opt_ints("dims")?.unwrap_or_default());
+    if let ([shift], []) = (&shifts[..], &dims[..]) {
+        // Of all elements, in the order in which they lie.
+        let (shape, flat) = (n.extents(x), n.flattened(x)?);
+        let rolled = rolled_by(n, flat, 0, *shift)?;
+        return Ok(vec![n.reshape(rolled, &shape)?]);
+    }
     if shifts.len() != dims.len() {
         return unsupported("shifts without a dimension each");
     }
     for (shift, dim) in shifts.into_iter().zip(dims) {
         let axis = n.axis(dim, n.rank(x))?;
-        let Some(extent) = n.extents(x).get(axis).and_then(Extent::known).filter(|&e| e > 0) else {
-            return unsupported("a dimension of unknown extent");
-        };
-        let at = extent as i64 - shift.rem_euclid(extent as i64);
-        if at != extent as i64 {
-            x = rolled(n, x, axis, at)?;
-        }
+        x = rolled_by(n, x, axis, shift)?;
     }
     Ok(vec![x])
+}
+
+/// The elements along an axis so many places further on, in a circle.
+fn rolled_by(n: &mut Node<'_, '_>, x: Value, axis: usize, shift: i64) -> Result<Value> {
+    let Some(extent) = n.extents(x).get(axis).and_then(Extent::known).filter(|&e| e > 0) else {
+        return unsupported("a dimension of unknown extent");
+    };
+    match shift.rem_euclid(extent as i64) {
+        0 => Ok(x),
+        places => rolled(n, x, axis, extent as i64 - places),
+    }
 }
 
 /// The elements along an axis from one on, and behind them those before it.
