@@ -11,14 +11,18 @@ use rustc_hash::FxHashSet;
 
 /// A function of picked elements.
 pub struct Picked {
-    /// What elements are picked of.
-    source: Value,
-    /// What is picked, as the first function takes it.
-    picked: Value,
-    /// The ops that pick and move with their results, in order.
+    /// What the first function takes, which is picked alike, and what each is picked of.
+    picked: Vec<(Value, Value)>,
+    /// The ops that pick and move the first of them with their results, in order.
     moves: Vec<(Op, Value)>,
     /// The functions with their results, in order.
     functions: Vec<(Op, Value)>,
+}
+
+/// How a value is picked.
+struct Chain {
+    source: Value,
+    moves: Vec<(Op, Value)>,
 }
 
 /// The functions of picked elements in a body, the last of each chain.
@@ -33,24 +37,24 @@ pub fn all(body: &Body) -> Vec<Picked> {
 
 impl Picked {
     fn of(body: &Body, last: Op) -> Option<Picked> {
-        let (mut functions, mut moves, mut by_data) = (Vec::new(), Vec::new(), false);
+        let mut functions = Vec::new();
         let mut op = last;
-        while let Some(operand) = function_of(body, op) {
+        let mut taken = Vec::new();
+        while let Some(operands) = function_of(body, op) {
             functions.push((op, body.result(op, 0)));
-            op = body.defining_op(operand)?;
+            let one = operands.len() == 1;
+            taken = operands;
+            match body.defining_op(taken[0]) {
+                Some(next) if one => op = next,
+                _ => break,
+            }
         }
-        let (picked, mut source) = (body.results(op).next()?, None);
-        while let Some((operand, data)) = moved(body, op) {
-            (by_data, source) = (by_data || data, Some(operand));
-            moves.push((op, body.result(op, 0)));
-            let Some(next) = body.defining_op(operand) else { break };
-            op = next;
-        }
-        let source = source.filter(|_| by_data && !functions.is_empty())?;
-        body.defining_op(source)?;
-        moves.reverse();
+        let chains: Vec<Chain> = taken.iter().map(|&v| Chain::of(body, v)).collect::<Option<_>>()?;
+        let first = chains.first()?;
+        chains[1..].iter().all(|other| first.is_like(other, body)).then_some(())?;
+        let picked = taken.iter().copied().zip(chains.iter().map(|chain| chain.source)).collect();
         functions.reverse();
-        Some(Picked { source, picked, moves, functions })
+        Some(Picked { picked, moves: chains.into_iter().next()?.moves, functions })
     }
 
     /// How many functions there are.
@@ -72,21 +76,22 @@ impl Picked {
         let mut rewriter = Rewriter::new(context, &mut function.body);
         let (all, new) = rewriter.build_before(last, |builder| {
             let mut all = Vec::new();
-            let mut again = |op: Op, given: Value, value: Value| {
-                let operands: Vec<Value> =
-                    builder.body.operands(op).iter().map(|&v| if v == given { value } else { v }).collect();
+            let mut again = |op: Op, others: &[(Value, Value)]| {
+                let other = |v: &Value| others.iter().find(|(given, _)| given == v).map_or(*v, |pair| pair.1);
+                let operands: Vec<Value> = builder.body.operands(op).iter().map(other).collect();
                 let (name, attrs) = (builder.body.name(op), builder.body.op(op).attrs.clone());
                 builder.emit(name, &operands, attrs)
             };
-            let (mut given, mut value) = (self.picked, self.source);
+            let mut others = self.picked.clone();
             for &(op, result) in &self.functions[..count] {
-                value = again(op, given, value)?;
-                given = result;
+                let value = again(op, &others)?;
+                others = vec![(result, value)];
                 all.push(value);
             }
-            given = self.source;
+            let mut value = others[0].1;
+            let mut given = self.picked[0].1;
             for &(op, result) in &self.moves {
-                value = again(op, given, value)?;
+                value = again(op, &[(given, value)])?;
                 given = result;
             }
             match builder.ty(value) == builder.ty(old) {
@@ -100,14 +105,47 @@ impl Picked {
     }
 }
 
-/// The operand of which an op is a function of corresponding elements, its others being single numbers.
-fn function_of(body: &Body, op: Op) -> Option<Value> {
+impl Chain {
+    fn of(body: &Body, picked: Value) -> Option<Chain> {
+        let (mut moves, mut by_data, mut source) = (Vec::new(), false, None);
+        let mut value = picked;
+        while let Some(op) = body.defining_op(value)
+            && let Some((operand, data)) = moved(body, op)
+        {
+            (by_data, source) = (by_data || data, Some(operand));
+            moves.push((op, body.result(op, 0)));
+            value = operand;
+        }
+        let source = source.filter(|&v| by_data && body.defining_op(v).is_some())?;
+        moves.reverse();
+        Some(Chain { source, moves })
+    }
+
+    /// Whether both pick the same places of values of one type.
+    fn is_like(&self, other: &Chain, body: &Body) -> bool {
+        let mut pairs = vec![(self.source, other.source)];
+        let alike = |(&(a, result), &(b, other)): (&(Op, Value), &(Op, Value))| {
+            let operands = body.operands(a).iter().zip(body.operands(b));
+            let same = operands.clone().all(|(a, b)| a == b || pairs.last() == Some(&(*a, *b)));
+            pairs.push((result, other));
+            same && body.name(a) == body.name(b)
+                && body.op(a).attrs == body.op(b).attrs
+                && body.operands(a).len() == body.operands(b).len()
+        };
+        body.ty(self.source) == body.ty(other.source)
+            && self.moves.len() == other.moves.len()
+            && self.moves.iter().zip(&other.moves).all(alike)
+    }
+}
+
+/// The operands of which an op is a function of corresponding elements, its others being single numbers.
+fn function_of(body: &Body, op: Op) -> Option<Vec<Value>> {
     let function = body.with_signature(op, facts::Pointwise::of).flatten()?;
     matches!(function, facts::Pointwise::Function(structure::Function::Real(..))).then_some(())?;
     let rank = |v: Value| body.ty(v).shape().map_or(0, <[_]>::len);
-    let mut parts = body.operands(op).iter().copied().filter(|&v| rank(v) > 0);
-    let operand = parts.next()?;
-    (parts.next().is_none() && body.ty(operand).format().is_some()).then_some(operand)
+    let parts: Vec<Value> = body.operands(op).iter().copied().filter(|&v| rank(v) > 0).collect();
+    let alike = |&v: &Value| body.ty(v).format().is_some() && body.ty(v) == body.ty(parts[0]);
+    (!parts.is_empty() && parts.iter().all(alike)).then_some(parts)
 }
 
 /// The operand of which an op only moves elements, and whether data say which.

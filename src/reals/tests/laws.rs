@@ -421,6 +421,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("2/(1 + exp(-2*x)) - 1", "tanh-from-sigmoid"),
     ("pi/2 - 2*asin(sqrt((1 - x)/2))", "asin-from-half"),
     ("2*atan(sqrt((1 - x)/(1 + x)))", "acos-from-atan"),
+    ("acos(x / sqrt(x*x + y*y + z*z))", "acos-of-quotient"),
+    ("2*asin(x / sqrt(y + x*x))", "asin-of-quotient"),
     ("log1p(2*x/(1 - x)) / 2", "atanh-from-log1p"),
     ("exp(log(a) + log(b))", "exp-of-logs"),
     ("exp(2*log(a) - b)", "exp-of-logs"),
