@@ -101,8 +101,8 @@ pub struct Move {
 
 /// How great and how small the ordinary magnitudes of single leaves are, in powers of two.
 const APART: i32 = 8;
-/// The same beside truth values.
-const MARKED: f64 = 4.0;
+/// The same beside truth values, least and greatest: exponentials of what a mask leaves out overflow beside those of the others.
+const MARKED: (f64, f64) = (-4.0, 6.0);
 /// Which leaves hold truth values, in turn.
 const TURNS: usize = 6;
 /// One point of so many is one at which they have nothing to do with each other, and so many are.
@@ -329,7 +329,7 @@ impl Point {
                 sign(self.seed) * power(f64::from(self.exponent) + unit(a))
             }
             Kind::Lone => sign(b) * power(2.0 * unit(a) - 1.0),
-            Kind::Marked(_) => sign(b) * power(MARKED * (2.0 * unit(c) - 1.0) + unit(a)),
+            Kind::Marked(_) => sign(b) * power(MARKED.0 + (MARKED.1 - MARKED.0) * unit(c) + unit(a)),
             Kind::Apart => sign(b) * power(f64::from(self.exponent) * (2.0 * unit(c) - 1.0) + unit(a)),
             Kind::Mixed => {
                 // At most points over the whole range, as numbers drawn by their bits are.

@@ -77,7 +77,7 @@ impl Likeness {
     fn as_read(&self) -> Vec<u32> {
         let (repeated, count) = (self.repeated(), self.0.iter().filter_map(Item::ty).count() as u32);
         let mut left: FxHashSet<u32> = (0..count).filter(|n| !repeated.contains(n)).collect();
-        let (mut ordered, mut open) = (Vec::new(), vec![(count.saturating_sub(1), false)]);
+        let (mut ordered, mut open) = (Vec::new(), (0..count).map(|n| (n, false)).collect::<Vec<_>>());
         while let Some((n, is_read)) = open.pop() {
             if is_read {
                 ordered.push(n);
@@ -90,17 +90,20 @@ impl Likeness {
         ordered
     }
 
-    /// Leaves that one op alone reads, beside one that is like them but for its extents.
+    /// Leaves that are read behind one that is like them but for its extents, wherever that is read.
     fn repeated(&self) -> FxHashSet<u32> {
+        let mut places: FxHashMap<u32, Vec<(usize, usize)>> = FxHashMap::default();
         let reads = || self.0.iter().filter_map(Item::operands);
-        let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
-        for &n in reads().flatten() {
-            *counts.entry(n).or_default() += 1;
+        for (op, operands) in reads().enumerate() {
+            for (at, &n) in operands.iter().enumerate() {
+                places.entry(n).or_default().push((op, at));
+            }
         }
         let mut repeated = FxHashSet::default();
         for pair in reads().flat_map(|operands| operands.windows(2)) {
             let alike = self.0[pair[0] as usize].is_leaf_like(&self.0[pair[1] as usize]);
-            if alike && pair.iter().all(|n| counts[n] == 1) {
+            let behind = places[&pair[0]].iter().map(|&(op, at)| (op, at + 1));
+            if alike && behind.eq(places[&pair[1]].iter().copied()) {
                 repeated.insert(pair[1]);
             }
         }

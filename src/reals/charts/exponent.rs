@@ -4,9 +4,12 @@
 //! add up and shifts cancel. Softmax, its weighted sums, and ratios of them come out as they should be computed.
 
 use ngc_ir::structure::Size;
-use ngc_numerics::{Prim, Reduce};
+use ngc_numerics::{Cmp, Prim, Reduce};
+use rug::Rational;
+use rustc_hash::FxHashSet;
 
 use super::{Chart, Charts, DEEPEST};
+use crate::normal::is_bound;
 use crate::store::within;
 use crate::term::{Function, Id, Node, Number, Use};
 
@@ -99,14 +102,15 @@ impl Charts<'_> {
                 })
             }
             Node::Product(factors) => {
-                let (mut parts, mut exponents) = (Vec::new(), Vec::new());
-                for (x, e) in factors {
-                    let Multiple { factor, exponent } = self.multiple_of(&x, space);
-                    parts.push((factor, e.clone()));
-                    exponents.push((e, exponent));
+                let weights = self.weights_of_divisors(&factors);
+                if weights.is_subset(&self.weights) {
+                    return Some(self.multiple_of_product(factors, space));
                 }
-                let exponent = self.sum(exponents, space);
-                Some(Multiple { factor: self.store.product(1.into(), parts, space), exponent })
+                let outer = (self.weights.clone(), std::mem::take(&mut self.multiples));
+                self.weights.extend(weights);
+                let found = self.multiple_of_product(factors, space);
+                (self.weights, self.multiples) = outer;
+                Some(found)
             }
             Node::Linear(constant, terms) => {
                 let (mut factors, mut parts) = (Vec::new(), Vec::new());
@@ -139,8 +143,14 @@ impl Charts<'_> {
                     let exponent = self.store.reduce(Reduce::Sum, over, body.exponent, space);
                     return Some(Multiple { factor, exponent });
                 }
-                let greatest = self.store.reduce(Reduce::Max, over.clone(), body.exponent.clone(), space);
-                let below = self.difference(body.exponent, greatest.clone(), &inner);
+                let greatest = self.greatest_exponent(&body.exponent, &over, space);
+                let below = match self.guarded(&body.exponent, &inner) {
+                    Some((tests, exponent)) => {
+                        let below = self.difference(exponent, greatest.clone(), &inner);
+                        self.or_none(tests, below, &inner)
+                    }
+                    None => self.difference(body.exponent, greatest.clone(), &inner),
+                };
                 let power = self.exp(below, &inner);
                 let scaled = self.times(body.factor, power, &inner);
                 let factor = self.store.reduce(kind, over, scaled, space);
@@ -148,6 +158,89 @@ impl Charts<'_> {
             }
             _ => None,
         }
+    }
+
+    fn multiple_of_product(&mut self, factors: Vec<(Use, Rational)>, space: &[Size]) -> Multiple {
+        let (mut parts, mut exponents, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for (x, e) in factors {
+            if self.weights.contains(&x.id) {
+                weights.push(x.clone());
+            }
+            let Multiple { factor, exponent } = self.multiple_of(&x, space);
+            parts.push((factor, e.clone()));
+            exponents.push((e, exponent));
+        }
+        let mut exponent = self.sum(exponents, space);
+        for weight in weights {
+            let zero = self.store.rational(0);
+            let is_zero = self.store.compare(Cmp::Eq, weight, zero, space);
+            let there = self.guarded(&exponent, space).is_some_and(|(test, _)| test == is_zero);
+            if !self.is_zero(&exponent) && !there {
+                exponent = self.or_none(is_zero, exponent, space);
+            }
+        }
+        Multiple { factor: self.store.product(1.into(), parts, space), exponent }
+    }
+
+    pub(super) fn is_exp(&self, of: &Use) -> bool {
+        matches!(self.node(of.id), Node::Apply(Function::Prim(Prim::Exp), _))
+    }
+
+    /// An exponent, or that of 0 where a test holds.
+    fn or_none(&mut self, test: Use, exponent: Use, space: &[Size]) -> Use {
+        let none = self.store.number(Number::Infinite { negative: true });
+        self.store.apply(Function::Choose, vec![test, none, exponent], space)
+    }
+
+    /// The test where it holds an exponent is that of 0, and what the exponent is elsewhere.
+    fn guarded(&self, exponent: &Use, space: &[Size]) -> Option<(Use, Use)> {
+        let Node::Apply(Function::Choose, x) = self.node(exponent.id) else { return None };
+        let is_none = matches!(self.node(x[1].id), Node::Number(Number::Infinite { negative: true }));
+        is_none.then_some(())?;
+        Some((self.placed(&x[0], exponent, space)?, self.placed(&x[2], exponent, space)?))
+    }
+
+    /// The greatest of exponents; what all have in common stands beside it, so that what was scaled is as it was.
+    fn greatest_exponent(&mut self, exponent: &Use, over: &[Size], space: &[Size]) -> Use {
+        let inner = within(space, over);
+        if let Some((test, elsewhere)) = self.guarded(exponent, &inner)
+            && let Node::Linear(constant, terms) = self.node(elsewhere.id)
+            && let Some(terms) = self.store.placed_terms(&terms, &elsewhere, &inner)
+        {
+            let (own, common): (Vec<_>, Vec<_>) =
+                terms.into_iter().partition(|(_, x)| is_bound(x, space.len()));
+            let own = self.sum(own, &inner);
+            let own = self.or_none(test, own, &inner);
+            let greatest = self.store.reduce(Reduce::Max, over.to_vec(), own, space);
+            let number = self.store.rational(constant);
+            let all = common.into_iter().chain([(1.into(), greatest), (1.into(), number)]).collect();
+            return self.sum(all, space);
+        }
+        self.store.reduce(Reduce::Max, over.to_vec(), exponent.clone(), space)
+    }
+
+    /// What exponentials are multiplied by in sums that a product is divided by, unless that is nowhere 0 or a multiple of an
+    /// exponential itself: the greatest of them may have no part in the sum.
+    pub(super) fn weights_of_divisors(&mut self, factors: &[(Use, Rational)]) -> FxHashSet<Id> {
+        let mut sums: Vec<Id> = factors.iter().filter(|(_, e)| *e < 0).map(|(x, _)| x.id).collect();
+        let mut weights = FxHashSet::default();
+        while let Some(id) = sums.pop() {
+            match self.node(id) {
+                Node::Linear(_, terms) => sums.extend(terms.iter().map(|(_, x)| x.id)),
+                Node::Reduce(Reduce::Sum, _, body) => {
+                    let Node::Product(factors) = self.node(body.id) else { continue };
+                    let (powers, others): (Vec<_>, Vec<_>) =
+                        factors.into_iter().partition(|(x, _)| self.is_exp(x));
+                    for (x, e) in others.into_iter().filter(|_| !powers.is_empty()) {
+                        let plain = e > 0 && !self.facts.is_nonzero(self.store, x.id);
+                        let exponent = if plain { Some(self.multiple_own(x.id).exponent) } else { None };
+                        weights.extend(exponent.filter(|e| self.is_zero(e)).map(|_| x.id));
+                    }
+                }
+                _ => {}
+            }
+        }
+        weights
     }
 
     /// Multiples of exponentials as factors of one, the greatest; nothing where there is no exponential.

@@ -21,7 +21,7 @@ use ngc_ir::Ident;
 use ngc_ir::structure::Size;
 use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::facts::Facts;
 use crate::form::Equal;
@@ -100,12 +100,21 @@ struct Charts<'a> {
     facts: &'a mut Facts,
     logs: FxHashMap<Id, Log>,
     multiples: FxHashMap<Id, Multiple>,
+    /// Weights of exponentials in a sum that is divided by: where one is 0 its exponential has no part in a scale.
+    weights: FxHashSet<Id>,
     depth: usize,
 }
 
 impl<'a> Charts<'a> {
     fn new(store: &'a mut Store, facts: &'a mut Facts) -> Charts<'a> {
-        Charts { store, facts, logs: FxHashMap::default(), multiples: FxHashMap::default(), depth: 0 }
+        Charts {
+            store,
+            facts,
+            logs: FxHashMap::default(),
+            multiples: FxHashMap::default(),
+            weights: FxHashSet::default(),
+            depth: 0,
+        }
     }
 
     /// The extents of a term's slots.

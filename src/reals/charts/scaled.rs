@@ -32,7 +32,6 @@ impl Charts<'_> {
                 (Chart::Scaled, self.scaled_together(id, &space)),
                 (Chart::PairedFactors, self.paired_factors(&factors, &space)),
                 (Chart::PowersInside, self.powers_inside(&factors, &space)),
-                (Chart::Scaled, self.squared_root(&factors, &space)),
             ],
             Node::Linear(..) => vec![(Chart::Scaled, self.scaled_together(id, &space))],
             _ => Vec::new(),
@@ -139,19 +138,6 @@ impl Charts<'_> {
         Some((roots.into_iter().reduce(&mut length)?, doubled))
     }
 
-    /// `x² / Σ t = (x / √Σ t)²` for squares `t`: the root of a sum of squares is a length, which is as great as they are.
-    fn squared_root(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
-        let is_square = |e: &Rational| *e.denom() == 1 && e.numer().is_even();
-        let mut is_sum = |(x, e): &(Use, Rational)| !is_square(e) && self.scaled_sum(x, space).is_some();
-        (factors.iter().any(|(_, e)| is_square(e)) && factors.iter().any(&mut is_sum)).then_some(())?;
-        let mut half = |(x, e): &(Use, Rational)| {
-            (is_square(e) || self.nonnegative(x)).then(|| (x.clone(), Rational::from(e / 2)))
-        };
-        let halves = factors.iter().map(&mut half).collect::<Option<Vec<_>>>()?;
-        let root = self.store.product(1.into(), halves, space);
-        Some(self.store.close(Node::Product(vec![(root, Rational::from(2))]), space))
-    }
-
     /// Each sum of powers, or of products of at least so many values, as a multiple of powers of its greatest values.
     fn scaled_factors(&mut self, factors: &[(Use, Rational)], least: usize, space: &[Size]) -> Option<Use> {
         let mut all = Vec::new();
@@ -242,7 +228,7 @@ impl Charts<'_> {
             factors = own.into_iter().map(placed).collect::<Option<_>>()?;
         }
         // Exponentials are scaled by their exponents.
-        let exponential = matches!(self.node(body.id), Node::Apply(Function::Prim(Prim::Exp), _));
+        let exponential = factors.iter().any(|(x, _)| self.is_exp(x));
         (factors.len() >= least && !exponential).then_some(())?;
         let (mut ratios, mut scales) = (Vec::new(), Vec::new());
         for (x, e) in factors {
@@ -365,6 +351,10 @@ impl Charts<'_> {
 
     /// Each factor beside a divisor, the greater beside the greater: what would overflow together does not in pairs.
     fn paired_factors(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
+        // Where a weight is 0 its exponential may overflow against the sum of the others.
+        let weights = self.weights_of_divisors(factors);
+        let weighed = factors.iter().any(|(x, e)| *e > 0 && weights.contains(&x.id));
+        (!weighed).then_some(())?;
         let (mut above, mut below) = (Vec::new(), Vec::new());
         for (x, e) in factors {
             let whole = (*e.denom() == 1).then(|| e.numer().to_i32()).flatten();

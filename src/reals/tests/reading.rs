@@ -151,3 +151,32 @@ fn reading_keeps_what_a_program_computes() {
         assert!(seen.values.contains_key(def.name), "{} was never compared", def.name);
     }
 }
+
+/// Sums from the end, as running sums of what was reversed, have the extents of what they are sums of: forms of a term without
+/// extents are not looked for.
+#[test]
+fn running_sums_from_the_end_have_extents() {
+    let context = ngc_dialects::context();
+    for (op, of) in ["cumsum", "cumprod"].iter().flat_map(|op| ["x", "e"].map(|of| (op, of))) {
+        let ty = "tensor<3x5xf32>";
+        let text = format!(
+            "func.func @f(%x: {ty}) -> {ty} {{
+               %e = ng.exp %x : {ty}
+               %r = ng.reverse %{of} {{axes = [1]}} : {ty}
+               %s = ng.{op} %r {{axis = 1 : i64}} : {ty}
+               %a = ng.reverse %s {{axes = [1]}} : {ty}
+               %l = ng.log %a : {ty}
+               func.return %l : {ty}
+             }}"
+        );
+        let module = crate::writing::parsed(&text);
+        let body = module.body.body(module.symbol("f").expect("the function")).expect("a body");
+        let mut store = Store::new();
+        let readings = Reader::new(&mut store, &context, &module.resources).body(body, &[]);
+        let last = body.walk().last().map(|&op| body.operands(op)[0]).expect("it returns");
+        let sizes = store.sizes(readings[&last].element.id);
+        let mut numbers: Vec<_> = sizes.iter().map(|size| size.number()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [Some(3), Some(5)], "{text}");
+    }
+}

@@ -142,7 +142,7 @@ fn what_is_written_back_computes_the_same() {
 }
 
 /// A program of one function `f`.
-fn parsed(text: &str) -> Module {
+pub fn parsed(text: &str) -> Module {
     let mut sources = Sources::new();
     let file = sources.add("test.ngir", text, 1);
     parse_module(&ngc_dialects::context(), &sources, file, &ParseOptions::default())
