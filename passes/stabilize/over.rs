@@ -2,7 +2,8 @@
 //! of what it is made of.
 //!
 //! All are better than the given one. Where one is far longer than another and gains nothing over it, the other takes its place;
-//! where that is because it computes anew what other values keep, what it gains on ordinary numbers counts alone.
+//! where that is because it computes anew what other values keep, what it gains on ordinary numbers counts alone. One that
+//! is no longer gives way to what is more exact by a bit: it was put together from what was given.
 
 use ngc_ir::{Builder, Context, Loc, Resources, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -88,8 +89,8 @@ fn others(n: usize, better: &[Better<'_>]) -> Vec<(Value, usize)> {
     found
 }
 
-/// Whether a better form of a value is far longer than what others make of the value, and gains nothing by that; nothing where that
-/// cannot be known.
+/// Whether a better form of a value is far longer than what others make of the value, or less exact, and gains nothing by that;
+/// nothing where that cannot be known.
 fn gains_nothing(
     context: &Context,
     resources: &Resources,
@@ -114,16 +115,17 @@ fn gains_nothing(
     let ([all, own_ops], [others_all, others_ops]) = (lengths(new), lengths(over));
     let longer = all >= LONGER * others_all;
     let anew = own_ops > others_ops && all - own_ops < others_all - others_ops;
-    if !longer && !anew {
-        return Some(false);
-    }
     let to = (ladder::Use::Check, &[][..]);
     let mut judge = Judge::new(context, resources, &window, value, to)?;
     let places = judged(&own.group.window, &own.terms.store, &own.plan.root, &own.plan.extents);
     let mut of = |new| errors(&window, &mut judge, &places, [value, new]);
     let (given, new, over) = (of(value)?, of(new)?, of(over)?);
     let ordinary = &judge.ordinary;
-    let gains = if anew { new.gains_on(ordinary, &over) } else { new.betters(&over) };
+    let gains = match () {
+        () if anew => new.gains_on(ordinary, &over),
+        () if longer => new.betters(&over),
+        () => over.bits() + 1.0 >= new.bits(),
+    };
     Some(over.keeps(&given, ordinary) && !gains)
 }
 
