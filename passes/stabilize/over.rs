@@ -3,7 +3,7 @@
 //!
 //! All are better than the given one. Where one is far longer than another and gains nothing over it, the other takes its place;
 //! where that is because it computes anew what other values keep, what it gains on ordinary numbers counts alone. One that
-//! is no longer gives way to what is more exact by a bit: it was put together from what was given.
+//! no law gave, but that is put together from what was given, gives way to what is more exact by a bit.
 
 use ngc_ir::{Builder, Context, Loc, Resources, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -115,6 +115,9 @@ fn gains_nothing(
     let ([all, own_ops], [others_all, others_ops]) = (lengths(new), lengths(over));
     let longer = all >= LONGER * others_all;
     let anew = own_ops > others_ops && all - own_ops < others_all - others_ops;
+    if !longer && !anew && !own.plan.laws.is_empty() {
+        return Some(false);
+    }
     let to = (ladder::Use::Check, &[][..]);
     let mut judge = Judge::new(context, resources, &window, value, to)?;
     let places = judged(&own.group.window, &own.terms.store, &own.plan.root, &own.plan.extents);
