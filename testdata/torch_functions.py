@@ -141,6 +141,10 @@ def error_functions():
         lambda x: x * torch.special.erfc(x),
         lambda x: x.abs() * torch.special.erfcx(x.abs()),
         lambda x: torch.special.log_ndtr(3 * x),
+        lambda x: torch.logaddexp2(x, -x[:1]),
+        lambda x: x * torch.isclose(x, x.round(), atol=0.2) + (~torch.isposinf(1 / x.relu())).float(),
+        lambda x: x * (torch.isin(x.round(), torch.tensor([-1.0, 2.0])) | torch.isin(x.round(), 3.0)),
+        lambda x: torch.isneginf(torch.log(x.relu())) + x * torch.isin(x.round(), torch.tensor([0.0, 5.0]), invert=True),
     )
     return Several(*functions), (3 * floats(4, 6),), None
 

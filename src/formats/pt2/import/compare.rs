@@ -22,9 +22,13 @@ pub(super) const OPS: Table = &[
     ("fill", fill),
     ("ge", |n| relation(n, "GE")),
     ("gt", |n| relation(n, "GT")),
+    ("isclose", is_close),
     ("isfinite", |n| classify(n, "ng.is_finite", true)),
     ("isinf", |n| classify(n, "ng.is_inf", false)),
+    ("isin", is_in),
     ("isnan", |n| classify(n, "ng.is_nan", false)),
+    ("isneginf", |n| is_infinity(n, f64::NEG_INFINITY)),
+    ("isposinf", |n| is_infinity(n, f64::INFINITY)),
     ("le", |n| relation(n, "LE")),
     ("logical_and", |n| logical(n, "ng.and")),
     ("logical_not", logical_not),
@@ -82,6 +86,65 @@ fn classify(n: &mut Node<'_, '_>, op: &str, of_integers: bool) -> Result<Vec<Val
     let value = n.filled(Number::Bool(of_integers), DType::BOOL)?;
     let extents = n.extents(x);
     Ok(vec![n.broadcast(value, &extents)?])
+}
+
+fn is_infinity(n: &mut Node<'_, '_>, which: f64) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    if !n.elem(x)?.is_float() {
+        return classify(n, "ng.is_inf", false);
+    }
+    let infinity = n.scalar(Number::Float(which), n.elem(x)?)?;
+    Ok(vec![n.emit("ng.compare", &[x, infinity], [("direction", Attr::from("EQ"))])?])
+}
+
+/// Whether two numbers are equal, or no further apart than `atol + |rtol · other|`; NaN is only where that is asked for.
+fn is_close(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y) = operands(n, "self", "other")?;
+    let dtype = n.elem(x)?;
+    if !dtype.is_float() {
+        return unsupported("numbers that are no floats");
+    }
+    let (rtol, atol) = (n.float("rtol", 1e-5)?, n.float("atol", 1e-8)?);
+    let (rtol, atol) = (n.scalar(Number::Float(rtol), dtype)?, n.scalar(Number::Float(atol), dtype)?);
+    let compared = |n: &mut Node<'_, '_>, x, direction: &str, y| {
+        n.emit("ng.compare", &[x, y], [("direction", Attr::from(direction))])
+    };
+    let scaled = n.op("ng.mul", &[rtol, y])?;
+    let scaled = n.op("ng.abs", &[scaled])?;
+    let allowed = n.op("ng.add", &[atol, scaled])?;
+    let apart = n.op("ng.sub", &[x, y])?;
+    let apart = n.op("ng.abs", &[apart])?;
+    let (near, finite) = (compared(n, apart, "LE", allowed)?, n.op("ng.is_finite", &[apart])?);
+    let (near, equal) = (n.op("ng.and", &[near, finite])?, compared(n, x, "EQ", y)?);
+    let close = n.op("ng.or", &[near, equal])?;
+    if !n.flag("equal_nan", false)? {
+        return Ok(vec![close]);
+    }
+    let (x, y) = (n.op("ng.is_nan", &[x])?, n.op("ng.is_nan", &[y])?);
+    let both = n.op("ng.and", &[x, y])?;
+    Ok(vec![n.op("ng.or", &[close, both])?])
+}
+
+/// Whether elements are among those of another tensor, each of which is compared.
+fn is_in(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let inverted = n.flag("invert", false)?;
+    let others = if n.has("test_elements") { "test_elements" } else { "test_element" };
+    let (x, y) = operands(n, "elements", others)?;
+    let direction = [("direction", Attr::from("EQ"))];
+    let mut found = if n.rank(y) == 0 {
+        n.emit("ng.compare", &[x, y], direction)?
+    } else {
+        let rank = n.rank(x) as i64;
+        let (x, y) = (n.unsqueeze(x, [rank])?, n.flattened(y)?);
+        let equal = n.emit("ng.compare", &[x, y], direction)?;
+        let counted = n.convert(equal, DType::Int(8))?;
+        let any = n.emit("ng.reduce_max", &[counted], [("axes", Attr::ints([rank]))])?;
+        n.convert(any, DType::BOOL)?
+    };
+    if inverted {
+        found = n.op("ng.not", &[found])?;
+    }
+    Ok(vec![found])
 }
 
 fn choose(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

@@ -12,6 +12,7 @@ use crate::error::Result;
 
 pub(super) const OPS: Table = &[
     ("heaviside", heaviside),
+    ("logaddexp2", logaddexp2),
     ("sinc", sinc),
     ("special_entr", entropy),
     ("special_log_ndtr", log_normal),
@@ -31,6 +32,18 @@ fn heaviside(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (above, level) = (compared(n, x, "GT", zero)?, compared(n, x, "EQ", zero)?);
     let step = n.op("ng.where", &[above, one, zero])?;
     Ok(vec![n.op("ng.where", &[level, at_zero, step])?])
+}
+
+/// log2(2^x + 2^y).
+fn logaddexp2(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, y) = operands(n, "self", "other")?;
+    let value = kernel(n, n.elem(x)?, &[x, y].map(Operand::Tensor), |n, v| {
+        let unit = number(n, std::f64::consts::LN_2, n.elem(v[0])?)?;
+        let (x, y) = (n.op("ng.mul", &[v[0], unit])?, n.op("ng.mul", &[v[1], unit])?);
+        let sum = n.op("ng.logaddexp", &[x, y])?;
+        n.op("ng.div", &[sum, unit])
+    })?;
+    Ok(vec![value])
 }
 
 /// sin(π x) / (π x), 1 at zero.
