@@ -7,6 +7,7 @@ use super::Table;
 use super::arithmetic::operands;
 use super::node::Node;
 use super::number::{Number, Operand, fitting};
+use super::reduce::of_truths;
 use crate::emit::Emit;
 use crate::error::{Result, unsupported};
 
@@ -42,9 +43,14 @@ pub(super) const OPS: Table = &[
     ("where", choose),
 ];
 
+/// Whether corresponding elements lie to each other as `direction` says.
+pub(super) fn compared(n: &mut Node<'_, '_>, x: Value, direction: &str, y: Value) -> Result<Value> {
+    n.emit("ng.compare", &[x, y], [("direction", Attr::from(direction))])
+}
+
 fn relation(n: &mut Node<'_, '_>, direction: &str) -> Result<Vec<Value>> {
     let (x, y) = operands(n, "self", "other")?;
-    Ok(vec![n.emit("ng.compare", &[x, y], [("direction", Attr::from(direction))])?])
+    Ok(vec![compared(n, x, direction, y)?])
 }
 
 /// Of truth values alone: ngc has no operations on the bits of integers.
@@ -94,7 +100,7 @@ fn is_infinity(n: &mut Node<'_, '_>, which: f64) -> Result<Vec<Value>> {
         return classify(n, "ng.is_inf", false);
     }
     let infinity = n.scalar(Number::Float(which), n.elem(x)?)?;
-    Ok(vec![n.emit("ng.compare", &[x, infinity], [("direction", Attr::from("EQ"))])?])
+    Ok(vec![compared(n, x, "EQ", infinity)?])
 }
 
 /// Whether two numbers are equal, or no further apart than `atol + |rtol · other|`; NaN is only where that is asked for.
@@ -106,9 +112,6 @@ fn is_close(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     }
     let (rtol, atol) = (n.float("rtol", 1e-5)?, n.float("atol", 1e-8)?);
     let (rtol, atol) = (n.scalar(Number::Float(rtol), dtype)?, n.scalar(Number::Float(atol), dtype)?);
-    let compared = |n: &mut Node<'_, '_>, x, direction: &str, y| {
-        n.emit("ng.compare", &[x, y], [("direction", Attr::from(direction))])
-    };
     let scaled = n.op("ng.mul", &[rtol, y])?;
     let scaled = n.op("ng.abs", &[scaled])?;
     let allowed = n.op("ng.add", &[atol, scaled])?;
@@ -130,16 +133,13 @@ fn is_in(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let inverted = n.flag("invert", false)?;
     let others = if n.has("test_elements") { "test_elements" } else { "test_element" };
     let (x, y) = operands(n, "elements", others)?;
-    let direction = [("direction", Attr::from("EQ"))];
     let mut found = if n.rank(y) == 0 {
-        n.emit("ng.compare", &[x, y], direction)?
+        compared(n, x, "EQ", y)?
     } else {
         let rank = n.rank(x) as i64;
         let (x, y) = (n.unsqueeze(x, [rank])?, n.flattened(y)?);
-        let equal = n.emit("ng.compare", &[x, y], direction)?;
-        let counted = n.convert(equal, DType::Int(8))?;
-        let any = n.emit("ng.reduce_max", &[counted], [("axes", Attr::ints([rank]))])?;
-        n.convert(any, DType::BOOL)?
+        let equal = compared(n, x, "EQ", y)?;
+        of_truths(n, "ng.reduce_max", equal, [("axes", Attr::ints([rank]))].into())?
     };
     if inverted {
         found = n.op("ng.not", &[found])?;

@@ -255,11 +255,15 @@ fn extremes(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
 fn truth(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     let x = n.tensor("self")?;
     let x = n.convert(x, DType::BOOL)?;
-    // Truth values have an order as small integers.
-    let x = n.convert(x, DType::Int(8))?;
     let attrs = axes(n, x)?;
+    Ok(vec![of_truths(n, op, x, attrs)?])
+}
+
+/// The greatest or the least of truth values, which have an order as small integers.
+pub(super) fn of_truths(n: &mut Node<'_, '_>, op: &str, x: Value, attrs: AttrDict) -> Result<Value> {
+    let x = n.convert(x, DType::Int(8))?;
     let y = n.emit(op, &[x], attrs)?;
-    Ok(vec![n.convert(y, DType::BOOL)?])
+    n.convert(y, DType::BOOL)
 }
 
 fn count_nonzero(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {

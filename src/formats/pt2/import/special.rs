@@ -1,9 +1,10 @@
 //! Special functions without an op of their own. Kernels of torch round once, what it composes of stored ops rounds each step.
 
-use ngc_ir::{Attr, Value};
+use ngc_ir::Value;
 
 use super::Table;
 use super::arithmetic::{by, floats, operands};
+use super::compare::compared;
 use super::loss::number;
 use super::node::Node;
 use super::number::{Number, Operand, common, floating, kernel};
@@ -19,10 +20,6 @@ pub(super) const OPS: Table = &[
     ("special_ndtr", normal),
     ("special_xlog1py", xlog1py),
 ];
-
-fn compared(n: &mut Node<'_, '_>, x: Value, direction: &str, y: Value) -> Result<Value> {
-    n.emit("ng.compare", &[x, y], [("direction", Attr::from(direction))])
-}
 
 /// 0 below zero, 1 above it, and `values` there; 0 of NaN.
 fn heaviside(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
