@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::domain;
 use super::judge::OPEN;
-use super::ladder::{Ladder, LeafCount, Move, Part};
+use super::ladder::{Ladder, LeafCount, Move, Part, end};
 use super::window::{Leaf, Window, moves, primitive};
 use crate::precision::conversion;
 
@@ -51,6 +51,9 @@ pub struct Leaves<'a> {
     context: &'a Context,
     resources: &'a Resources,
     ranges: Rc<[(Value, Interval)]>,
+    /// Between which two numbers each may stand that are as sure as truth values are: the stated ends, where they are ordinary
+    /// numbers, or these themselves.
+    ends: Rc<[[Option<f64>; 2]]>,
     /// The bounded range within which each must lie for the window's values to exist.
     domains: Rc<[Option<Interval>]>,
     /// What each is there for.
@@ -72,9 +75,27 @@ impl<'a> Leaves<'a> {
         };
         let domains = window.leaves.iter().map(domain).collect();
         let types = window.leaves.iter().filter_map(|l| Some((l.value, window.body.ty(l.value).elem()?)));
-        let parts = window.leaves.iter().map(|leaf| part(&window.body, leaf.value)).collect();
+        let parts: Rc<[Part]> = window.leaves.iter().map(|leaf| part(&window.body, leaf.value)).collect();
+        let is_alone = window.leaves.len() == 1;
+        let ends = |(leaf, part): (&Leaf, &Part)| match window.body.ty(leaf.value).format() {
+            Some(format) if leaf.stated => [false, true].map(|high| end(&leaf.range, format, high)),
+            Some(_) if is_alone && *part == Part::Term => {
+                [0.0, 1.0].map(|truth| Some(truth).filter(|x| leaf.range.contains(x)))
+            }
+            _ => [None; 2],
+        };
+        let ends = window.leaves.iter().zip(parts.iter()).map(ends).collect();
         let components = window.leaves.iter().map(|leaf| components(&window.body, leaf.value)).collect();
-        Leaves { context, resources, ranges, domains, parts, components, types: Rc::new(types.collect()) }
+        Leaves {
+            context,
+            resources,
+            ranges,
+            ends,
+            domains,
+            parts,
+            components,
+            types: Rc::new(types.collect()),
+        }
     }
 
     /// How many there are.
@@ -83,21 +104,25 @@ impl<'a> Leaves<'a> {
         let integers = self.parts.len() - floats;
         let several = self.components.iter().flatten().flatten().count();
         let terms = self.parts.iter().filter(|part| **part == Part::Term).count();
-        LeafCount { floats: floats + several, masks: if self.parts.len() > 1 { terms + integers } else { 0 } }
+        LeafCount {
+            floats: floats + several,
+            masks: if self.parts.len() > 1 { terms + integers } else { 0 },
+            bounded: self.ends.iter().filter(|ends| ends.iter().any(Option::is_some)).count(),
+        }
     }
 
     /// The elements of the window's values at the points of a ladder; of leaves that are moved, if that is
     /// asked for.
     pub fn elements(&self, mode: Mode, ladder: &Rc<Ladder>, moved: Option<Move>) -> Elements<'a> {
         let (ladder, ranges, types) = (ladder.clone(), self.ranges.clone(), self.types.clone());
-        let (parts, domains) = (self.parts.clone(), self.domains.clone());
+        let (parts, domains, ends) = (self.parts.clone(), self.domains.clone(), self.ends.clone());
         let (points, components) = (ladder.points.len(), self.components.clone());
         let leaf = move |value: Value, place: &[i64]| {
             let Some(n) = ranges.iter().position(|(leaf, _)| *leaf == value) else { return Vec::new() };
             let range = &ranges[n].1;
             match types.get(&value) {
                 Some(DType::Float(format)) => {
-                    let range = (range, domains[n].as_ref());
+                    let range = (range, domains[n].as_ref(), ends[n]);
                     // Components are leaves of their own.
                     let number = components[n]
                         .iter()

@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
         }
         let leaves = Rc::new(Leaves::new(context, resources, window));
         let count = leaves.count();
-        let one = Rc::new(Ladder::new(format, count, &near, 1, to, &[]));
+        let one = Rc::new(Ladder::new(format, count, &near, 1, Use::Search, &[]));
         let mut trial = leaves.elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
         let shape = trial.shape(&window.body, root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
@@ -106,6 +106,9 @@ impl<'a> Judge<'a> {
             return None;
         }
         let ladder = Rc::new(Ladder::new(format, count, &near, points, to, further));
+        if ladder.points.is_empty() {
+            return None;
+        }
         let computed = leaves.elements(Mode::Formats, &ladder, None);
         let few = steps(&window.body, root) <= FEW;
         let exact = Exact::new(&leaves, &ladder, format, None, few);
@@ -261,6 +264,7 @@ impl<'a> Judge<'a> {
             rung: p.rung,
             strict: self.few || self.ordinary[p.rung],
             marked: p.is_marked(),
+            bound: p.is_bound(),
         };
         let places: Vec<Place> = ladder.points.iter().map(place).collect();
         let open = Errors::open(formats, &exact, &computed);

@@ -1,10 +1,11 @@
 //! Points on a ladder of magnitudes: what the leaves of a window are where forms of its value are compared.
 //!
-//! A rung is a magnitude, from the least to the greatest numbers of the format. On each rung leaves take both signs, are all
-//! positive, and are nearly equal; beside the ladder every leaf stands on a rung of its own, near the numbers that the
+//! A rung is a magnitude, from the least to the greatest numbers of the format. On each rung leaves take both signs, are
+//! all positive, and are nearly equal; beside the ladder every leaf stands on a rung of its own, near the numbers that the
 //! window itself speaks of, and where it is only added and multiplied, at truth values. A leaf whose range is stated stays
-//! within it, at its ends as well as inside. What an element is follows from the point, the leaf and the place alone, so no
-//! tensor is ever made, and every run draws the same.
+//! within it, at its ends as well as inside; where a form is checked, points at the ends are rungs of their own. What an
+//! element is follows from the point, the leaf and the place alone, so no tensor is ever made, and every run draws the
+//! same.
 
 use ngc_numerics::{Format, Interval};
 
@@ -23,6 +24,8 @@ enum Kind {
     Apart,
     /// Some leaves hold truth values, in this turn of several, and the others are ordinary: masks, one-hot rows, labels.
     Marked(usize),
+    /// Leaves stand at ends that are sure, in this turn of several.
+    Bound(usize),
     /// Near a number.
     About,
     /// The greatest and the least numbers among ordinary ones.
@@ -45,6 +48,8 @@ pub enum Use {
     Search,
     /// To hold the one that was chosen against the given one: other points, on more rungs.
     Check,
+    /// To hold both against each other where leaves stand at ends that are sure, on rungs behind all others.
+    Ends,
 }
 
 /// Numbers of so great or so small a binary exponent are no ordinary ones: in f32 sums of their squares overflow.
@@ -86,6 +91,8 @@ pub struct LeafCount {
     pub floats: usize,
     /// Leaves that may hold truth values beside others.
     pub masks: usize,
+    /// Those of them that have ends that are sure.
+    pub bounded: usize,
 }
 
 /// How leaves are moved.
@@ -105,6 +112,10 @@ const APART: i32 = 8;
 const MARKED: (f64, f64) = (-4.0, 6.0);
 /// Which leaves hold truth values, in turn.
 const TURNS: usize = 6;
+/// At which ends leaves stand, in turn: all at the lower, all at the upper, and every second one at the other.
+const BOUNDS: usize = 4;
+/// The first of their rungs.
+const BEHIND: usize = 100;
 /// One point of so many is one at which they have nothing to do with each other, and so many are.
 const SHARE: usize = 10;
 const FEWEST: usize = 6;
@@ -131,6 +142,9 @@ impl Ladder {
         to: Use,
         further: &[Point],
     ) -> Ladder {
+        if to == Use::Ends {
+            return Ladder::at_ends(leaves);
+        }
         let (low, high) = (format.min_normal().log2() as i32, format.max_finite().log2() as i32);
         let mut rungs: Vec<i32> =
             vec![0, 1, 3, -1, -4, 5, 7, -10, -20, 10, high / 2, high * 9 / 10, low * 9 / 10];
@@ -203,6 +217,21 @@ impl Ladder {
         Ladder { points }
     }
 
+    /// The points at which leaves stand at ends that are sure. Where all have ends those of a turn are one.
+    fn at_ends(leaves: LeafCount) -> Ladder {
+        let (turns, each) = match leaves.bounded {
+            0 => (0, 0),
+            n if n < leaves.floats => (BOUNDS, FEWEST),
+            _ => (BOUNDS, 1),
+        };
+        let point = |n: usize| {
+            let (kind, seed) =
+                (Kind::Bound(n / each), mix((n as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+            Point { kind, exponent: 0, about: 0.0, seed, rung: BEHIND + n / each }
+        };
+        Ladder { points: (0..turns * each).map(point).collect() }
+    }
+
     /// Whether the points of each rung are ordinary numbers: where ranges are stated all are, but for those whose magnitudes
     /// have nothing to do with each other.
     pub fn ordinary(&self, stated: bool) -> Vec<bool> {
@@ -211,7 +240,7 @@ impl Ladder {
         for point in &self.points {
             ordinary[point.rung] &= match point.kind {
                 Kind::Spread | Kind::Positive | Kind::Near => stated || point.exponent.abs() <= ORDINARY,
-                Kind::About | Kind::Apart | Kind::Marked(_) => true,
+                Kind::About | Kind::Apart | Kind::Marked(_) | Kind::Bound(_) => true,
                 Kind::Ends | Kind::Lone => stated,
                 Kind::Mixed => false,
             };
@@ -226,7 +255,7 @@ impl Ladder {
     pub fn column(
         &self,
         (leaf, own, part): (usize, usize, Part),
-        (range, domain): (&Interval, Option<&Interval>),
+        (range, domain, ends): (&Interval, Option<&Interval>, [Option<f64>; 2]),
         format: Format,
         place: &[i64],
         moved: Option<Move>,
@@ -238,9 +267,11 @@ impl Ladder {
             let marked = part == Part::Term && point.marks(leaf);
             let inside = mix(point.seed ^ 0xD0).is_multiple_of(2);
             let range = domain.filter(|_| inside).unwrap_or(range);
-            let x = match marked {
-                true => point.truth(at, range),
-                false => Point { kind, ..*point }.value(own, at, range, format),
+            let end = point.end(leaf, ends);
+            let x = match end {
+                Some(end) => end,
+                None if marked => point.truth(at, range),
+                None => Point { kind, ..*point }.value(own, at, range, format),
             };
             // What is a truth value was not rounded.
             let Some(moved) = moved.filter(|_| x != 0.0 && !marked) else { return x };
@@ -280,10 +311,22 @@ impl Point {
         matches!(self.kind, Kind::Marked(_))
     }
 
+    /// Whether leaves stand here at ends that are sure.
+    pub fn is_bound(&self) -> bool {
+        matches!(self.kind, Kind::Bound(_))
+    }
+
     /// Whether a leaf holds truth values here: one of three leaves in turn, or the two others.
     fn marks(&self, leaf: usize) -> bool {
         let Kind::Marked(turn) = self.kind else { return false };
         (leaf + turn).is_multiple_of(3) == (turn < TURNS / 2)
+    }
+
+    /// The end at which a leaf stands here.
+    fn end(&self, leaf: usize, ends: [Option<f64>; 2]) -> Option<f64> {
+        let Kind::Bound(turn) = self.kind else { return None };
+        let high = turn == 1 || turn > 1 && leaf.is_multiple_of(2) == (turn == 2);
+        ends[usize::from(high)]
     }
 
     /// A truth value within a range; at every fourth point all hold.
@@ -331,6 +374,7 @@ impl Point {
             Kind::Lone => sign(b) * power(2.0 * unit(a) - 1.0),
             Kind::Marked(_) => sign(b) * power(MARKED.0 + (MARKED.1 - MARKED.0) * unit(c) + unit(a)),
             Kind::Apart => sign(b) * power(f64::from(self.exponent) * (2.0 * unit(c) - 1.0) + unit(a)),
+            Kind::Bound(_) => sign(b) * power(2.0 * unit(a) - 1.0),
             Kind::Mixed => {
                 // At most points over the whole range, as numbers drawn by their bits are.
                 let (least, greatest) = magnitudes(range, format);
@@ -353,6 +397,15 @@ fn magnitudes(range: &Interval, format: Format) -> (f64, f64) {
     let (a, b) = (range.lo.abs(), range.hi.abs());
     let low = if range.contains(&0.0) { least } else { a.min(b).log2().clamp(least, greatest) };
     (low, (a.max(b).log2() - 1.0).clamp(low, greatest))
+}
+
+/// An end of a range, if it is an ordinary number: the last number of a format that the range holds.
+pub fn end(range: &Interval, format: Format, high: bool) -> Option<f64> {
+    let (bound, inward) = if high { (range.hi, -1.0) } else { (range.lo, 1.0) };
+    let x = format.round(bound);
+    let x = if range.contains(&x) { x } else { x + inward * format.ulp(x) };
+    let ordinary = x == 0.0 || x.is_finite() && x.abs().log2().abs() <= f64::from(ORDINARY);
+    (ordinary && range.contains(&x)).then_some(x)
 }
 
 /// A number of a stated range for one that lies outside of it: as far from the one end or from the other, or anywhere.

@@ -19,7 +19,7 @@ pub struct Likeness(Vec<Item>);
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Item {
-    Leaf(Type, [u64; 4], Signs, Vec<Option<u32>>),
+    Leaf(Type, [u64; 4], bool, Signs, Vec<Option<u32>>),
     Op(Ident, AttrDict, SmallVec<[u32; 4]>, Type),
     Member(u32, Option<Format>),
     Read(u32),
@@ -49,7 +49,9 @@ impl Likeness {
             let next = numbers.len() as u32;
             numbers.insert(n, next);
             all.push(match &self.0[n as usize] {
-                Item::Leaf(ty, ends, signs, names) => Item::Leaf(sizes.ty(*ty), *ends, *signs, names.clone()),
+                Item::Leaf(ty, ends, stated, signs, names) => {
+                    Item::Leaf(sizes.ty(*ty), *ends, *stated, *signs, names.clone())
+                }
                 Item::Op(name, attrs, operands, ty) => {
                     let read = operands.iter().filter_map(|&n| types[n as usize].shape()).flatten();
                     let extents: Vec<i64> = read.filter_map(|dim| i64::try_from(dim.known()?).ok()).collect();
@@ -129,12 +131,13 @@ impl Item {
 
     /// Whether both are leaves that differ at most in their extents.
     fn is_leaf_like(&self, other: &Item) -> bool {
-        let (Item::Leaf(a, ends, signs, names), Item::Leaf(b, b_ends, b_signs, b_names)) = (self, other)
+        let (Item::Leaf(a, ends, stated, signs, names), Item::Leaf(b, b_ends, b_stated, b_signs, b_names)) =
+            (self, other)
         else {
             return false;
         };
         let rank = |ty: &Type| ty.as_tensor().map(|tensor| (tensor.shape.len(), tensor.elem));
-        rank(a) == rank(b) && (ends, signs, names) == (b_ends, b_signs, b_names)
+        rank(a) == rank(b) && (ends, stated, signs, names) == (b_ends, b_stated, b_signs, b_names)
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! A form is judged by its errors at points, rung by rung of a ladder of magnitudes. It takes the place of the given form
 //! only if it is better by a step somewhere and nowhere trades what works for what does not: on every rung its largest
-//! error is at most twice that of the given form plus four units in the last place, and it is right wherever the given
-//! form is: a number of which hardly a digit is right is lost as one that is not finite is. What is as accurate as the last
-//! places of its arguments allow, on ordinary numbers or in the ranges that are stated, is replaced only by what takes no
-//! more steps, or few.
+//! error, but for points at which the given form is lost, is at most twice that of the given form plus four units in the
+//! last place, and it is right wherever the given form is: a number of which hardly a digit is right is lost as one that is
+//! not finite is. What is as accurate as the last places of its arguments allow, on ordinary numbers or in the ranges that
+//! are stated, is replaced only by what takes no more steps, or few.
 
 use std::cmp::Ordering;
 
@@ -15,6 +15,16 @@ use ngc_numerics::Format;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Errors {
     rungs: Vec<Rung>,
+    /// At every point, as far as the exact value is one that can be judged.
+    at: Vec<Option<At>>,
+}
+
+/// What a form is at a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct At {
+    rung: usize,
+    /// Errors as those of a rung, unless it is lost.
+    errors: Option<[f64; 2]>,
 }
 
 /// Where a point lies.
@@ -26,12 +36,16 @@ pub struct Place {
     pub strict: bool,
     /// Whether some arguments are truth values there.
     pub marked: bool,
+    /// Whether arguments stand there at ends of their ranges.
+    pub bound: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rung {
     /// Whether some arguments are truth values.
     marked: bool,
+    /// Whether arguments stand at ends of their ranges.
+    bound: bool,
     /// The largest error, in units in the last place of the exact result.
     worst: f64,
     /// The same beside what is allowed to a stable form: the last places of the result and of its logarithm, and how far the
@@ -112,15 +126,20 @@ impl Errors {
         exact: Option<f64>,
         computed: f64,
         reach: f64,
-        Place { rung, strict, marked }: Place,
+        Place { rung, strict, marked, bound }: Place,
     ) {
-        let Some(exact) = judged((format, held), exact) else { return };
+        // Of 0 no digit is right, but by chance: nothing near an end says how far arguments might have moved.
+        let counts = |exact: &f64| !(bound && *exact == 0.0 && computed.is_finite());
+        let Some(exact) = judged((format, held), exact).filter(counts) else {
+            self.at.push(None);
+            return;
+        };
         if self.rungs.len() <= rung {
             self.rungs.resize(rung + 1, Rung::default());
         }
         let known = &mut self.rungs[rung];
         known.points += 1;
-        known.marked = marked;
+        (known.marked, known.bound) = (marked, bound);
         let (off, unit) = ((computed - exact).abs(), last_place(format, held, exact));
         let unstable = off / (allowed((format, held), exact) + SUMS * reach);
         let width = f64::from(format.width());
@@ -134,8 +153,10 @@ impl Errors {
             known.failures += 1;
             known.wrong += usize::from(computed.is_finite());
             known.unsound += 1;
+            self.at.push(Some(At { rung, errors: None }));
             return;
         }
+        self.at.push(Some(At { rung, errors: Some([off / unit, unstable]) }));
         known.unsound += usize::from(unstable > FACTOR);
         known.worst = known.worst.max(off / unit);
         known.unstable = known.unstable.max(unstable);
@@ -146,6 +167,7 @@ impl Errors {
         self.rungs.resize(self.rungs.len().max(other.rungs.len()), Rung::default());
         for (own, other) in self.rungs.iter_mut().zip(&other.rungs) {
             own.marked |= other.marked;
+            own.bound |= other.bound;
             own.worst = own.worst.max(other.worst);
             own.unstable = own.unstable.max(other.unstable);
             own.failures += other.failures;
@@ -155,7 +177,20 @@ impl Errors {
             own.bits += other.bits;
             own.points += other.points;
         }
+        self.at.extend(&other.at);
         self
+    }
+
+    /// The largest errors, by rung, at points at which neither this form nor the given one is lost.
+    fn beside(&self, given: &Errors) -> Vec<[f64; 2]> {
+        let mut worst = vec![[0.0_f64; 2]; self.rungs.len()];
+        for (own, given) in self.at.iter().zip(&given.at) {
+            if let (Some(At { rung, errors: Some(errors) }), Some(At { errors: Some(_), .. })) = (own, given)
+            {
+                worst[*rung].iter_mut().zip(errors).for_each(|(worst, x)| *worst = worst.max(*x));
+            }
+        }
+        worst
     }
 
     /// Points that were judged.
@@ -252,13 +287,18 @@ impl Errors {
         let cures_ordinary = self.failures_on(ordinary) < given.failures_on(ordinary);
         let (factor, least, slack) =
             if cures { (CURED, given.typical(), CURED) } else { (FACTOR, 0.0, SLACK) };
+        let beside = self.beside(given);
         self.rungs.iter().enumerate().all(|(n, own)| {
+            let [worst, unstable] = beside[n];
             let given = given.rungs.get(n).copied().unwrap_or_default();
             // What is more exact than usual where arguments are truth values was meant for these.
             let least = if own.marked { 0.0 } else { least };
-            let cured = own.failures < given.failures;
-            let close =
-                own.worst <= factor * given.worst.max(least) + slack || (cures && own.unstable <= FACTOR);
+            let off = if own.failures < given.failures { STEP } else { FACTOR };
+            // What stands at an end of its range was not rounded.
+            let close = match own.bound {
+                true => worst <= FACTOR * given.worst + slack,
+                false => worst <= factor * given.worst.max(least) + slack || (cures && unstable <= off),
+            };
             let as_finite = own.failures - own.wrong <= given.failures - given.wrong;
             // Where both are finite, of little a form may be lost where the given one is not quite.
             let alike = cures && as_finite && own.furthest <= factor * given.furthest.max(least) + slack;
@@ -267,7 +307,7 @@ impl Errors {
                 return true;
             }
             let most = given.failures + given.failures / further;
-            (own.failures <= most || alike) && (cured || close) && (as_finite || !is_ordinary)
+            (own.failures <= most || alike) && close && (as_finite || !is_ordinary)
         })
     }
 

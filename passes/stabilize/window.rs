@@ -16,6 +16,7 @@ use ngc_numerics::{Format, Interval, Prim, Reduce};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::ladder::end;
 use super::likeness::{Item, Likeness, coarse, coarser};
 use super::{FARTHEST, NEAREST, ValueRanges};
 use crate::analysis::range::Ranges;
@@ -36,6 +37,8 @@ pub struct Leaf {
     pub range: Interval,
     /// Where the values lie that it is in the windows that look like this one.
     pub alike: Interval,
+    /// Whether the ends of the range are stated of an argument of the program, which may be there.
+    pub stated: bool,
     /// What else is known of it.
     pub fact: Fact,
     /// Names of the extents that its type leaves open.
@@ -527,6 +530,8 @@ impl<'a> Cutter<'a> {
                     range => [range; 2],
                 };
                 let ([range, alike], [_, own]) = (of(self.ranges.drawn), of(self.ranges.proven));
+                let ends = |format| [false, true].iter().any(|&high| end(&range, format, high).is_some());
+                let stated = op.is_none() && ty.format().is_some_and(ends);
                 let signs = if weight { Signs::ANY } else { self.ranges.proven.signs(v) };
                 let fact = Fact::of_range(own).and(Fact { signs, ..Fact::UNKNOWN });
                 let value = body.add_argument(block, ty, Loc::Unknown);
@@ -539,9 +544,9 @@ impl<'a> Cutter<'a> {
                 };
                 let numbers = dims.iter().map(|name| name.as_ref().map(&mut number)).collect();
                 let ends = [alike.lo, alike.hi, own.lo, own.hi].map(f64::to_bits);
-                items.push(Item::Leaf(ty, ends, fact.signs, numbers));
+                items.push(Item::Leaf(ty, ends, stated, fact.signs, numbers));
                 known.insert(v, value);
-                leaves.push(Leaf { value, range, alike, fact, dims });
+                leaves.push(Leaf { value, range, alike, stated, fact, dims });
             }
         }
         for &op in ops {

@@ -164,8 +164,14 @@ impl Stage {
         let with_ops = self.write(context, right, &|id| ops.get(&id).cloned().unwrap_or(Form::Plain));
         let after = with_ops.or_else(|| self.write(context, right, &|_| Form::Plain))?;
         let range = Interval::new(-FORMAT.max_finite(), FORMAT.max_finite());
-        let leaf =
-            |&value: &Value| Leaf { value, range, alike: range, fact: Fact::UNKNOWN, dims: Vec::new() };
+        let leaf = |&value: &Value| Leaf {
+            value,
+            range,
+            alike: range,
+            stated: false,
+            fact: Fact::UNKNOWN,
+            dims: Vec::new(),
+        };
         let leaves = self.arguments.iter().map(leaf).collect();
         let (origin, formats) = (FxHashMap::default(), FxHashMap::default());
         let window = Window { body: self.body.clone(), root: before, leaves, origin, formats, apart: false };

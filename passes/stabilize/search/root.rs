@@ -304,20 +304,24 @@ impl Search<'_> {
                 return false;
             }
         }
-        let to = (ladder::Use::Check, &[][..]);
-        let Some(mut judge) = Judge::new(self.context, self.resources, &window, value, to) else {
-            return false;
-        };
+        let mut judges = [ladder::Use::Check, ladder::Use::Ends]
+            .map(|to| Judge::new(self.context, self.resources, &window, value, (to, &[])));
+        let Some(ordinary) = judges[0].as_ref().map(|judge| judge.ordinary.clone()) else { return false };
         let places = self.places(root);
-        let mut of = |new| errors(&window, &mut judge, &places, [value, new]);
-        let pair = of(value).zip(of(new));
-        let keeps = pair.is_some_and(|(given, new)| match &self.wanted {
-            Some(wanted) => wanted.keeps(&new, &given, &judge.ordinary),
-            None => new.keeps(&given, &judge.ordinary),
+        let mut of = |new| {
+            let mut of = |judge: &mut _| errors(&window, judge, &places, [value, new]);
+            let mut all = judges.iter_mut().flatten().map(&mut of);
+            all.next()?.map(|first| all.flatten().fold(first, |all, more| all.with(&more)))
+        };
+        let keeps = of(value).zip(of(new)).is_some_and(|(given, new)| match &self.wanted {
+            Some(wanted) => wanted.keeps(&new, &given, &ordinary),
+            None => new.keeps(&given, &ordinary),
         });
         if !keeps {
-            for place in places {
-                self.against.extend(judge.worse_at(&window, &place, [value, new]).into_iter().flatten());
+            for judge in judges.iter_mut().flatten() {
+                for place in &places {
+                    self.against.extend(judge.worse_at(&window, place, [value, new]).into_iter().flatten());
+                }
             }
         }
         keeps

@@ -49,7 +49,8 @@ impl Charts<'_> {
                 found.push((Chart::Centred, Some(self.store.linear(constant.clone(), all, &space))));
             }
         }
-        found.push((Chart::Centred, self.merged_squares(&constant, &terms, &space)));
+        let merged = self.merged_sums(&constant, &terms, &space);
+        found.extend(merged.map(|merged| (Chart::Centred, merged)));
         found.push((Chart::Centred, self.higher_moment(&itself, &space)));
         found
     }
@@ -283,13 +284,8 @@ impl Charts<'_> {
         Some([(a.0.clone(), own), (b.0.clone(), total)])
     }
 
-    /// Sums over the same dimensions, as one of squares.
-    fn merged_squares(
-        &mut self,
-        constant: &Rational,
-        terms: &[(Rational, Use)],
-        space: &[Size],
-    ) -> Option<Use> {
+    /// Sums over the same dimensions, as one of squares, and as one of products.
+    fn merged_sums(&mut self, constant: &Rational, terms: &[Term], space: &[Size]) -> [Option<Use>; 2] {
         let mut groups: Vec<(Vec<Size>, Terms)> = Vec::new();
         let mut rest = Vec::new();
         for (c, x) in terms {
@@ -301,16 +297,19 @@ impl Charts<'_> {
                 None => rest.push((c.clone(), x.clone())),
             }
         }
-        let mut changed = false;
-        for (over, group) in groups {
-            let inner = within(space, &over);
-            let body = self.sum(group, &inner);
-            let squares = self.squares(&body, &inner).filter(|squares| *squares != body);
-            changed |= squares.is_some();
-            let sum = self.store.reduce(Reduce::Sum, over, squares.unwrap_or(body), space);
-            rest.push((Rational::from(1), sum));
-        }
-        changed.then(|| self.store.linear(constant.clone(), rest, space))
+        let ways = [Self::squares, Self::in_factors];
+        ways.map(|way| {
+            let (mut changed, mut terms) = (false, rest.clone());
+            for (over, group) in &groups {
+                let inner = within(space, over);
+                let body = self.sum(group.clone(), &inner);
+                let better = way(self, &body, &inner).filter(|better| *better != body);
+                changed |= better.is_some();
+                let sum = self.store.reduce(Reduce::Sum, over.clone(), better.unwrap_or(body), space);
+                terms.push((Rational::from(1), sum));
+            }
+            changed.then(|| self.store.linear(constant.clone(), terms, space))
+        })
     }
 
     fn sum_of(&mut self, of: &Use, space: &[Size]) -> Option<Sum> {

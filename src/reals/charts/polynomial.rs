@@ -118,6 +118,63 @@ impl Polynomial {
         Some(quotient)
     }
 
+    /// Two factors of degree 1 with rational coefficients, of a polynomial of degree 2 that has such factors.
+    pub fn linear_factors(&self) -> Option<(Polynomial, Polynomial)> {
+        let degree = |m: &Monomial| m.iter().sum::<u8>();
+        (self.0.keys().map(degree).max()? == 2).then_some(())?;
+        let one = Rational::from(1);
+        let (first, second) = match self.0.iter().rev().find(|(m, _)| m.contains(&2)) {
+            Some((square, a)) => {
+                // a x^2 + b x + c has these factors where b^2 - 4 a c is a square.
+                let x = square.iter().position(|&e| e == 2)?;
+                let (atom, c) = (Polynomial::atom(x), self.within(|m| m[x] == 0));
+                let b = self.within(|m| m[x] == 1).over(&atom)?;
+                let mut discriminant = b.times(&b)?;
+                discriminant.add(&Rational::from(a * -4), &c)?;
+                let root = discriminant.root()?;
+                let mut sum = b;
+                sum.add(&Rational::from(a * 2), &atom)?;
+                let mut difference = sum.clone();
+                sum.add(&one, &root)?;
+                difference.add(&-one, &root)?;
+                (sum, difference)
+            }
+            None => {
+                // Neither of two atoms of a product occurs squared: the factors are what each of them multiplies.
+                let product = self.0.keys().rev().find(|m| degree(m) == 2)?;
+                let with = |n: usize| self.within(|m| m[n] > 0).over(&Polynomial::atom(n));
+                let n = product.iter().position(|&e| e > 0)?;
+                let m = product.iter().rposition(|&e| e > 0)?;
+                (with(n)?, with(m)?)
+            }
+        };
+        let (first, second) = (first.primitive().2, second.primitive().2);
+        let product = first.times(&second)?;
+        let ratio = Rational::from(self.0.last_key_value()?.1 / product.0.last_key_value()?.1);
+        let scaled = first.times(&Polynomial::constant(ratio))?;
+        (scaled.times(&second)? == *self).then_some((scaled, second))
+    }
+
+    /// The monomials that are so.
+    fn within(&self, is_so: impl Fn(&Monomial) -> bool) -> Polynomial {
+        Polynomial(self.0.iter().filter(|(m, _)| is_so(m)).map(|(m, c)| (*m, c.clone())).collect())
+    }
+
+    /// The polynomial of degree at most 1 that it is the square of.
+    fn root(&self) -> Option<Polynomial> {
+        let Some((square, c)) = self.0.last_key_value() else { return Some(Polynomial::default()) };
+        (*c > 0 && square.iter().all(|e| e % 2 == 0)).then_some(())?;
+        let roots = (c.numer().clone().sqrt(), c.denom().clone().sqrt());
+        let lead = Polynomial::monomial(square.map(|e| e / 2), Rational::from(roots));
+        let (_, least) = lead.0.last_key_value()?;
+        let mut root = lead.clone();
+        for (monomial, c) in &self.within(|m| m != square).0 {
+            let Some(other) = over(monomial, lead.0.last_key_value()?.0) else { continue };
+            root.add(&Rational::from(1), &Polynomial::monomial(other, Rational::from(c / least) / 2))?;
+        }
+        (root.times(&root)? == *self).then_some(root)
+    }
+
     /// The number and the monomial that divide it, and the quotient: its leading coefficient is positive, and its
     /// coefficients are integers without a common factor.
     pub fn primitive(&self) -> (Rational, Monomial, Polynomial) {

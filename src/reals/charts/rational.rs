@@ -31,6 +31,8 @@ pub(super) struct Atoms {
     divisors: Vec<Polynomial>,
     read: usize,
     divided: bool,
+    /// What an exponential known as an atom is a power of, where it turned out to be one.
+    finer: Option<Use>,
 }
 
 /// A quotient of polynomials in atoms.
@@ -68,8 +70,8 @@ impl Charts<'_> {
         ]
     }
 
-    /// A fraction whose numerator is a product of sums and differences of two atoms, or of one and 1, and a rest: where
-    /// the atoms are nearly equal, the differences are exact.
+    /// A fraction whose numerator is a product of sums and differences of two atoms, or of one and 1, and a rest, which may
+    /// be a product of linear combinations: where the atoms are nearly equal, the differences are exact.
     fn factored(&mut self, of: &Fraction, atoms: &Atoms, space: &[Size]) -> Option<Use> {
         let (content, common, mut rest) = of.numerator.primitive();
         (rest.len() > 1).then_some(())?;
@@ -88,13 +90,49 @@ impl Charts<'_> {
                 }
             }
         }
+        if let Some((first, second)) = rest.linear_factors() {
+            factors.push((self.combination(&first, &atoms.atoms, space), Rational::from(1)));
+            rest = second;
+        }
         (factors.len() > powers(&common, &atoms.atoms).len()).then_some(())?;
-        factors.push((self.collected(&rest, &atoms.atoms, space), Rational::from(1)));
+        factors.push((self.combination(&rest, &atoms.atoms, space), Rational::from(1)));
         for (&divisor, &power) in &of.divisors {
             let divisor = self.collected(&atoms.divisors[divisor], &atoms.atoms, space);
             factors.push((divisor, -Rational::from(power)));
         }
         Some(self.store.product(content, factors, space))
+    }
+
+    /// A polynomial; a linear combination that shifts of all its atoms leave alone by their differences.
+    fn combination(&mut self, of: &Polynomial, atoms: &[Use], space: &[Size]) -> Use {
+        let linear = of.monomials().all(|(m, _)| m.iter().sum::<u8>() == 1);
+        let sum: Rational = of.monomials().map(|(_, c)| c).sum();
+        if !linear || !sum.is_zero() || of.len() < 3 {
+            return self.collected(of, atoms, space);
+        }
+        let mut above: Vec<(Rational, Use)> = Vec::new();
+        let mut below = above.clone();
+        for (monomial, c) in of.monomials() {
+            let atom = self.store.product(1.into(), powers(monomial, atoms), space);
+            let side = if *c > 0 { &mut above } else { &mut below };
+            side.push((c.clone().abs(), atom));
+        }
+        let mut differences = Vec::new();
+        while let (Some((a, x)), Some((b, y))) = (above.last_mut(), below.last_mut()) {
+            let least = a.clone().min(b.clone());
+            *a -= &least;
+            *b -= &least;
+            differences.push((least, self.difference(x.clone(), y.clone(), space)));
+            above.pop_if(|(a, _)| a.is_zero());
+            below.pop_if(|(b, _)| b.is_zero());
+        }
+        self.store.close(Node::Linear(Rational::new(), differences), space)
+    }
+
+    /// A polynomial as a product, where it has factors.
+    pub(super) fn in_factors(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
+        let (fraction, atoms) = self.fraction_of(of, space)?;
+        self.factored(&fraction, &atoms, space)
     }
 
     /// A term as one quotient, where that is another term.
@@ -120,8 +158,12 @@ impl Charts<'_> {
 
     fn fraction_of(&mut self, of: &Use, space: &[Size]) -> Option<(Fraction, Atoms)> {
         let mut atoms = Atoms::default();
-        let fraction = self.fraction(of, space, &mut atoms)?;
-        let fraction = atoms.cancelled(fraction);
+        let mut fraction = self.fraction(of, space, &mut atoms);
+        if let Some(finer) = atoms.finer {
+            atoms = Atoms { atoms: vec![finer], ..Atoms::default() };
+            fraction = self.fraction(of, space, &mut atoms);
+        }
+        let fraction = atoms.cancelled(fraction?);
         Some((fraction, atoms))
     }
 
@@ -179,11 +221,14 @@ impl Charts<'_> {
             let known = self.placed(&x[0], &atom, space)?;
             let Some(ratio) = self.ratio(&exponent, &known, space) else { continue };
             let Some(power) = (*ratio.denom() == 1).then(|| ratio.numer().to_i32()).flatten() else {
+                if atoms.finer.is_none() {
+                    let part = self.store.scaled(Rational::from((1, ratio.denom())), known, space);
+                    atoms.finer = Some(self.exp(part, space));
+                }
                 continue;
             };
             return atoms.power(&Fraction::of(Polynomial::atom(n)), power);
         }
-        // The least exponent comes first where it can: half of it may follow, which is no power of it.
         atoms.atom(of.clone())
     }
 
