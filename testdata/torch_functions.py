@@ -541,3 +541,21 @@ def quantized():
     )
     in_f32 = (lambda x, f=f: f(x.float()) for f in functions)
     return Several(*in_f32), (floats(4, 6),), None
+
+
+@family
+def scaling():
+    """Rounding to digits, powers of two, a window of lines, and margins of several classes."""
+    classes, weights = torch.tensor([0, 3, 1, 5]), torch.tensor([0.5, 1.0, 2.0, 0.1, 3.0, 1.5])
+    functions = (
+        lambda x: torch.round(x, decimals=2),
+        lambda x: torch.round(x * 1000, decimals=-2),
+        lambda x: torch.ldexp(x, torch.tensor([1, -2, 0, 3, 20, -30])),
+        lambda x: torch.ldexp(x, x),
+        lambda x: x * torch.bartlett_window(6),
+        lambda x: x * torch.bartlett_window(6, periodic=False),
+        lambda x: F.multi_margin_loss(x, classes),
+        lambda x: F.multi_margin_loss(x, classes, p=2, margin=0.3, weight=weights.to(x.dtype), reduction="none"),
+        lambda x: F.multi_margin_loss(x, classes, margin=-0.1, reduction="sum"),
+    )
+    return Several(*functions), (floats(4, 6),), None

@@ -43,6 +43,7 @@ pub(super) const OPS: Table = &[
     ("fmod", |n| binary(n, "ng.rem")),
     ("frac", frac),
     ("hypot", |n| fractional(n, "ng.hypot")),
+    ("ldexp", ldexp),
     ("lerp", lerp),
     ("lgamma", |n| unary(n, "ng.lgamma")),
     ("log", |n| unary(n, "ng.log")),
@@ -102,13 +103,33 @@ fn exact(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
 /// Rounding to integers, which leaves integers as they are.
 fn whole(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     let x = n.tensor("self")?;
-    if n.int("decimals", 0)? != 0 {
-        return unsupported("rounding to decimals");
-    }
-    if !n.elem(x)?.is_float() {
+    let (decimals, dtype) = (n.int("decimals", 0)?, n.elem(x)?);
+    if !dtype.is_float() {
         return Ok(vec![x]);
     }
+    if decimals != 0 {
+        return decimal(n, x, decimals);
+    }
     Ok(vec![n.op(op, &[x])?])
+}
+
+/// To so many digits behind the point, or zeros before it: scaled by a power of ten, and back; every step is rounded.
+fn decimal(n: &mut Node<'_, '_>, x: Value, decimals: i64) -> Result<Vec<Value>> {
+    let power = n.scalar(Number::Float(10f64.powi(decimals.unsigned_abs().min(400) as i32)), n.elem(x)?)?;
+    let (there, back) = if decimals > 0 { ("ng.mul", "ng.div") } else { ("ng.div", "ng.mul") };
+    let scaled = n.op(there, &[x, power])?;
+    let whole = n.op("ng.round", &[scaled])?;
+    Ok(vec![n.op(back, &[whole, power])?])
+}
+
+/// A number times a power of two, which is a float of its own.
+fn ldexp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, exponent) = (n.operand("self")?, n.operand("other")?);
+    let two = Operand::Number(Number::Float(2.0));
+    let dtype = common(n, &[two, exponent])?;
+    let power = Operand::Tensor(power(n, two, exponent, dtype)?);
+    let (x, power) = together(n, x, power)?;
+    Ok(vec![n.op("ng.mul", &[x, power])?])
 }
 
 fn times(n: &mut Node<'_, '_>, factor: f64) -> Result<Vec<Value>> {

@@ -1,7 +1,7 @@
 //! Tensors made from nothing: filled with one number, or counted.
 
 use ngc_ir::{Attr, AttrDict, Type, Value};
-use ngc_numerics::{DType, Tensor};
+use ngc_numerics::{DType, Format, Tensor};
 
 use super::super::extent::Extent;
 use super::Table;
@@ -12,6 +12,7 @@ use crate::error::{FormatError, Result, unsupported};
 
 pub(super) const OPS: Table = &[
     ("arange", arange),
+    ("bartlett_window", bartlett),
     ("blackman_window", |n| window(n, &[0.42, -0.5, 0.08])),
     ("copy", copy),
     ("empty", |n| filled(n, Number::Int(0))),
@@ -129,6 +130,28 @@ fn window(n: &mut Node<'_, '_>, factors: &[f64]) -> Result<Vec<Value>> {
         });
     }
     Ok(sum.into_iter().collect())
+}
+
+/// A window that rises to 1 and falls again along lines, each element rounded as torch rounds it.
+fn bartlett(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore_place();
+    n.ignore(&["dtype"]);
+    let (dtype, _) = n.declared(0)?;
+    let (length, periodic) = (n.int("window_length", 0)?, n.flag("periodic", true)?);
+    let (Ok(length @ 0..=MAX_NUMBERS), DType::Float(format @ (Format::F32 | Format::F64))) =
+        (usize::try_from(length), dtype)
+    else {
+        return unsupported(format!("a window of {length} elements of type {dtype}"));
+    };
+    if length <= 1 {
+        return filled(n, Number::Int(1));
+    }
+    let last = if periodic { length } else { length - 1 };
+    let step = format.round(2.0 / last as f64);
+    let rising = |i: usize| format.round(i as f64 * step);
+    let element = |i: usize| if i <= last / 2 { rising(i) } else { format.round(2.0 - rising(i)) };
+    let elements = Tensor::floats(format, vec![length], (0..length).map(element).collect());
+    Ok(vec![n.constant(&elements.map_err(FormatError::Invalid)?)?])
 }
 
 /// The frequencies of the sums of a Fourier transform.

@@ -3,7 +3,9 @@
 use ngc_ir::{Attr, AttrDict, Value};
 use ngc_numerics::{DType, Format};
 
+use super::super::extent::Extent;
 use super::Table;
+use super::compare::compared;
 use super::node::Node;
 use super::number::{Number, Operand, common, kernel};
 use crate::emit::Emit;
@@ -20,6 +22,7 @@ pub(super) const OPS: Table = &[
     ("l1_loss", |n| of_difference(n, "ng.abs")),
     ("margin_ranking_loss", margin_ranking),
     ("mse_loss", |n| of_difference(n, "ng.square")),
+    ("multi_margin_loss", multi_margin),
     ("nll_loss", |n| classes(n, "ng.nll", "target")),
     ("nll_loss_forward", |n| classes(n, "ng.nll", "target")),
     ("nll_loss_nd", |n| classes(n, "ng.nll", "target")),
@@ -280,6 +283,48 @@ fn cosine_embedding(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let apart = positive(n, apart)?;
     let (near, apart) = (only(n, target, "EQ", 1.0, near)?, only(n, target, "EQ", -1.0, apart)?);
     let losses = n.op("ng.add", &[near, apart])?;
+    reduced(n, losses)
+}
+
+/// The mean over the classes of margin - x[target] + x, where that is positive, or its square, but for the target itself.
+fn multi_margin(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, target, weight) = (n.tensor("self")?, n.tensor("target")?, n.opt_tensor("weight")?);
+    let (power, margin) = (n.float("p", 1.0)?, n.float("margin", 1.0)?);
+    let (dtype, shape) = (n.elem(x)?, n.shape(x));
+    let (&[_, classes], DType::Float(Format::F32 | Format::F64)) = (shape, dtype) else {
+        return unsupported(format!("predictions of type {}", n.ty(x)));
+    };
+    let Some(classes) = classes.known().filter(|&n| n > 0) else {
+        return unsupported("an unknown count of classes");
+    };
+    let op = match power {
+        1.0 => None,
+        2.0 => Some("ng.square"),
+        other => return invalid(format!("p = {other}")),
+    };
+    let (places, target) = (n.count(&Extent::Known(classes), DType::Int(64))?, n.unsqueeze(target, [1])?);
+    let own = compared(n, target, "EQ", places)?;
+    let zero = number(n, 0.0, dtype)?;
+    let of_target = |n: &mut Node<'_, '_>, x: Value| {
+        let x = n.op("ng.where", &[own, x, zero])?;
+        n.emit("ng.reduce_sum", &[x], [("axes", Attr::ints([1])), ("keepdims", Attr::Bool(true))])
+    };
+    let margin = number(n, margin, dtype)?;
+    let known = of_target(n, x)?;
+    let rest = n.op("ng.sub", &[margin, known])?;
+    let rest = n.op("ng.add", &[rest, x])?;
+    let mut losses = positive(n, rest)?;
+    if let Some(op) = op {
+        losses = n.op(op, &[losses])?;
+    }
+    if let Some(weight) = weight {
+        let weight = of_target(n, weight)?;
+        losses = n.op("ng.mul", &[losses, weight])?;
+    }
+    let losses = n.op("ng.where", &[own, zero, losses])?;
+    let sum = n.emit_sum("ng.reduce_sum", &[losses], [("axes", Attr::ints([1]))], losses)?;
+    let count = number(n, classes as f64, dtype)?;
+    let losses = n.op("ng.div", &[sum, count])?;
     reduced(n, losses)
 }
 
