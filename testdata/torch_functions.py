@@ -545,7 +545,7 @@ def quantized():
 
 @family
 def scaling():
-    """Rounding to digits, powers of two, a window of lines, and margins of several classes."""
+    """Rounding to digits, powers of two, a window of lines, blocks, and margins of several classes."""
     classes, weights = torch.tensor([0, 3, 1, 5]), torch.tensor([0.5, 1.0, 2.0, 0.1, 3.0, 1.5])
     functions = (
         lambda x: torch.round(x, decimals=2),
@@ -554,6 +554,8 @@ def scaling():
         lambda x: torch.ldexp(x, x),
         lambda x: x * torch.bartlett_window(6),
         lambda x: x * torch.bartlett_window(6, periodic=False),
+        lambda x: torch.block_diag(x, x[:1, :2], x[0], x[0, 0]),
+        lambda x: torch.block_diag(x),
         lambda x: F.multi_margin_loss(x, classes),
         lambda x: F.multi_margin_loss(x, classes, p=2, margin=0.3, weight=weights.to(x.dtype), reduction="none"),
         lambda x: F.multi_margin_loss(x, classes, margin=-0.1, reduction="sum"),

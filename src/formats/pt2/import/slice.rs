@@ -11,6 +11,7 @@ use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
+    ("block_diag", block_diag),
     ("cat", cat),
     ("chunk", split),
     ("constant_pad_nd", pad),
@@ -70,6 +71,33 @@ fn cat(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         [] => invalid("there are no tensors"),
         [one] => Ok(vec![one]),
         _ => Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])?]),
+    }
+}
+
+/// Matrices along the diagonal of one, and zeros beside them; a vector is a row.
+fn block_diag(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (dtype, extents) = n.declared(0)?;
+    let [_, Extent::Known(columns)] = extents[..] else { return unsupported("blocks of unknown extents") };
+    let (mut rows, mut before) = (Vec::new(), 0);
+    for block in n.tensors("tensors")? {
+        let mut block = n.convert(block, dtype)?;
+        while n.rank(block) < 2 {
+            block = n.unsqueeze(block, [0])?;
+        }
+        let [_, Extent::Known(own)] = n.extents(block)[..] else {
+            return unsupported("blocks of unknown extents");
+        };
+        let Some(after) = columns.checked_sub(before + own) else {
+            return invalid(format!("blocks that are wider than {columns}"));
+        };
+        let sides = |by: usize| Attr::ints([0, by as i64]);
+        rows.push(n.emit("ng.pad", &[block], [("low", sides(before)), ("high", sides(after))])?);
+        before += own;
+    }
+    match rows[..] {
+        [] => invalid("there are no tensors"),
+        [one] => Ok(vec![one]),
+        _ => Ok(vec![n.emit("ng.concat", &rows, [("axis", Attr::int(0))])?]),
     }
 }
 
