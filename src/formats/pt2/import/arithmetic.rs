@@ -104,11 +104,11 @@ fn exact(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
 fn whole(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     let x = n.tensor("self")?;
     let (decimals, dtype) = (n.int("decimals", 0)?, n.elem(x)?);
-    if !dtype.is_float() {
-        return Ok(vec![x]);
-    }
-    if decimals != 0 {
-        return decimal(n, x, decimals);
+    match (dtype.is_float(), decimals) {
+        (true, 0) => {}
+        (true, _) => return decimal(n, x, decimals),
+        (false, 0) => return Ok(vec![x]),
+        (false, _) => return unsupported("rounding integers to decimals"),
     }
     Ok(vec![n.op(op, &[x])?])
 }

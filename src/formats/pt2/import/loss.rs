@@ -305,12 +305,8 @@ fn multi_margin(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (places, target) = (n.count(&Extent::Known(classes), DType::Int(64))?, n.unsqueeze(target, [1])?);
     let own = compared(n, target, "EQ", places)?;
     let zero = number(n, 0.0, dtype)?;
-    let of_target = |n: &mut Node<'_, '_>, x: Value| {
-        let x = n.op("ng.where", &[own, x, zero])?;
-        n.emit("ng.reduce_sum", &[x], [("axes", Attr::ints([1])), ("keepdims", Attr::Bool(true))])
-    };
     let margin = number(n, margin, dtype)?;
-    let known = of_target(n, x)?;
+    let known = n.emit("ng.gather_elements", &[x, target], [("axis", Attr::int(1))])?;
     let rest = n.op("ng.sub", &[margin, known])?;
     let rest = n.op("ng.add", &[rest, x])?;
     let mut losses = positive(n, rest)?;
@@ -318,7 +314,7 @@ fn multi_margin(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         losses = n.op(op, &[losses])?;
     }
     if let Some(weight) = weight {
-        let weight = of_target(n, weight)?;
+        let weight = n.emit("ng.gather", &[weight, target], [("axis", Attr::int(0))])?;
         losses = n.op("ng.mul", &[losses, weight])?;
     }
     let losses = n.op("ng.where", &[own, zero, losses])?;
