@@ -5,6 +5,7 @@ use ngc_numerics::DType;
 
 use super::super::extent::Extent;
 use super::Table;
+use super::join::concat;
 use super::node::Node;
 use super::number::{Number, Operand, fitting, kernel, opmath};
 use crate::emit::{Emit, inverse};
@@ -206,10 +207,7 @@ fn vectors_of(n: &mut Node<'_, '_>, tensors: &[Value]) -> Result<(Value, Vec<Ext
         let whole = n.broadcast(tensor, &shape)?;
         vectors.push(n.unsqueeze(whole, [shape.len() as i64])?);
     }
-    let vectors = match vectors[..] {
-        [one] => one,
-        _ => n.emit("ng.concat", &vectors, [("axis", Attr::int(-1))])?,
-    };
+    let vectors = concat(n, &vectors, -1)?;
     Ok((vectors, shape))
 }
 

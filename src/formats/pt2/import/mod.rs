@@ -15,6 +15,7 @@ mod distance;
 mod fourier;
 mod in_place;
 mod index;
+mod join;
 mod linear;
 mod location;
 mod loss;
@@ -66,13 +67,14 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 22] = [
+    let groups: [Table; 23] = [
         activation::OPS,
         arithmetic::OPS,
         compare::OPS,
         create::OPS,
         distance::OPS,
         index::OPS,
+        join::OPS,
         linear::OPS,
         loss::OPS,
         norm::OPS,

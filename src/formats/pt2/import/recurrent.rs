@@ -3,6 +3,7 @@
 use ngc_ir::{Attr, AttrDict, Value};
 
 use super::Table;
+use super::join::concat;
 use super::node::Node;
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
@@ -138,14 +139,7 @@ fn rows(n: &mut Node<'_, '_>, x: Value) -> Result<Vec<Value>> {
 
 fn stacked(n: &mut Node<'_, '_>, rows: &[Value]) -> Result<Value> {
     let rows = rows.iter().map(|&row| n.unsqueeze(row, [0])).collect::<Result<Vec<_>>>()?;
-    joined(n, &rows, 0)
-}
-
-fn joined(n: &mut Node<'_, '_>, parts: &[Value], axis: i64) -> Result<Value> {
-    match parts {
-        [one] => Ok(*one),
-        _ => n.emit("ng.concat", parts, [("axis", Attr::int(axis))]),
-    }
+    concat(n, &rows, 0)
 }
 
 /// Layer upon layer, each in one direction or in both; then the last states of all.
@@ -198,7 +192,7 @@ fn layers(n: &mut Node<'_, '_>, cell: &Cell) -> Result<Vec<Value>> {
             sides.push(stacked(n, &steps)?);
             last.iter_mut().zip(state).for_each(|(all, state)| all.push(state));
         }
-        x = joined(n, &sides, 2)?;
+        x = concat(n, &sides, 2)?;
     }
     if batch_first {
         x = n.transpose(x, &[1, 0, 2])?;

@@ -5,14 +5,13 @@ use ngc_numerics::DType;
 
 use super::super::extent::Extent;
 use super::Table;
+use super::join::concat;
 use super::node::Node;
 use super::number::{Number, Operand, fitting};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[
-    ("block_diag", block_diag),
-    ("cat", cat),
     ("chunk", split),
     ("constant_pad_nd", pad),
     ("diag", diag),
@@ -20,12 +19,10 @@ pub(super) const OPS: Table = &[
     ("diagonal_scatter", diagonal_scatter),
     ("diagonal_copy", |n| diagonal(n, "dim1", "dim2")),
     ("diag_embed", diag_embed),
-    ("dstack", |n| joined(n, 2)),
     ("fill_diagonal", fill_diagonal),
     ("fft_fftshift", |n| halves(n, 1)),
     ("fft_ifftshift", |n| halves(n, 0)),
     ("flip", flip),
-    ("hstack", |n| joined(n, 1)),
     ("meshgrid", meshgrid),
     ("narrow", narrow),
     ("pad", pad),
@@ -44,7 +41,6 @@ pub(super) const OPS: Table = &[
     ("slice_scatter", slice_scatter),
     ("split", split),
     ("split_with_sizes", split),
-    ("stack", stack),
     ("tensor_split", split),
     ("tile", repeat),
     ("tril", |n| triangle(n, "ng.tril")),
@@ -53,92 +49,7 @@ pub(super) const OPS: Table = &[
     ("unsafe_chunk", split),
     ("unsafe_split", split),
     ("unsafe_split_with_sizes", split),
-    ("vstack", |n| joined(n, 0)),
 ];
-
-/// Tensors of other element types are converted to that of the result. Empty vectors, which torch allows, are left out.
-fn cat(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (dtype, extents) = n.declared(0)?;
-    let mut parts = Vec::new();
-    for part in n.tensors("tensors")? {
-        if n.rank(part) == 1 && extents.len() > 1 && n.extents(part) == [Extent::Known(0)] {
-            continue;
-        }
-        parts.push(n.convert(part, dtype)?);
-    }
-    let axis = n.dim("dim", 0, extents.len())?;
-    match parts[..] {
-        [] => invalid("there are no tensors"),
-        [one] => Ok(vec![one]),
-        _ => Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))])?]),
-    }
-}
-
-/// Matrices along the diagonal of one, and zeros beside them; a vector is a row.
-fn block_diag(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (dtype, extents) = n.declared(0)?;
-    let [_, Extent::Known(columns)] = extents[..] else { return unsupported("blocks of unknown extents") };
-    let (mut rows, mut before) = (Vec::new(), 0);
-    for block in n.tensors("tensors")? {
-        let mut block = n.convert(block, dtype)?;
-        while n.rank(block) < 2 {
-            block = n.unsqueeze(block, [0])?;
-        }
-        let [_, Extent::Known(own)] = n.extents(block)[..] else {
-            return unsupported("blocks of unknown extents");
-        };
-        let Some(after) = columns.checked_sub(before + own) else {
-            return invalid(format!("blocks that are wider than {columns}"));
-        };
-        let sides = |by: usize| Attr::ints([0, by as i64]);
-        rows.push(n.emit("ng.pad", &[block], [("low", sides(before)), ("high", sides(after))])?);
-        before += own;
-    }
-    match rows[..] {
-        [] => invalid("there are no tensors"),
-        [one] => Ok(vec![one]),
-        _ => Ok(vec![n.emit("ng.concat", &rows, [("axis", Attr::int(0))])?]),
-    }
-}
-
-fn stack(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (dtype, extents) = n.declared(0)?;
-    let axis = n.dim("dim", 0, extents.len())? as i64;
-    let mut parts = Vec::new();
-    for part in n.tensors("tensors")? {
-        let part = n.convert(part, dtype)?;
-        parts.push(n.unsqueeze(part, [axis])?);
-    }
-    if parts.is_empty() {
-        return invalid("there are no tensors");
-    }
-    Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(axis))])?])
-}
-
-/// Side by side along this dimension, which tensors of fewer dimensions get first; vectors of those beside each other have one.
-fn joined(n: &mut Node<'_, '_>, axis: i64) -> Result<Vec<Value>> {
-    let (dtype, _) = n.declared(0)?;
-    let (mut parts, mut along) = (Vec::new(), axis);
-    for part in n.tensors("tensors")? {
-        let mut part = n.convert(part, dtype)?;
-        if n.rank(part) == 0 {
-            part = n.unsqueeze(part, [0])?;
-        }
-        match (axis, n.rank(part)) {
-            (1, 1) => along = 0,
-            (0 | 2, 1) => part = n.unsqueeze(part, [0])?,
-            _ => {}
-        }
-        if axis == 2 && n.rank(part) == 2 {
-            part = n.unsqueeze(part, [2])?;
-        }
-        parts.push(part);
-    }
-    if parts.is_empty() {
-        return invalid("there are no tensors");
-    }
-    Ok(vec![n.emit("ng.concat", &parts, [("axis", Attr::int(along))])?])
-}
 
 /// Each vector along a dimension of its own, all in one shape.
 fn meshgrid(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -357,11 +268,7 @@ fn replaced(
     let source = n.convert(source, n.elem(x)?)?;
     let mut parts = vec![n.slice(x, axis, 0, start, 1)?, source, n.slice(x, axis, end, i64::MAX, 1)?];
     parts.retain(|&part| n.shape(part).get(axis).and_then(|d| d.known()) != Some(0));
-    match parts[..] {
-        [] => Ok(x),
-        [one] => Ok(one),
-        _ => n.emit("ng.concat", &parts, [("axis", Attr::int(axis as i64))]),
-    }
+    if parts.is_empty() { Ok(x) } else { concat(n, &parts, axis as i64) }
 }
 
 /// The elements whose places along two dimensions differ by the offset; they come last.
@@ -406,10 +313,7 @@ fn diagonal_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
             parts.insert(place.min(parts.len()), part);
         }
     }
-    let by_row = match parts[..] {
-        [one] => one,
-        _ => n.emit("ng.concat", &parts, [("axis", Attr::int(0))])?,
-    };
+    let by_row = concat(n, &parts, 0)?;
     let on = on_diagonal(n, x, offset)?;
     let by_row = n.unsqueeze(by_row, [1])?;
     Ok(vec![n.op("ng.where", &[on, by_row, x])?])
