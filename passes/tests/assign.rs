@@ -48,6 +48,7 @@ fn bounds(module: &Module) -> Vec<f64> {
 struct Tally {
     assigned: usize,
     mixed: usize,
+    summed: usize,
     refused: usize,
     elements: usize,
     within: usize,
@@ -84,6 +85,7 @@ fn hold(
     assert_eq!(told.bound, bounds(&assigned), "the bound is that of what was written");
     tally.assigned += 1;
     tally.mixed += usize::from(told.rows.iter().any(|row| row.format != told.rows[0].format));
+    tally.summed += usize::from(told.rows.iter().any(|row| row.accumulation.is_some()));
     for _ in 0..3 {
         let inputs = inputs(r);
         let exact = evaluate_all(context, given, &inputs, Mode::Real { bits: BITS });
@@ -141,7 +143,7 @@ fn naive_programs_err_by_no_more_than_is_printed() {
         };
         hold(&context, &mut r, &given, &mut inputs, &mut tally);
     }
-    assert!(tally.mixed > 0 && tally.refused > 0 && tally.within > 1000, "{tally:?}");
+    assert!(tally.mixed > 0 && tally.refused > 0 && tally.summed > 0 && tally.within > 1000, "{tally:?}");
 }
 
 #[test]

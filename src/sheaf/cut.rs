@@ -44,6 +44,26 @@ impl<T> Crossing<T> {
     }
 }
 
+/// A demand: a node that has a level, or a higher one, needs another node to have its own least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The node that needs the other one.
+    pub of: usize,
+    /// From which level on it does.
+    pub from: Level,
+    /// The node that it needs.
+    pub on: usize,
+    /// The least level of that.
+    pub least: Level,
+}
+
+impl Need {
+    /// Whether two nodes may have these levels.
+    pub fn allows(&self, of: Level, on: Level) -> bool {
+        of < self.from || on >= self.least
+    }
+}
+
 /// What is to be chosen, and what it costs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
@@ -51,6 +71,8 @@ pub struct Program {
     pub costs: Vec<Vec<(Level, u64)>>,
     /// Costs of pairs.
     pub hinges: Vec<Hinge>,
+    /// Demands of pairs.
+    pub needs: Vec<Need>,
 }
 
 /// A choice, and what it costs.
@@ -77,7 +99,7 @@ impl Program {
                 hinges.push(Hinge { above: b, below: a, free, slope: None });
             }
         }
-        Some(Program { costs, hinges })
+        Some(Program { costs, hinges, needs: Vec::new() })
     }
 
     /// What a choice costs; nothing where it is not allowed.
@@ -85,6 +107,9 @@ impl Program {
         let own = |(v, costs): (usize, &Vec<(Level, u64)>)| {
             costs.iter().find(|(level, _)| *level == levels[v]).map(|(_, cost)| *cost)
         };
+        if self.needs.iter().any(|need| !need.allows(levels[need.of], levels[need.on])) {
+            return None;
+        }
         let nodes = self.costs.iter().enumerate().map(own);
         let pairs = self.hinges.iter().map(|hinge| hinge.cost(levels[hinge.above], levels[hinge.below]));
         nodes.chain(pairs).try_fold(0u64, |sum, cost| Some(sum.saturating_add(cost?)))
@@ -140,7 +165,8 @@ impl Program {
             n if n > span(v).len() => SINK,
             n => first[v] + n - 1,
         };
-        let mut network = FlowNetwork::new(next - 2, next + 2 * self.hinges.len() + crossings.len());
+        let mut network =
+            FlowNetwork::new(next - 2, next + 2 * self.hinges.len() + self.needs.len() + crossings.len());
         // What nodes cost that have but one level.
         let mut certain = 0u64;
         for (v, first) in first.iter().enumerate() {
@@ -168,6 +194,14 @@ impl Program {
                 }
             }
         }
+        for need in &self.needs {
+            let below = |level: Level| level.checked_sub(1);
+            let of = below(need.from).map_or(SOURCE, |level| vertex(need.of, level));
+            match (of, below(need.least).map_or(SOURCE, |level| vertex(need.on, level))) {
+                (SOURCE, SINK) => return None,
+                (from, to) => network.arc(from, to, FOREVER, 0),
+            }
+        }
         for Crossing { above, below, level, cost } in crossings {
             match (vertex(*above, *level), vertex(*below, *level)) {
                 (SOURCE, SINK) => certain = certain.saturating_add(*cost),
@@ -191,10 +225,20 @@ impl Program {
             .iter()
             .map(|costs| u8::try_from(costs.len()).ok()?.checked_sub(1))
             .collect::<Option<Vec<u8>>>()?;
-        let hinges = Hinges::of(self.costs.len(), self.hinges.iter().map(|hinge| [hinge.below; 2]));
+        let hinges = Pairs::of(self.costs.len(), self.hinges.iter().map(|hinge| [hinge.below; 2]));
+        let needs = Pairs::of(self.costs.len(), self.needs.iter().map(|need| [need.on; 2]));
         let mut stack: Vec<usize> = (0..self.costs.len()).collect();
         while let Some(below) = stack.pop() {
             let level = self.costs[below][usize::from(places[below])].0;
+            for need in needs.at(below).map(|n| &self.needs[n]) {
+                let before = places[need.of];
+                while !need.allows(self.costs[need.of][usize::from(places[need.of])].0, level) {
+                    places[need.of] = places[need.of].checked_sub(1)?;
+                }
+                if places[need.of] < before {
+                    stack.push(need.of);
+                }
+            }
             for hinge in hinges.at(below).map(|n| &self.hinges[n]).filter(|hinge| hinge.slope.is_none()) {
                 let above = hinge.above;
                 let before = places[above];
@@ -226,15 +270,15 @@ impl Hinge {
     }
 }
 
-/// By node: the hinges at it.
-pub(crate) struct Hinges {
+/// By node: the pairs that it is one of.
+pub(crate) struct Pairs {
     first: Vec<usize>,
     of: Vec<u32>,
 }
 
-impl Hinges {
-    /// Of the nodes that each hinge is at; a hinge is at a node once.
-    pub fn of(nodes: usize, ends: impl Iterator<Item = [usize; 2]> + Clone) -> Hinges {
+impl Pairs {
+    /// Of the nodes of each pair; a pair is at a node once.
+    pub fn of(nodes: usize, ends: impl Iterator<Item = [usize; 2]> + Clone) -> Pairs {
         let mut first = vec![0; nodes + 1];
         let at = ends
             .enumerate()
@@ -249,7 +293,7 @@ impl Hinges {
             of[free[v]] = n as u32;
             free[v] += 1;
         }
-        Hinges { first, of }
+        Pairs { first, of }
     }
 
     /// Those at a node.

@@ -1,13 +1,14 @@
 //! Choices changed a node at a time, greedily: lowered to cost less while errors stay within a budget, or raised until they are.
 
 use crate::budget::Budgeted;
-use crate::cut::Hinges;
+use crate::cut::Pairs;
 
 /// What is changed: choices by the places of levels among those of their nodes.
 pub(crate) struct Repair<'a> {
     budgeted: &'a Budgeted,
-    hinges: Hinges,
-    crossings: Hinges,
+    hinges: Pairs,
+    needs: Pairs,
+    crossings: Pairs,
 }
 
 /// A node that may move to a place, the more useful the greater its worth.
@@ -21,9 +22,10 @@ impl<'a> Repair<'a> {
     pub fn of(budgeted: &'a Budgeted) -> Repair<'a> {
         let program = &budgeted.program;
         let ends = program.hinges.iter().map(|hinge| [hinge.above, hinge.below]);
-        let hinges = Hinges::of(program.costs.len(), ends);
+        let hinges = Pairs::of(program.costs.len(), ends);
+        let needs = Pairs::of(program.costs.len(), program.needs.iter().map(|need| [need.of, need.on]));
         let ends = budgeted.crossings.iter().map(|crossing| [crossing.above, crossing.below]);
-        Repair { budgeted, hinges, crossings: Hinges::of(program.costs.len(), ends) }
+        Repair { budgeted, hinges, needs, crossings: Pairs::of(program.costs.len(), ends) }
     }
 
     /// Lowers nodes of a choice within the budget where that costs less and stays within it, the greatest saving for the least
@@ -111,7 +113,11 @@ impl<'a> Repair<'a> {
             let crossing = &self.budgeted.crossings[n];
             crossing.above + crossing.below - node
         });
-        hinges.chain(crossings)
+        let needs = self.needs.at(node).map(move |n| {
+            let need = &self.budgeted.program.needs[n];
+            need.of + need.on - node
+        });
+        hinges.chain(crossings).chain(needs)
     }
 
     /// By how much the error rises when a node takes another place.
@@ -133,6 +139,11 @@ impl<'a> Repair<'a> {
         let program = &self.budgeted.program;
         let at = |v: usize, place: u8| program.costs[v][usize::from(place)];
         let ((before, cost), (after, changed)) = (at(node, places[node]), at(node, place));
+        let level = |v: usize| if v == node { after } else { at(v, places[v]).0 };
+        let mut needs = self.needs.at(node).map(|n| &program.needs[n]);
+        if needs.any(|need| !need.allows(level(need.of), level(need.on))) {
+            return None;
+        }
         let mut saved = i128::from(cost) - i128::from(changed);
         for hinge in self.hinges.at(node).map(|n| &program.hinges[n]) {
             let [then, now] = [before, after].map(|own| {

@@ -128,8 +128,15 @@ fn debug(evidence: &Evidence<'_>, policy: &Policy, wanted: &Wanted) -> Result<St
     let allowed = wanted.allowed(&facts.errors);
     let chain = Chain::of([policy.low, policy.high, Format::F64].map(Storage::from));
     let context = evidence.context;
-    let known =
-        Known { context, body, facts: &facts, allowed: allowed.as_deref(), chain: &chain, curvature: None };
+    let known = Known {
+        context,
+        body,
+        facts: &facts,
+        allowed: allowed.as_deref(),
+        chain: &chain,
+        curvature: None,
+        accumulates: false,
+    };
     let nodes = Nodes::of(&known);
     let formats = policy.formats(body, &nodes.nodes);
     let bits = |op: usize| nodes.nodes[op].bits;
@@ -170,7 +177,8 @@ fn debug(evidence: &Evidence<'_>, policy: &Policy, wanted: &Wanted) -> Result<St
     }
     let chosen = nodes.nodes.iter().zip(formats.iter().copied());
     let total: f64 = chosen.clone().map(|(node, format)| node.elements * bytes(format)).sum();
-    let bound = evidence.bound(&written(evidence, chosen)?, Depth::Whole);
+    let bound =
+        evidence.bound(&written(evidence, chosen.map(|(node, format)| (node, format.into())))?, Depth::Whole);
     let told: Vec<String> = bound.errors.iter().map(|e| up(*e)).collect();
     let given = evidence.given(&bound).map(|given| format!(", {given}")).unwrap_or_default();
     let asked = wanted.told();

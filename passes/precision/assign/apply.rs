@@ -5,6 +5,7 @@ use ngc_numerics::Format;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::accumulation::{Accumulation, Form};
 use super::double::{self, Words};
 use super::node::{attrs, with};
 use crate::precision::storage::Storage;
@@ -15,7 +16,7 @@ use crate::transform::erase_dead;
 ///
 /// # Errors
 /// What an op says against it: assignments are made of formats that ops take, so this is an error of ours.
-pub fn apply(context: &Context, given: &Body, formats: &FxHashMap<Op, Storage>) -> Result<Body, String> {
+pub fn apply(context: &Context, given: &Body, formats: &FxHashMap<Op, Form>) -> Result<Body, String> {
     let mut body = given.clone();
     let Some(block) = given.entry() else { return Ok(body) };
     let ops: Vec<Op> = given.ops(block).filter(|op| formats.contains_key(op)).collect();
@@ -42,10 +43,10 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn op(&mut self, op: Op, storage: Storage) -> Result<(), String> {
-        let (old, format) = (self.given.result(op, 0), storage.word());
-        let new = match storage {
-            Storage::Word(_) => self.again(op, format)?.into(),
+    fn op(&mut self, op: Op, form: Form) -> Result<(), String> {
+        let (old, format) = (self.given.result(op, 0), form.storage.word());
+        let new = match form.storage {
+            Storage::Word(_) => self.again(op, format, form.accumulation)?.into(),
             Storage::DoubleWord(_) => self.doubled(op, format)?,
         };
         self.stored.insert(old, new);
@@ -63,7 +64,7 @@ impl Writer<'_> {
     }
 
     /// An op on operands of a format.
-    fn again(&mut self, op: Op, format: Format) -> Result<Value, String> {
+    fn again(&mut self, op: Op, format: Format, how: Option<Accumulation>) -> Result<Value, String> {
         let operands: SmallVec<[Value; 4]> = self.given.operands(op).into();
         let converts = matches!(conversion(self.given, op), Some((_, Some(_))));
         let mut new_operands = SmallVec::<[Value; 4]>::new();
@@ -78,7 +79,7 @@ impl Writer<'_> {
         if converts && own == Some(format) {
             return Ok(new_operands[0]);
         }
-        let (name, attrs) = (self.given.name(op), attrs(self.given, op, format));
+        let (name, attrs) = (self.given.name(op), attrs(self.given, op, format, how));
         let new = self.rewriter.build_before(op, |b| b.emit(name, &new_operands, attrs))?;
         self.typed(op, new, format);
         Ok(new)
@@ -92,7 +93,7 @@ impl Writer<'_> {
             words.push(self.words(op, v, format)?);
         }
         let def = self.given.op(op).def.ok_or("an op that is not registered")?;
-        let attrs = attrs(self.given, op, format);
+        let attrs = attrs(self.given, op, format, None);
         let new = self.rewriter.build_before(op, |b| double::write(b, format, def, &attrs, &words))?;
         for word in [Some(new.high), new.low].into_iter().flatten() {
             self.typed(op, word, format);

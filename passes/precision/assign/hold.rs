@@ -31,6 +31,7 @@ use ngc_numerics::{DType, Format};
 use ngc_sheaf::Level;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::accumulation::Form;
 use super::apply::apply;
 use super::chain::Chain;
 use super::need::{Needs, is_quantised};
@@ -136,7 +137,7 @@ type Least = FxHashMap<Op, Level>;
 
 impl Ops<'_> {
     /// Formats of the ops whose formats change, and what is said of them.
-    fn choose(&self) -> Result<(Vec<Held>, FxHashMap<Op, Storage>), String> {
+    fn choose(&self) -> Result<(Vec<Held>, FxHashMap<Op, Form>), String> {
         let (least, held) = self.raised();
         if held.is_empty() {
             return Ok((held, FxHashMap::default()));
@@ -154,7 +155,7 @@ impl Ops<'_> {
             // A conversion reads what is stored, in whatever format that is.
             let from = || self.body.defining_op(conversion(self.body, node.op)?.0);
             if format != node.given || from().is_some_and(|from| formats.contains_key(&from)) {
-                formats.insert(node.op, format);
+                formats.insert(node.op, format.into());
             }
         }
         Ok((held, formats))

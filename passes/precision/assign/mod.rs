@@ -3,10 +3,12 @@
 //! Formats are levels of a chain. An op takes a level if the numbers that it reads and makes fit the format ([`node`]). The
 //! errors that ops add to the results are to add up to no more than is allowed; the cheapest such choice is a minimum cut with a
 //! Lagrange multiplier ([`program`], `ngc_sheaf`). The choice is written ([`apply`]), and the error bound of what was written is
-//! computed anew: that figure is the bound, and decides whether a choice is taken.
+//! computed anew: that figure is the bound, and decides whether a choice is taken. How sums are summed is chosen beside the formats
+//! ([`accumulation`]).
 //!
 //! Where nothing is asked, the demand is that nothing overflows or is flushed inside ([`hold`], [`need`]). `stabilize` ends with it.
 
+mod accumulation;
 mod apply;
 pub mod chain;
 mod curvature;
@@ -37,7 +39,7 @@ use self::chain::Chain;
 use self::evidence::Evidence;
 use self::hold::{Held, Hold};
 use self::memory::Use;
-use self::report::{Assigned, Assignments};
+use self::report::{Assigned, Assignments, Row};
 use self::search::{Found, assign};
 use self::wanted::{Criterion, MEASURE, Objective, TARGET, Wanted};
 use crate::analysis::range::Ranges;
@@ -64,7 +66,8 @@ impl Pass for AssignPrecision {
          All others keep their formats, no op takes a narrower one, over the reals nothing changes, and a second run changes \
          nothing. `stabilize` ends with this.\n\n\
          Else each op that computes in a format takes one of `formats`, for its operands and its result; reductions and contractions \
-         accumulate in f32 at least. An op may take a format if all that it reads and makes over the reals fits; an argument of \
+         accumulate in f32 at least. With `target` it is chosen, too, how each of them sums: one term after another, by pairs, or with a \
+         compensation, or in f64 where that is one of `formats`; what the program states stays, and a runtime sums as it does. An op may take a format if all that it reads and makes over the reals fits; an argument of \
          which no range is stated lies anywhere in its type, and what fits no format stays as it was given. With `target` the error bound of each \
          result, in units of the result (or relative to its greatest magnitude, with `measure=relative`), is no more than \
          that: the errors that ops add in their formats, times what becomes of them in the results, are held against it, and the \
@@ -230,11 +233,12 @@ fn cheapest(evidence: &Evidence<'_>, chains: &[Chain], wanted: &Wanted) -> Resul
 
 /// Remarks of an assignment; whether a format is another one than before.
 fn tell(assigned: &Assigned, function: &Function, cx: &mut PassContext<'_>) -> bool {
-    let changed = assigned.rows.iter().filter(|row| row.format != row.given).count();
+    let is_changed = |row: &Row| row.format != row.given || row.accumulation.is_some();
+    let changed = assigned.rows.iter().filter(|row| is_changed(row)).count();
     cx.count("assigned", assigned.rows.len());
     cx.count("changed", changed);
     for row in &assigned.rows {
-        let kind = if row.format == row.given { RemarkKind::Analysis } else { RemarkKind::Passed };
+        let kind = if is_changed(row) { RemarkKind::Passed } else { RemarkKind::Analysis };
         cx.remark(kind, "format", row.loc.clone(), row.text())
             .arg("format", row.format.name())
             .arg("given", row.given.name())

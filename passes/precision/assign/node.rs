@@ -4,12 +4,14 @@ use ngc_dialects::transfer::transfer_aliased;
 use ngc_ir::op_def::ACCUMULATE;
 use ngc_ir::{Attr, AttrDict, Body, Context, Op, Signature, Type, Value};
 use ngc_numerics::figures::{Interval, add};
+use ngc_numerics::summation::Summation;
 use ngc_numerics::{DType, Figures, Format, Range, SumMethod};
 use ngc_sheaf::cut::Crossing;
 use ngc_sheaf::{Level, Levels};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::accumulation::{Accumulates, Accumulation, Form};
 use super::chain::Chain;
 use super::evidence::Facts;
 use super::probe::Parts;
@@ -45,6 +47,8 @@ pub struct Node {
     /// By node that it reads, and by level of the chain: the error that it adds to take what is made there in this level, where it is
     /// made in a higher one.
     pub reads: Vec<(usize, Vec<f64>)>,
+    /// How it may accumulate, the errors falling; none where that is not chosen.
+    pub accumulates: Vec<Accumulates>,
     /// Bits that it demands; nothing where nothing is asked.
     pub bits: Option<f64>,
     /// Elements of the result.
@@ -74,6 +78,7 @@ impl Node {
             refused: Vec::new(),
             errors: Vec::new(),
             reads: Vec::new(),
+            accumulates: Vec::new(),
             bits: None,
             elements: if ty.format().is_some() { elements(ty) } else { 0.0 },
             work: work(body.op(op).def?, &body.operand_types(op), ty),
@@ -109,6 +114,8 @@ pub struct Known<'a> {
     pub chain: &'a Chain,
     /// The error for which the curvature of an op says how many bits it takes, where that decides.
     pub curvature: Option<f64>,
+    /// Whether it is chosen how ops accumulate.
+    pub accumulates: bool,
 }
 
 impl Nodes {
@@ -134,6 +141,21 @@ impl Nodes {
         }
     }
 
+    /// The nodes that choose how they accumulate.
+    pub fn accumulators(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| !node.accumulates.is_empty())
+    }
+
+    /// The nodes in the forms that they have at levels: those of the nodes, then those of the accumulators.
+    pub fn forms<'a>(&'a self, levels: &'a [Level]) -> impl Iterator<Item = (&'a Node, Form)> {
+        let (own, mut further) = (&levels[..self.nodes.len()], levels[self.nodes.len()..].iter());
+        self.nodes.iter().zip(own).map(move |(node, level)| {
+            let chosen = (!node.accumulates.is_empty()).then(|| further.next()).flatten();
+            let accumulation = chosen.and_then(|place| node.accumulates.get(usize::from(*place)));
+            (node, Form { storage: node.chain.format(*level), accumulation: accumulation.map(|a| a.how) })
+        })
+    }
+
     /// Errors that nodes add where they take what others make in a lower level: that of the lower level, less that of the higher one.
     pub fn crossings(&self) -> Vec<Crossing<f64>> {
         let reads =
@@ -155,7 +177,7 @@ impl Known<'_> {
         let (body, value) = (self.body, self.body.result(op, 0));
         let exact = self.facts.errors.range(value).exact;
         let curved = self.curvature.and_then(|epsilon| {
-            let figures = self.figures(op, given)?;
+            let figures = self.figures(op, given, None)?;
             Some(curvature::bits(body, op, &figures, &self.facts.errors, epsilon))
         });
         let (mut refused, mut levels) = (Vec::new(), Vec::new());
@@ -178,10 +200,11 @@ impl Known<'_> {
         if levels.is_empty() {
             return None;
         }
-        let mut errors: Vec<(Level, f64)> = levels
-            .iter()
-            .map(|&level| (level, self.allowed.map_or(0.0, |of| self.added(op, level, of, before))))
-            .collect();
+        let accumulates = self.accumulations(op, &levels, before);
+        // What it adds by accumulating is chosen apart.
+        let finest = (!accumulates.is_empty()).then_some(Accumulation::FINEST);
+        let own = |level: Level| self.allowed.map_or(0.0, |of| self.added(op, (level, finest), of, before));
+        let mut errors: Vec<(Level, f64)> = levels.iter().map(|&level| (level, own(level))).collect();
         let reads = self.allowed.map_or_else(Vec::new, |of| self.reads(op, &levels, of, before));
         // A wider format never adds more.
         for n in (1..errors.len()).rev() {
@@ -190,7 +213,38 @@ impl Known<'_> {
         let bits = curved.or_else(|| demanded_bits(self.facts, (value, given), self.allowed));
         let admissible = levels.into_iter().collect();
         let node = Node::of(body, op, (given, exact), self.chain.clone(), admissible)?;
-        Some(Node { bits, refused, errors, reads, ..node })
+        Some(Node { bits, refused, errors, reads, accumulates, ..node })
+    }
+
+    /// How an op may accumulate, if that is chosen: each way that adds less to the error than those before.
+    fn accumulations(&self, op: Op, levels: &[Level], before: &Nodes) -> Vec<Accumulates> {
+        let Some(allowed) = self.allowed.filter(|_| self.accumulates && Accumulation::is_open(self.body, op))
+        else {
+            return Vec::new();
+        };
+        let narrow = |level: &&Level| self.chain.format(**level).precision() <= Format::F32.precision();
+        let Some(&level) = levels.iter().rfind(narrow) else { return Vec::new() };
+        let added = |how| self.added(op, (level, Some(how)), allowed, before);
+        let finest = added(Accumulation::FINEST);
+        let sums = self.additions(op);
+        let mut found: Vec<Accumulates> = Vec::new();
+        for (how, work) in Accumulation::all(self.chain.format(self.chain.len() - 1).word()) {
+            let error = (added(how) - finest).max(0.0);
+            if found.last().is_none_or(|before| error < before.error) {
+                found.push(Accumulates { how, error, work: sums * work });
+            }
+        }
+        // Where nothing is gained there is nothing to choose.
+        if found.len() < 2 || !finest.is_finite() { Vec::new() } else { found }
+    }
+
+    /// Additions of an op: half the operations of a contraction, which are products and sums, and else one for each element.
+    fn additions(&self, op: Op) -> f64 {
+        let (body, def) = (self.body, self.body.op(op).def);
+        let operands = body.operand_types(op);
+        let work = def.map_or(0.0, |def| work(def, &operands, body.ty(body.result(op, 0))));
+        let most = operands.iter().map(|ty| elements(*ty)).fold(0.0, f64::max);
+        if def.is_some_and(|def| def.traits.contraction) { work / 2.0 } else { most.min(work) }
     }
 
     /// Why an op may not take a format.
@@ -222,7 +276,7 @@ impl Known<'_> {
         let (body, word) = (self.body, format.word());
         let double = || {
             let def = body.op(op).def.filter(|_| conversion(body, op).is_none());
-            let (types, attrs) = (types(body, op, word), attrs(body, op, word));
+            let (types, attrs) = (types(body, op, word), attrs(body, op, word, None));
             def.is_some_and(|def| double::takes(self.context, def, &types, &attrs, word))
         };
         takes(body, op, word) && (!format.is_double() || double())
@@ -250,12 +304,18 @@ impl Known<'_> {
 
     /// The error of the results that an op adds in a format, in units of what is allowed: its own rounding, and that of the arguments
     /// and constants that it rounds. What it adds by rounding what nodes make depends on their formats ([`Known::reads`]).
-    fn added(&self, op: Op, level: Level, allowed: &[f64], before: &Nodes) -> f64 {
+    fn added(
+        &self,
+        op: Op,
+        (level, how): (Level, Option<Accumulation>),
+        allowed: &[f64],
+        before: &Nodes,
+    ) -> f64 {
         let (body, format) = (self.body, self.chain.format(level));
         if let Some(parts) = &self.facts.parts {
-            return self.part(op, level, (parts, allowed), before);
+            return self.part(op, (level, how), (parts, allowed), before);
         }
-        let Some(figures) = self.figures(op, format) else { return f64::INFINITY };
+        let Some(figures) = self.figures(op, format, how) else { return f64::INFINITY };
         let value = body.result(op, 0);
         let rounded = |(n, v): (usize, &Value)| {
             let own = body.ty(*v).format()?;
@@ -310,7 +370,7 @@ impl Known<'_> {
             return worst(parts.iter().zip(allowed).map(of));
         }
         let error = format.half_ulp(reach(&self.facts.errors.range(v).exact));
-        let Some(figures) = self.figures(op, format) else { return f64::INFINITY };
+        let Some(figures) = self.figures(op, format, None) else { return f64::INFINITY };
         let same = body.operands(op).iter().enumerate().skip(at).filter(|(_, w)| **w == v);
         let own = same.filter_map(|(n, _)| Some(figures.sensitivity.get(n)?.pass(error))).fold(0.0, add);
         self.onward(body.result(op, 0), own, allowed)
@@ -329,7 +389,13 @@ impl Known<'_> {
     }
 
     /// The same, of what roundings became at samples: what a rounding becomes is as many times more as the format has fewer bits.
-    fn part(&self, op: Op, level: Level, (parts, allowed): (&[Parts], &[f64]), before: &Nodes) -> f64 {
+    fn part(
+        &self,
+        op: Op,
+        (level, how): (Level, Option<Accumulation>),
+        (parts, allowed): (&[Parts], &[f64]),
+        before: &Nodes,
+    ) -> f64 {
         let (body, format) = (self.body, self.chain.format(level));
         let value = body.result(op, 0);
         let given = body.ty(value).format().map_or(format, Storage::from);
@@ -338,14 +404,16 @@ impl Known<'_> {
             own.map(Storage::from).filter(|_| !format.is_double()).unwrap_or(format)
         };
         let was = accumulated(&body.op(op).attrs, given);
-        let now = accumulated(&attrs(body, op, format.word()), format);
+        let now = accumulated(&attrs(body, op, format.word(), how), format);
+        let fewer = self.fewer(op, how.map_or(SumMethod::Naive, |how| how.method));
         let returned = self.facts.errors.results();
         let of = |(n, parts): (usize, &Parts)| {
             let power = parts.criterion.power();
             let [all, last, one] = parts.errors(op);
             let inside = if was == given { all } else { (all - last).max(0.0) };
             let unit = last * coarser(given, format, power);
-            let own = inside * coarser(was, now, power) + if now == format { 0.0 } else { unit };
+            let own = inside * coarser(was, now, power) * fewer.powi(power)
+                + if now == format { 0.0 } else { unit };
             let most = parts.reach(op);
             // Double words are made of other ops, of which no table knows.
             let runtime = self.facts.runtime.filter(|_| !format.is_double());
@@ -367,13 +435,23 @@ impl Known<'_> {
         worst(parts.iter().enumerate().map(of))
     }
 
+    /// By how many times a method adds less than a naive sum does, where each adds as much as it may.
+    fn fewer(&self, op: Op, method: SumMethod) -> f64 {
+        if method == SumMethod::Naive {
+            return 1.0;
+        }
+        let terms = (self.additions(op) / elements(self.body.ty(self.body.result(op, 0))).max(1.0)).max(2.0);
+        let of = |method| Summation { format: Format::F32, method, terms }.relative();
+        (of(method) / of(SumMethod::Naive)).min(1.0)
+    }
+
     /// The node that makes a value.
     fn node_of(&self, v: Value, before: &Nodes) -> Option<usize> {
         before.of.get(&self.body.defining_op(v)?).copied()
     }
 
     /// The figures of an op in a format.
-    fn figures(&self, op: Op, storage: Storage) -> Option<Figures> {
+    fn figures(&self, op: Op, storage: Storage, how: Option<Accumulation>) -> Option<Figures> {
         let (body, format) = (self.body, storage.word());
         let operands = body.operands(op);
         let ranges: SmallVec<[Range; 4]> =
@@ -381,7 +459,7 @@ impl Known<'_> {
         let alias: SmallVec<[usize; 4]> =
             operands.iter().map(|v| operands.iter().position(|w| w == v).unwrap_or(0)).collect();
         let types = types(body, op, format);
-        let attrs = attrs(body, op, format);
+        let attrs = attrs(body, op, format, how);
         let result = with(body.ty(body.result(op, 0)), format);
         let s = Signature { def: body.op(op).def?, operands: &types, attrs: &attrs };
         let mut figures = transfer_aliased(&s, &ranges, &alias, &[result]).into_iter().next()?;
@@ -447,7 +525,7 @@ pub fn takes(body: &Body, op: Op, format: Format) -> bool {
     if conversion(body, op).is_some() {
         return true;
     }
-    let (operands, attrs) = (types(body, op, format), attrs(body, op, format));
+    let (operands, attrs) = (types(body, op, format), attrs(body, op, format, None));
     let result = with(body.ty(body.result(op, 0)), format).elem();
     body.op(op).def.is_some_and(|def| {
         let s = Signature { def, operands: &operands, attrs: &attrs };
@@ -465,11 +543,15 @@ fn types(body: &Body, op: Op, format: Format) -> SmallVec<[Type; 4]> {
     body.operand_types(op).into_iter().map(|ty| with(ty, format)).collect()
 }
 
-/// The attributes of an op in a format: what accumulates holds at least f32, and no less than the format.
-pub fn attrs(body: &Body, op: Op, format: Format) -> AttrDict {
+/// The attributes of an op in a format: it accumulates as is said, and else in f32 at least, and in no less than the format.
+pub fn attrs(body: &Body, op: Op, format: Format, how: Option<Accumulation>) -> AttrDict {
     let mut attrs = attributes(body, op);
     if matches!(conversion(body, op), Some((_, Some(_)))) {
         attrs.set("to", Attr::Type(Type::scalar(DType::Float(format))));
+    }
+    if let Some(how) = how {
+        how.give(&mut attrs, format);
+        return attrs;
     }
     let accumulates = body.op(op).def.is_some_and(|def| def.attribute(ACCUMULATE.name).is_some());
     if accumulates {

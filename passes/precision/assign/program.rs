@@ -5,7 +5,8 @@
 //! the widest format that it is read in, and one for the narrowest.
 
 use ngc_ir::Body;
-use ngc_sheaf::cut::{Hinge, Program};
+use ngc_numerics::Format;
+use ngc_sheaf::cut::{Hinge, Need, Program};
 use ngc_sheaf::{Level, Levels, Network, Relation};
 
 use super::node::{Node, Nodes, elements};
@@ -47,13 +48,18 @@ pub fn network(body: &Body, nodes: &Nodes, free: Level) -> Network {
     network
 }
 
-/// What a choice costs, in bytes: nodes first, then those that stand for conversions.
+/// What a choice costs, in bytes: nodes first, then those that stand for accumulators, and for conversions.
 pub fn program(body: &Body, nodes: &Nodes, network: &Network, objective: Objective) -> Program {
     let results = body.entry().and_then(|block| body.last_op(block));
     let returned = results.map(|op| body.operands(op)).unwrap_or_default();
+    let wide = |format: Storage| format.precision() > Format::F32.precision();
+    let more = |work: f64| if objective == Objective::Time { work / OPERATIONS_PER_BYTE } else { 0.0 };
     let cost = |v: usize, level: Level| {
         let (node, format) = (&nodes.nodes[v], nodes.nodes[v].chain.format(level));
-        let time = if objective == Objective::Time { operations(node.work, format) } else { 0.0 };
+        let work = if objective == Objective::Time { operations(node.work, format) } else { 0.0 };
+        // An accumulator of the format costs that by itself.
+        let accumulated = node.accumulates.last().filter(|last| wide(format) && wide(last.how.format.into()));
+        let time = work - accumulated.map_or(0.0, |last| more(last.work)).min(work);
         let own = node.elements * bytes(format) + time;
         // Constants are stored in the format that they are read in. Arguments have their own formats, and results are given in
         // theirs.
@@ -68,6 +74,16 @@ pub fn program(body: &Body, nodes: &Nodes, network: &Network, objective: Objecti
         (own + read.sum::<f64>() + given).ceil() as u64
     };
     let mut program = Program::of(network, cost).unwrap_or_default();
+    for (v, node) in nodes.nodes.iter().enumerate().filter(|(_, node)| !node.accumulates.is_empty()) {
+        let ways = node.accumulates.iter().zip(0..);
+        // Of those that cost nothing the first is the simplest.
+        let costs: Vec<(Level, u64)> =
+            ways.map(|(way, place)| (place, (more(way.work).ceil() as u64).max(place.into()))).collect();
+        let (on, least) = (program.costs.len(), (costs.len() - 1) as Level);
+        let wide = node.admissible.iter().find(|&level| wide(node.chain.format(level)));
+        program.needs.extend(wide.map(|from| Need { of: v, from, on, least }));
+        program.costs.push(costs);
+    }
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); nodes.nodes.len()];
     for edge in &network.edges {
         readers[edge.ends[0]].push(edge.ends[1]);

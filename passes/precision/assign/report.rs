@@ -1,11 +1,13 @@
 //! What is told of an assignment: a table, and totals.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
 
 use ngc_ir::{Loc, Sources};
 use ngc_numerics::figures::Interval;
 
+use super::accumulation::Accumulation;
 use super::chain::Chain;
 use super::memory::Taken;
 use super::program;
@@ -112,6 +114,8 @@ pub struct Row {
     pub given: Storage,
     /// The format that it takes.
     pub format: Storage,
+    /// How it accumulates, and why, where that is not one term after another in the format, or else in f32.
+    pub accumulation: Option<(Accumulation, String)>,
     /// Elements of its result.
     pub elements: f64,
     /// Elements of the parameters that it reads, constants of more than one.
@@ -169,14 +173,29 @@ impl Row {
         if self.format != self.given {
             let _ = write!(text, ", given in {}", self.given);
         }
+        if let Some((how, _)) = &self.accumulation {
+            let _ = write!(text, ", summed {how}");
+        }
         let _ = write!(text, ", range {}, headroom {}", range_text(&self.range), self.headroom());
         if let Some(bits) = self.bits {
             let _ = write!(text, ", {}", demanded(bits));
         }
-        if let Some(reason) = &self.reason {
-            let _ = write!(text, "; {reason}");
+        for why in self.whys() {
+            let _ = write!(text, "; {why}");
         }
         text
+    }
+
+    /// Why it takes no lower format, and sums as it does.
+    fn whys(&self) -> impl Iterator<Item = String> {
+        let summed = self.accumulation.iter().map(|(_, why)| why.clone());
+        self.reason.iter().map(ToString::to_string).chain(summed)
+    }
+
+    /// Its format, and how it accumulates.
+    fn told_format(&self) -> String {
+        let summed = self.accumulation.as_ref().map(|(how, _)| format!(", summed {how}"));
+        format!("{}{}", self.format, summed.unwrap_or_default())
     }
 
     /// The bits that it demands; those of its format where none are asked.
@@ -217,7 +236,12 @@ impl Assigned {
             let ops = self.rows.iter().filter(|row| row.format == format).count();
             format!("{ops} ops in {format}")
         });
-        totals.push(counts.collect::<Vec<String>>().join(", "));
+        let mut summed: BTreeMap<String, usize> = BTreeMap::new();
+        for (how, _) in self.rows.iter().filter_map(|row| row.accumulation.as_ref()) {
+            *summed.entry(how.to_string()).or_default() += 1;
+        }
+        let summed = summed.into_iter().map(|(how, ops)| format!("{ops} summed {how}"));
+        totals.push(counts.chain(summed).collect::<Vec<String>>().join(", "));
         let bound: Vec<String> = self.bound.iter().map(|e| up(*e)).collect();
         if !bound.is_empty() {
             let given = self.given.as_ref().map(|given| format!(", {given}")).unwrap_or_default();
@@ -271,7 +295,8 @@ impl Assigned {
     pub fn table(&self, sources: &Sources) -> String {
         let mut text = format!("assign-precision: @{} with formats {}\n", self.function, self.chain);
         let lowest = self.chain.format(0);
-        let told: Vec<&Row> = self.rows.iter().filter(|row| row.format != lowest).collect();
+        let told: Vec<&Row> =
+            self.rows.iter().filter(|row| row.format != lowest || row.accumulation.is_some()).collect();
         let file = sources.resolve(&self.loc).map(|(file, _)| file);
         let mut rows = vec![HEAD.map(str::to_string).to_vec()];
         rows.extend(told.iter().take(MOST).map(|row| {
@@ -284,8 +309,8 @@ impl Assigned {
                     || "-".into(),
                     |b| if b.is_finite() { format!("{}", b.max(0.0)) } else { "inf".into() },
                 ),
-                row.format.to_string(),
-                row.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+                row.told_format(),
+                row.whys().collect::<Vec<String>>().join("; "),
             ]
         }));
         if !told.is_empty() {

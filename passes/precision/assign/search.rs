@@ -9,6 +9,7 @@ use ngc_sheaf::cut::Program;
 use ngc_sheaf::{Level, Network};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::accumulation::Form;
 use super::apply::apply;
 use super::chain::Chain;
 use super::evidence::{Bound, Evidence, Facts};
@@ -63,6 +64,11 @@ pub(super) fn assign(
         allowed,
         chain,
         curvature: wanted.target.filter(|_| wanted.criterion == Criterion::Curvature),
+        // A runtime sums as it does, a memory holds no accumulators, and what is estimated is not what methods are chosen by.
+        accumulates: wanted.criterion == Criterion::Error
+            && evidence.runtime.is_none()
+            && wanted.memory.is_none()
+            && !chain.has_double(),
     });
     let network = program::network(&function.body, &nodes, wanted.levels);
     if let Err(emptied) = consistent(&network) {
@@ -138,9 +144,7 @@ enum Refusal {
 impl Search<'_> {
     /// An assignment written, with the bounds of its errors.
     fn written(&self, chosen: Chosen, budget: f64, depth: Depth) -> Result<Within, Refusal> {
-        let levels = self.nodes.nodes.iter().zip(&chosen.levels);
-        let formats = levels.map(|(node, &level)| (node, self.chain.format(level)));
-        let body = written(self.evidence, formats).map_err(Refusal::Other)?;
+        let body = written(self.evidence, self.nodes.forms(&chosen.levels)).map_err(Refusal::Other)?;
         let bound = self.evidence.bound(&body, depth);
         Ok(Within { chosen, budget, body, bound })
     }
@@ -262,10 +266,12 @@ impl Search<'_> {
 
     /// By node of a program and level: the error that it adds.
     fn errors_of(&self, program: &Program) -> Vec<Vec<f64>> {
-        let nodes = self.nodes.nodes.len();
         let by_level = |node: &Node| node.errors.iter().map(|(_, error)| *error).collect();
+        let by_way = |node: &Node| node.accumulates.iter().map(|way| way.error).collect();
         let mut errors: Vec<Vec<f64>> = self.nodes.nodes.iter().map(by_level).collect();
-        errors.extend(program.costs[nodes..].iter().map(|costs| vec![0.0; costs.len()]));
+        errors.extend(self.nodes.accumulators().map(by_way));
+        let further = errors.len();
+        errors.extend(program.costs[further..].iter().map(|costs| vec![0.0; costs.len()]));
         errors
     }
 
@@ -279,21 +285,21 @@ impl Search<'_> {
     }
 }
 
-/// The function with nodes in these formats.
+/// The function with nodes in these forms.
 ///
 /// # Errors
 /// What an op says against its format.
 pub fn written<'a>(
     evidence: &Evidence<'_>,
-    formats: impl Iterator<Item = (&'a Node, Storage)>,
+    forms: impl Iterator<Item = (&'a Node, Form)>,
 ) -> Result<Body, String> {
     let given = &evidence.function.body;
     // A conversion reads what is stored, in whatever format that is.
-    let changes =
-        |(node, format): &(&Node, Storage)| node.given != *format || conversion(given, node.op).is_some();
-    let formats: FxHashMap<Op, Storage> =
-        formats.filter(changes).map(|(node, format)| (node.op, format)).collect();
-    apply(evidence.context, given, &formats)
+    let changes = |(node, form): &(&Node, Form)| {
+        node.given != form.storage || form.told().is_some() || conversion(given, node.op).is_some()
+    };
+    let forms: FxHashMap<Op, Form> = forms.filter(changes).map(|(node, form)| (node.op, form)).collect();
+    apply(evidence.context, given, &forms)
 }
 
 /// Why no assignment serves: what the results have where all is in the widest format, and which ops add most to it.

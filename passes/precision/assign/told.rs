@@ -38,26 +38,39 @@ impl Told<'_> {
         let function = self.evidence.function;
         let cuda = Policy::of(Policy::NAMES[0]).map(|policy| policy.formats(&function.body, &nodes.nodes));
         let cuda = cuda.unwrap_or_else(|| nodes.nodes.iter().map(|node| node.given).collect());
-        let rows = nodes.nodes.iter().zip(&chosen.levels).zip(cuda).map(|((node, &level), amp)| {
-            let bits = node.bits;
-            let fits =
-                wanted.memory.is_some().then(|| format!("the memory holds it in {}", chain.format(level)));
-            let reason = self.reason(node, level, fits.as_deref(), |spared, added| {
-                wanted.target.is_some() && added >= 1.0 || chosen.error - spared + added > budget
+        let rows =
+            nodes.forms(&chosen.levels).zip(&chosen.levels).zip(cuda).map(|(((node, form), &level), amp)| {
+                let bits = node.bits;
+                let fits = wanted
+                    .memory
+                    .is_some()
+                    .then(|| format!("the memory holds it in {}", chain.format(level)));
+                let reason = self.reason(node, level, fits.as_deref(), |spared, added| {
+                    wanted.target.is_some() && added >= 1.0 || chosen.error - spared + added > budget
+                });
+                Row {
+                    name: function.body.name(node.op),
+                    loc: function.body.op(node.op).loc.clone(),
+                    range: node.range,
+                    given: node.given,
+                    format: form.storage,
+                    accumulation: form.told().map(|how| {
+                        let simplest = node.accumulates.first().map_or(0.0, |way| way.error);
+                        (
+                            how,
+                            format!(
+                                "a naive sum in f32 would add {} what is allowed to the error",
+                                part(simplest)
+                            ),
+                        )
+                    }),
+                    elements: node.elements,
+                    parameters: self.parameters(node.op),
+                    amp,
+                    bits,
+                    reason,
+                }
             });
-            Row {
-                name: function.body.name(node.op),
-                loc: function.body.op(node.op).loc.clone(),
-                range: node.range,
-                given: node.given,
-                format: chain.format(level),
-                elements: node.elements,
-                parameters: self.parameters(node.op),
-                amp,
-                bits,
-                reason,
-            }
-        });
         let rows: Vec<Row> = rows.collect();
         let alone = chain.iter().map(|(level, format)| {
             let bytes: f64 = nodes.nodes.iter().map(|node| node.elements * program::bytes(format)).sum();
@@ -129,8 +142,15 @@ impl Told<'_> {
         let body = &self.evidence.function.body;
         let nodes = &self.nodes.nodes;
         let context = self.evidence.context;
-        let known =
-            Known { context, body, facts: self.facts, allowed: None, chain: self.chain, curvature: None };
+        let known = Known {
+            context,
+            body,
+            facts: self.facts,
+            allowed: None,
+            chain: self.chain,
+            curvature: None,
+            accumulates: false,
+        };
         let formats = policy.formats(body, nodes);
         let bytes =
             nodes.iter().zip(&formats).map(|(node, format)| node.elements * program::bytes(*format)).sum();
@@ -159,8 +179,12 @@ impl Told<'_> {
             let why = fits.unwrap_or("conversions would cost more than it saves");
             return reason(lower, Against::Cost, why.to_string());
         }
-        let part =
-            if error >= 1.0 { format!("{} times", up(error)) } else { format!("{}% of", up(100.0 * error)) };
-        reason(lower, Against::Error, format!("its rounding would add {part} what is allowed to the error"))
+        let why = format!("its rounding would add {} what is allowed to the error", part(error));
+        reason(lower, Against::Error, why)
     }
+}
+
+/// A part of what is allowed, in words.
+fn part(error: f64) -> String {
+    if error >= 1.0 { format!("{} times", up(error)) } else { format!("{}% of", up(100.0 * error)) }
 }

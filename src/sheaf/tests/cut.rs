@@ -1,6 +1,6 @@
 use ngc_sheaf::Level;
 use ngc_sheaf::budget::{Budgeted, Refused};
-use ngc_sheaf::cut::{Crossing, Hinge, Program};
+use ngc_sheaf::cut::{Crossing, Hinge, Need, Program};
 use ngc_sheaf::memory::{Part, Value, fit, profile};
 
 use crate::draw::{Draw, all_sections};
@@ -18,6 +18,13 @@ fn program(draw: &mut Draw, nodes: usize, chain: Level) -> (Program, Vec<Vec<Lev
             program.hinges.push(Hinge { above, below, free, slope: Some(slope) });
         }
     }
+    for _ in 0..draw.below(network.nodes()) {
+        let (of, on) = (draw.below(network.nodes()), draw.below(network.nodes()));
+        if of != on {
+            let (from, least) = (draw.below(4) as Level, draw.below(4) as Level);
+            program.needs.push(Need { of, from, on, least });
+        }
+    }
     (program, all_sections(&network))
 }
 
@@ -28,7 +35,7 @@ fn the_cut_is_the_cheapest_of_all_choices() {
     for _ in 0..10_000 {
         let nodes = 1 + draw.below(8);
         let (program, all) = program(&mut draw, nodes, 4);
-        let cheapest = all.iter().map(|levels| program.cost(levels).unwrap()).min();
+        let cheapest = all.iter().filter_map(|levels| program.cost(levels)).min();
         let optimum = program.optimum();
         assert_eq!(optimum.as_ref().map(|o| o.cost), cheapest, "{program:?}");
         if let Some(optimum) = optimum {
@@ -65,7 +72,7 @@ fn choices_within_a_budget_are_within_it_and_no_dearer_than_the_gap_says() {
         let crossings = crossings.filter(|crossing| crossing.above != crossing.below).collect();
         let budgeted = Budgeted { program, errors, crossings, budget };
         let within = all.iter().filter(|levels| budgeted.error(levels) <= budget);
-        let cheapest = within.map(|levels| budgeted.program.cost(levels).unwrap()).min();
+        let cheapest = within.filter_map(|levels| budgeted.program.cost(levels)).min();
         match budgeted.choose() {
             Ok(found) => {
                 chosen += 1;
