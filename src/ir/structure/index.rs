@@ -5,6 +5,8 @@
 //! trace: digits that stand side by side in one number are one digit, and a quotient is taken term by term wherever that
 //! is proven.
 
+mod digits;
+
 use std::fmt;
 
 use smallvec::SmallVec;
@@ -270,132 +272,30 @@ impl Index {
         Some(())
     }
 
-    /// Two digits of one number, side by side, are one digit: `b ⌊k / (d b)⌋ mod m + ⌊k / d⌋ mod b = ⌊k / d⌋ mod (b m)`.
-    fn join_digits(&mut self) {
-        'again: loop {
-            for low in 0..self.terms.len() {
-                for high in 0..self.terms.len() {
-                    let Some(joined) = self.terms[low].joined(&self.terms[high]) else { continue };
-                    let (first, second) = (low.max(high), low.min(high));
-                    self.terms.remove(first);
-                    self.terms.remove(second);
-                    if self.add(joined).is_some() {
-                        continue 'again;
-                    }
-                }
-            }
-            return;
-        }
+    /// The number that is added to its digits, where no unknown extent multiplies it.
+    fn constant(&self) -> i64 {
+        let alone = |term: &&Term| term.digit.is_none() && term.unknown.is_empty();
+        self.terms.iter().find(alone).map_or(0, |term| term.factor)
     }
 
-    /// `⌊self / divisor⌋ mod modulus`.
-    pub fn digit(
-        &self,
-        divisor: &Size,
-        modulus: Option<&Size>,
-        space: &(impl Space + ?Sized),
-    ) -> Option<Index> {
-        let (whole, rest) = self.parted(divisor);
-        let number = |n: &Index, of: &Size| {
-            Some((n.as_number()?, i64::try_from(of.number()?).ok().filter(|of| *of > 0)?))
-        };
-        let quotient = match (number(self, divisor), rest.is_below(divisor, space)) {
-            (Some((n, d)), _) => Index::number(n.div_euclid(d)),
-            (None, true) => whole.divided(divisor)?,
-            // What divides leaves the bracket: ⌊(a d + r) / d⌋ = a + ⌊r / d⌋.
-            (None, false) if !whole.terms.is_empty() => {
-                whole.divided(divisor)?.plus(&rest.digit(divisor, None, space)?)?
-            }
-            (None, false) => {
-                // ⌊n / (a b)⌋ = ⌊⌊n / a⌋ / b⌋, where a takes something out of the bracket.
-                let inner = self.terms.iter().filter_map(|term| {
-                    let common = gcd(term.factor.unsigned_abs(), divisor.number()?);
-                    (common > 1 && Some(common) != divisor.number()).then_some(Size::known(common))
-                });
-                for inner in inner {
-                    let (whole, rest) = self.parted(&inner);
-                    if !whole.terms.is_empty() && rest.is_below(&inner, space) {
-                        return whole.divided(&inner)?.digit(&divisor.divided_by(&inner)?, modulus, space);
-                    }
-                }
-                return Some(Index::of_digit(self.bracket(divisor, modulus, space)?));
-            }
-        };
-        let Some(modulus) = modulus else { return Some(quotient) };
-        let (_, rest) = quotient.parted(modulus);
-        if rest.is_below(modulus, space) {
-            return Some(rest);
+    /// With another number added to its digits.
+    fn with_number(&self, f: impl Fn(i64) -> i64) -> Option<Index> {
+        let number = self.constant();
+        let mut other = self.clone();
+        other.add(Term { digit: None, unknown: SmallVec::new(), factor: f(number).checked_sub(number)? })?;
+        Some(other)
+    }
+
+    /// The factor and the digit that it is a multiple of, if it is just that.
+    pub fn as_digit(&self) -> Option<(i64, &Digit)> {
+        match &self.terms[..] {
+            [Term { digit: Some(digit), unknown, factor }] if unknown.is_empty() => Some((*factor, digit)),
+            _ => None,
         }
-        if let Some((n, m)) = number(&rest, modulus) {
-            return Some(Index::number(n.rem_euclid(m)));
-        }
-        Some(Index::of_digit(rest.bracket(&Size::ONE, Some(modulus), space)?))
     }
 
     fn of_digit(digit: Digit) -> Index {
         Index { terms: vec![Term::of(Some(digit), &Size::ONE, 1)] }
-    }
-
-    /// The digit of a number that does not fall apart; a digit of a digit is one.
-    fn bracket(
-        &self,
-        divisor: &Size,
-        modulus: Option<&Size>,
-        space: &(impl Space + ?Sized),
-    ) -> Option<Digit> {
-        if let [Term { digit: Some(inner), unknown, factor: 1 }] = &self.terms[..]
-            && unknown.is_empty()
-        {
-            let nested = match &inner.modulus {
-                None => Some((inner.divisor.times(divisor)?, modulus.cloned())),
-                Some(m) => m.divided_by(divisor).and_then(|left| match modulus {
-                    None => Some((inner.divisor.times(divisor)?, Some(left))),
-                    Some(n) if left.divided_by(n).is_some() => {
-                        Some((inner.divisor.times(divisor)?, Some(n.clone())))
-                    }
-                    Some(n) if n.divided_by(&left).is_some() => {
-                        Some((inner.divisor.times(divisor)?, Some(left)))
-                    }
-                    Some(_) => None,
-                }),
-            };
-            if let Some((divisor, modulus)) = nested {
-                let of = inner.of.clone();
-                // The topmost digit needs no modulus.
-                let top = |m: &Size| match &of {
-                    Whole::Axis(axis) => divisor.times(m).is_some_and(|n| space.extent(*axis).is_at_most(&n)),
-                    Whole::Sum(_) => false,
-                };
-                let modulus = modulus.filter(|m| !top(m));
-                return Some(Digit { of, divisor, modulus });
-            }
-        }
-        Some(Digit {
-            of: Whole::Sum(Box::new(self.clone())),
-            divisor: divisor.clone(),
-            modulus: modulus.cloned(),
-        })
-    }
-
-    /// The terms that a number divides, and the others.
-    fn parted(&self, divisor: &Size) -> (Index, Index) {
-        let divides = |term: &Term| {
-            let positive = Term { factor: term.factor.checked_abs().unwrap_or(0), ..term.clone() };
-            positive.factor != 0 && positive.size().is_some_and(|size| size.divided_by(divisor).is_some())
-        };
-        let (whole, rest) = self.terms.iter().cloned().partition(divides);
-        (Index { terms: whole }, Index { terms: rest })
-    }
-
-    /// The quotient by a number that divides every term.
-    fn divided(&self, divisor: &Size) -> Option<Index> {
-        let mut quotient = Index::ZERO;
-        for term in &self.terms {
-            let positive = Term { factor: term.factor.checked_abs()?, ..term.clone() };
-            let size = positive.size()?.divided_by(divisor)?;
-            quotient.add(Term::of(term.digit.clone(), &size, term.factor.signum()))?;
-        }
-        Some(quotient)
     }
 
     /// Whether it is proven to lie in `0 .. limit`, wherever its dimensions have elements.
@@ -519,31 +419,6 @@ impl Index {
             sum = sum.checked_add(value.checked_mul(term.factor)?)?;
         }
         Some(sum)
-    }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-impl Term {
-    /// The one term that a low digit and a high one make.
-    fn joined(&self, high: &Term) -> Option<Term> {
-        let (low_digit, high_digit) = (self.digit.as_ref()?, high.digit.as_ref()?);
-        let modulus = low_digit.modulus.as_ref()?;
-        let above = low_digit.of == high_digit.of
-            && low_digit.divisor.times(modulus)? == high_digit.divisor
-            && self.factor.signum() == high.factor.signum();
-        let absolute = |t: &Term| Term { factor: t.factor.abs(), ..t.clone() }.size();
-        if !above || absolute(self)?.times(modulus)? != absolute(high)? {
-            return None;
-        }
-        let joined = match &high_digit.modulus {
-            Some(m) => Some(m.times(modulus)?),
-            None => None,
-        };
-        let digit = Digit { modulus: joined, ..low_digit.clone() };
-        Some(Term { digit: Some(digit), ..self.clone() })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod common;
 mod custom_forms;
+mod index;
 mod pass_manager;
 mod render;
 mod text_errors;

@@ -135,10 +135,10 @@ impl Store {
         infinite(yes) || infinite(no)
     }
 
-    /// Whether a choice by place is one of two numbers.
+    /// Whether a choice by place is one of numbers, by further tests perhaps.
     pub(crate) fn of_numbers(&self, of: &Use) -> bool {
         let Node::Where(_, yes, no) = self.node(of.id) else { return false };
-        [yes, no].iter().all(|x| self.as_rational(x).is_some())
+        [yes, no].iter().all(|x| self.as_rational(x).is_some() || self.of_numbers(x))
     }
 
     /// Whether a choice by place is 0 on one side.
@@ -162,7 +162,7 @@ fn asked(tests: Vec<Test>, space: &[Size]) -> Option<Vec<Test>> {
         let mut test = unsigned(test);
         let mut n = 0;
         while n < open.len() {
-            match both(&open[n], &test) {
+            match both(&open[n], &test, space) {
                 Some(joined) => {
                     open.remove(n);
                     (test, n) = (joined, 0);
@@ -176,7 +176,7 @@ fn asked(tests: Vec<Test>, space: &[Size]) -> Option<Vec<Test>> {
 }
 
 /// The test that holds where both do.
-fn both(a: &Test, b: &Test) -> Option<Test> {
+fn both(a: &Test, b: &Test, space: &[Size]) -> Option<Test> {
     if a == b {
         return Some(a.clone());
     }
@@ -185,8 +185,13 @@ fn both(a: &Test, b: &Test) -> Option<Test> {
     if turned == *y {
         return Some(unsigned(Test::Zero(x.clone())));
     }
-    let apart = y.plus(&turned)?.as_number()?;
-    Some(if apart >= 0 { a.clone() } else { b.clone() })
+    let apart = y.plus(&turned)?;
+    // Where one index is nowhere below the other, it is enough to ask of the lesser one.
+    let (low, high) = match apart.as_number() {
+        Some(number) => (number.into(), number.into()),
+        None => apart.range(space)?,
+    };
+    (low >= 0 || high <= 0).then(|| if low >= 0 { a.clone() } else { b.clone() })
 }
 
 /// The test that fails everywhere.

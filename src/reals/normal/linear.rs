@@ -18,6 +18,13 @@ impl Store {
         for (factor, term) in terms {
             self.add(&mut sum, factor, term, space);
         }
+        // What was added up may be a multiple of a choice of numbers.
+        let multiple =
+            |(factor, term): &(Rational, Use)| *factor != 1 && !factor.is_zero() && self.of_numbers(term);
+        if sum.terms.len() > 1 && sum.terms.iter().any(multiple) {
+            let terms = std::mem::take(&mut sum.terms);
+            terms.into_iter().for_each(|(factor, term)| self.add(&mut sum, factor, term, space));
+        }
         if let Some(sum) = self.masked_sum(&sum, space) {
             return sum;
         }

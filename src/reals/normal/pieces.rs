@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use ngc_ir::structure::{Axis, Index, Size, Test};
+use ngc_ir::structure::{Axis, Digit, Index, Size, Test, Whole};
 
 use crate::slots;
 use crate::store::{ANYWHERE, Store, extent_of, within};
@@ -18,8 +18,14 @@ const MOST_MADE: u32 = 32;
 /// Terms that are compared part by part to make one function of a choice of two.
 const MOST_FUSED: u32 = 64;
 
-/// What was made again, by the term, its places and the space of these.
-type Remade = HashMap<(Id, Map, Vec<Size>), Use>;
+/// What is made again of terms that are read in part.
+#[derive(Default)]
+struct Remade {
+    /// What was, by the term, its places and the space of these.
+    known: HashMap<(Id, Map, Vec<Size>), Use>,
+    /// Whether a test at a place that is a number is written without that place.
+    pins: bool,
+}
 
 /// A test that cuts the values of one digit in two.
 pub(crate) struct Cut {
@@ -71,6 +77,82 @@ impl Cut {
     }
 }
 
+/// The place that is one place where the cut's test holds, and another one where it fails.
+fn joined_place(cut: &Cut, a: &Index, b: &Index, space: &[Size]) -> Option<Index> {
+    if a == b {
+        return Some(a.clone());
+    }
+    // What is the other one on its side of the cut, too, is both.
+    let same = |span: Span| {
+        within_span(a, &cut.digit, span, space)
+            .is_some_and(|place| within_span(b, &cut.digit, span, space) == Some(place))
+    };
+    if same(cut.yes) {
+        return Some(b.clone());
+    }
+    if same(cut.no) {
+        return Some(a.clone());
+    }
+    counted(cut, a, b, space).or_else(|| joined_digit(cut, a, b, space))
+}
+
+/// The same of places that are so far apart on both sides: how often the lesser side fits below the digit counts from the one to the
+/// other.
+fn counted(cut: &Cut, a: &Index, b: &Index, space: &[Size]) -> Option<Index> {
+    let (low, high, below, above) = match cut.yes < cut.no {
+        true => (cut.yes, cut.no, a, b),
+        false => (cut.no, cut.yes, b, a),
+    };
+    let apart = above.plus(&below.scaled(-1)?)?.as_number()?;
+    let count = low.1 - low.0 + 1;
+    (high.0 == low.1 + 1 && high.1 - high.0 < count).then_some(())?;
+    let from = cut.digit.plus(&Index::number(-low.0))?;
+    let times = from.digit(&Size::known(u64::try_from(count).ok()?), None, space)?;
+    let joined = below.plus(&times.scaled(apart)?)?;
+    // Stretches that are only moved beside each other stay two.
+    let digits = |index: &Index| index.digits().count();
+    (count == 1 || digits(&joined) <= digits(below).max(1)).then_some(joined)
+}
+
+/// The same of sums that differ in one digit: the digit of what it is taken of on both sides.
+fn joined_digit(cut: &Cut, a: &Index, b: &Index, space: &[Size]) -> Option<Index> {
+    let has = |of: &Index, term: &Index| of.partition(|own| own == term).0 == *term;
+    let (common, a) = a.partition(|term| has(b, term));
+    let (_, b) = b.partition(|term| has(&common, term));
+    let ((factor, first), (other, second)) = (a.as_digit()?, b.as_digit()?);
+    let alike = factor == other && first.divisor == second.divisor && first.modulus == second.modulus;
+    let of = |digit: &Digit| match &digit.of {
+        Whole::Axis(axis) => Index::axis(*axis),
+        Whole::Sum(sum) => (**sum).clone(),
+    };
+    let joined = alike.then(|| joined_place(cut, &of(first), &of(second), space)).flatten()?;
+    joined.digit(&first.divisor, first.modulus.as_ref(), space)?.scaled(factor)?.plus(&common)
+}
+
+/// A place where a digit, which is a place itself, has these values: from the first of them on.
+fn within_span(
+    index: &Index,
+    digit: &Index,
+    (first, last): Span,
+    space: &[Size],
+) -> Option<(Index, Vec<Size>)> {
+    let axis = digit.as_axis()?;
+    let shifted = match first == last {
+        true => Index::number(first),
+        false => Index::axis(axis).plus(&Index::number(first))?,
+    };
+    let mut inner = space.to_vec();
+    inner[axis.0 as usize] = Size::known(u64::try_from(last - first + 1).ok()?);
+    let by = |other: Axis| if other == axis { shifted.clone() } else { Index::axis(other) };
+    Some((index.substituted(&by, &inner)?, inner))
+}
+
+/// What a test says wherever a digit has these values, if it says one thing there.
+fn answered(test: &Test, digit: &Index, span: Span, space: &[Size]) -> Option<bool> {
+    let (index, inner) = within_span(test.index(), digit, span, space)?;
+    test.of(index).known(&inner)
+}
+
 fn meet(a: Span, b: Span) -> Option<Span> {
     let both = (a.0.max(b.0), a.1.min(b.1));
     (both.0 <= both.1).then_some(both)
@@ -82,6 +164,13 @@ impl Store {
         let cut = Cut::of(test, space)?;
         let yes = self.inside(&cut.digit, cut.yes, yes, space);
         let no = self.inside(&cut.digit, cut.no, no, space);
+        // What says on its own side what the other one says there.
+        if self.inside(&cut.digit, cut.yes, &no, space) == yes {
+            return Some(no);
+        }
+        if self.inside(&cut.digit, cut.no, &yes, space) == no {
+            return Some(yes);
+        }
         self.joined_pieces(&cut, &yes, &no, space)
             .or_else(|| self.one_place(&cut, &yes, &no, space))
             .or_else(|| self.of_fused(&cut, &yes, &no, space, &mut { MOST_FUSED }))
@@ -154,7 +243,8 @@ impl Store {
                 let by = |a: Axis| if a == axis { Index::number(first) } else { Index::axis(a) };
                 let map =
                     other.map.iter().map(|index| index.substituted(&by, space)).collect::<Option<Map>>()?;
-                if self.narrowed(Use { id: other.id, map }, space) == *here {
+                let there = self.pinned(Use { id: other.id, map }, space);
+                if there == self.pinned(here.clone(), space) {
                     return Some(other.clone());
                 }
             }
@@ -176,8 +266,23 @@ impl Store {
     fn inside(&self, digit: &Index, span: Span, of: &Use, space: &[Size]) -> Use {
         let simpler = || {
             let (tests, yes, no) = self.parted(of, space)?;
-            let [test] = &tests[..] else { return None };
-            let cut = Cut::of(test, space).filter(|cut| cut.digit == *digit)?;
+            let cut = match &tests[..] {
+                [test] => Cut::of(test, space).filter(|cut| cut.digit == *digit),
+                _ => None,
+            };
+            let Some(cut) = cut else {
+                let answers: Vec<Option<bool>> =
+                    tests.iter().map(|test| answered(test, digit, span, space)).collect();
+                let side = match (
+                    answers.contains(&Some(false)),
+                    answers.iter().all(|known| *known == Some(true)),
+                ) {
+                    (true, _) => &no,
+                    (false, true) => &yes,
+                    _ => return None,
+                };
+                return Some(self.inside(digit, span, side, space));
+            };
             match (meet(cut.yes, span), meet(cut.no, span)) {
                 (Some(span), None) => Some(self.inside(digit, span, &yes, space)),
                 (None, Some(span)) => Some(self.inside(digit, span, &no, space)),
@@ -204,35 +309,21 @@ impl Store {
     }
 
     fn joined_maps(&self, cut: &Cut, yes: &Map, no: &Map, space: &[Size]) -> Option<Map> {
-        let place = |(a, b): (&Index, &Index)| {
-            if a == b {
-                return Some(a.clone());
-            }
-            let only = |(first, last): Span| (first == last).then_some(first);
-            let pinned = |index: &Index, value: i64| {
-                let axis = cut.digit.as_axis()?;
-                let by = |other: Axis| if other == axis { Index::number(value) } else { Index::axis(other) };
-                index.substituted(&by, space)
-            };
-            let (first, second) = (only(cut.yes), only(cut.no));
-            if first.is_some_and(|value| pinned(b, value).as_ref() == Some(a)) {
-                return Some(b.clone());
-            }
-            if second.is_some_and(|value| pinned(a, value).as_ref() == Some(b)) {
-                return Some(a.clone());
-            }
-            // One place on each side: the digit counts from the one to the other.
-            let (first, second) = (first?, second?);
-            let apart = a.plus(&b.scaled(-1)?)?.as_number()?;
-            let step = (apart % (first - second) == 0).then(|| apart / (first - second))?;
-            let along = cut.digit.plus(&Index::number(-first))?.scaled(step)?;
-            a.plus(&along)
-        };
-        yes.iter().zip(no).map(place).collect()
+        yes.iter().zip(no).map(|(a, b)| joined_place(cut, a, b, space)).collect()
     }
 
     /// A term as it is read at these places: where that answers a test inside it, the term without the test.
     pub(crate) fn narrowed(&mut self, of: Use, space: &[Size]) -> Use {
+        self.made_narrower(of, space, Remade::default())
+    }
+
+    /// The same, with tests at numbers written without these: one form of what is read at one place of a term and of what was made
+    /// there.
+    pub(crate) fn pinned(&mut self, of: Use, space: &[Size]) -> Use {
+        self.made_narrower(of, space, Remade { pins: true, ..Remade::default() })
+    }
+
+    fn made_narrower(&mut self, of: Use, space: &[Size], mut remade: Remade) -> Use {
         if !self.is_narrow(&of, space) {
             return self.settle(of);
         }
@@ -241,7 +332,7 @@ impl Store {
         if outermost {
             self.left = Some(MOST_MADE);
         }
-        let made = self.made_again(&of, space, &mut HashMap::new());
+        let made = self.made_again(&of, space, &mut remade);
         let complete = self.left != Some(0);
         if outermost {
             self.left = None;
@@ -258,39 +349,43 @@ impl Store {
         })
     }
 
-    fn made_again(&mut self, of: &Use, space: &[Size], known: &mut Remade) -> Use {
+    fn made_again(&mut self, of: &Use, space: &[Size], remade: &mut Remade) -> Use {
         if !self.is_narrow(of, space) {
             return self.settle(of.clone());
         }
         let key = (of.id, of.map.clone(), space.to_vec());
-        if let Some(made) = known.get(&key) {
+        if let Some(made) = remade.known.get(&key) {
             return made.clone();
         }
         self.left = self.left.map(|left| left.saturating_sub(1));
         if self.left == Some(0) {
             return self.settle(of.clone());
         }
-        let made = self.remade(of, space, known).unwrap_or_else(|| self.settle(of.clone()));
-        known.insert(key, made.clone());
+        let made = self.remade(of, space, remade).unwrap_or_else(|| self.settle(of.clone()));
+        remade.known.insert(key, made.clone());
         made
     }
 
-    fn remade(&mut self, of: &Use, space: &[Size], known: &mut Remade) -> Option<Use> {
+    fn remade(&mut self, of: &Use, space: &[Size], remade: &mut Remade) -> Option<Use> {
         let node = self.node(of.id).clone();
         let inner = within(space, node.bound());
         let parts = self.parts_of(of, &inner)?;
-        if let Node::Where(..) = node {
+        if let Node::Where(node_tests, ..) = &node {
             let (tests, ..) = self.parted(of, space)?;
             let known_here: Vec<Option<bool>> = tests.iter().map(|test| test.known(space)).collect();
             if known_here.contains(&Some(false)) {
-                return Some(self.made_again(&parts[1], space, known));
+                return Some(self.made_again(&parts[1], space, remade));
             }
-            let yes = self.made_again(&parts[0], space, known);
+            let yes = self.made_again(&parts[0], space, remade);
             if known_here.iter().all(|known| *known == Some(true)) {
                 return Some(yes);
             }
-            let no = self.made_again(&parts[1], space, known);
-            let answered = known_here.iter().any(Option::is_some) || yes != parts[0] || no != parts[1];
+            let no = self.made_again(&parts[1], space, remade);
+            let mut pinned = false;
+            let mut asked = |Axis(slot)| pinned |= remade.pins && of.map[slot as usize].as_number().is_some();
+            node_tests.iter().for_each(|test| test.index().each_axis(&mut asked));
+            let answered =
+                pinned || known_here.iter().any(Option::is_some) || yes != parts[0] || no != parts[1];
             return answered.then(|| self.choose_by_place(tests, yes, no, space));
         }
         if let Node::Holds(_) = node {
@@ -298,7 +393,7 @@ impl Store {
             let answered = tests.iter().any(|test| test.known(space).is_some());
             return answered.then(|| self.holds(tests, space));
         }
-        let made: Vec<Use> = parts.iter().map(|part| self.made_again(part, &inner, known)).collect();
+        let made: Vec<Use> = parts.iter().map(|part| self.made_again(part, &inner, remade)).collect();
         (made != parts).then(|| self.with_parts(node, made, space)).flatten()
     }
 }

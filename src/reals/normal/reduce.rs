@@ -10,6 +10,21 @@ use crate::slots::is_inside;
 use crate::store::{Store, within};
 use crate::term::{Map, Node, Number, Use, at};
 
+/// Whether a body is read along all dimensions that are bound.
+fn are_used(body: &Use, over: &[Size], space: &[Size]) -> bool {
+    let is_used = |n: usize| body.map.iter().any(|index| index.mentions(Axis((space.len() + n) as u32)));
+    (0..over.len()).all(is_used)
+}
+
+/// A choice by place that leaves out of a reduction what is behind it.
+struct Mask {
+    tests: Vec<Test>,
+    /// What stands there.
+    neutral: Use,
+    /// Whether it keeps what the tests hold for, or what they do not.
+    keeps: bool,
+}
+
 impl Store {
     /// All values of `body` over dimensions of extents `over`, which follow those of `space`, as one.
     pub fn reduce(&mut self, kind: Reduce, over: Vec<Size>, body: Use, space: &[Size]) -> Use {
@@ -88,6 +103,9 @@ impl Store {
             return value;
         }
         let (body, over) = self.chosen_bounds(body, over, space);
+        if !are_used(&body, &over, space) {
+            return self.reduce(kind, over, body, space);
+        }
         self.close(Node::Reduce(kind, over, body), space)
     }
 
@@ -103,18 +121,29 @@ impl Store {
         let behind = (0..further.len()).map(|n| at(inner.len() + n));
         let map: Map = own.map.iter().cloned().chain(behind).collect();
         let mut part = self.compose(&part, &map, &outer)?;
-        if let Some((tests, neutral)) = mask {
-            part = self.choose_by_place(tests, part, neutral, &outer);
+        if let Some(mask) = mask {
+            part = self.masked(&mask, part, &outer);
         }
         Some(self.reduce(kind, all, part, space))
     }
 
     /// A value without the mask that leaves out of a reduction what is behind it, and the mask.
-    fn unmasked(&self, kind: Reduce, body: &Use, inner: &[Size]) -> (Option<(Vec<Test>, Use)>, Use) {
-        match self.parted(body, inner).filter(|(.., no)| self.is_neutral(kind, no)) {
-            Some((tests, own, neutral)) => (Some((tests, neutral)), own),
-            None => (None, body.clone()),
+    fn unmasked(&self, kind: Reduce, body: &Use, inner: &[Size]) -> (Option<Mask>, Use) {
+        match self.parted(body, inner) {
+            Some((tests, own, neutral)) if self.is_neutral(kind, &neutral) => {
+                (Some(Mask { tests, neutral, keeps: true }), own)
+            }
+            Some((tests, neutral, own)) if self.is_neutral(kind, &neutral) => {
+                (Some(Mask { tests, neutral, keeps: false }), own)
+            }
+            _ => (None, body.clone()),
         }
+    }
+
+    /// A value behind a mask.
+    fn masked(&mut self, Mask { tests, neutral, keeps }: &Mask, own: Use, inner: &[Size]) -> Use {
+        let (yes, no) = if *keeps { (own, neutral.clone()) } else { (neutral.clone(), own) };
+        self.choose_by_place(tests.clone(), yes, no, inner)
     }
 
     /// What a reduction is by the terms and the factors of its body, behind a mask as without: a sum of a sum is a sum of
@@ -123,8 +152,8 @@ impl Store {
         let inner = within(space, over);
         let (mask, own) = self.unmasked(kind, body, &inner);
         let reduced = |store: &mut Store, mut part: Use| {
-            if let Some((tests, neutral)) = &mask {
-                part = store.choose_by_place(tests.clone(), part, neutral.clone(), &inner);
+            if let Some(mask) = &mask {
+                part = store.masked(mask, part, &inner);
             }
             store.reduce(kind, over.to_vec(), part, space)
         };
@@ -311,6 +340,10 @@ impl Store {
                 .or_else(|| self.turned_bound(&body, &over, space));
             let Some(found) = found else { break };
             (body, over) = found;
+            // A digit that is not read repeats what is: that is counted apart.
+            if !are_used(&body, &over, space) {
+                break;
+            }
         }
         (body, over)
     }

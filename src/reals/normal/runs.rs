@@ -159,6 +159,33 @@ impl Store {
             }
             return Some(run);
         }
+        self.at_end(&all, space)
+    }
+
+    /// A range of places and a value that is what the term says next to it, where that answers tests inside the term.
+    fn at_end(&mut self, all: &[Stretch], space: &[Size]) -> Option<Vec<Stretch>> {
+        let asks = |s: &&Stretch| s.moves.is_some() && self.asked_slots(s.body.id).next().is_some();
+        let ranges: Vec<&Stretch> = all.iter().filter(asks).collect();
+        for range in ranges {
+            for (offset, first) in [(range.count, 0), (-1, -1)] {
+                let Some(next) = range.along(Index::number(offset)).filter(|next| self.is_whole(next, space))
+                else {
+                    continue;
+                };
+                let next = self.pinned(next, space);
+                let may_be =
+                    |s: &&Stretch| s.moves.is_none() && s.number != range.number && s.shared == range.shared;
+                let mut others = all.iter().filter(may_be);
+                if let Some(one) = others.find(|s| self.pinned(s.body.clone(), space) == next) {
+                    let moves = range.moves.iter().flatten();
+                    let starts = range.starts.iter().zip(moves);
+                    let starts =
+                        starts.map(|(start, moves)| start + if *moves { first } else { 0 }).collect();
+                    let whole = Stretch { starts, ..range.clone() };
+                    return Some(vec![whole, one.clone()]);
+                }
+            }
+        }
         None
     }
 
