@@ -10,6 +10,7 @@ or, on the command line, `python formats.py model.pt2 mixed.pt2`, which writes t
 import json
 import operator
 import sys
+import warnings
 
 import torch
 
@@ -18,7 +19,10 @@ TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f6
 
 def apply(program):
     """The program as a module whose ops compute in the formats of CONFIG; arguments and results keep their types."""
-    formats = {name.rpartition("/")[2]: TYPES[own] for name, own in json.loads(CONFIG)["formats"].items()}
+    config = json.loads(CONFIG)
+    formats = {name.rpartition("/")[2]: TYPES[own] for name, own in config["formats"].items()}
+    if config["sums"]:
+        warnings.warn("PyTorch sums in an order of its own, so the bound does not hold here: assign with --runtime=torch")
     module = program.module()
     graph = module.graph
     missing = set(formats) - {node.name for node in graph.nodes}

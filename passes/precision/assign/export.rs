@@ -12,8 +12,8 @@ use crate::precision::storage::Storage;
 const APPLY: &str = include_str!("apply.py");
 
 impl Assigned {
-    /// `formats` from the name of each op of the exported graph to its format, as `--amp-assignment` reads it; the bound of what was
-    /// written; and names of modules that read their parameters in a wider format than the lowest, in the form of transformers'
+    /// `formats` from the name of each op of the exported graph to its format, as `--amp-assignment` reads it; `sums` to how an op sums,
+    /// where that is not one term after another; the bound of what was written; and names of modules that read their parameters in a wider format than the lowest, in the form of transformers'
     /// `_keep_in_fp32_modules`.
     pub fn json(&self) -> Json {
         let figures = |of: &Vec<f64>| -> Vec<Json> {
@@ -22,6 +22,7 @@ impl Assigned {
         json!({
             "function": self.function,
             "formats": self.formats().into_iter().map(|(name, f)| (name.to_string(), json!(f.name()))).collect::<serde_json::Map<_, _>>(),
+            "sums": self.sums().into_iter().map(|(name, how)| (name.to_string(), json!(how))).collect::<serde_json::Map<_, _>>(),
             "keep_in_fp32_modules": self.kept(),
             "target": self.target,
             "error_bound": figures(&self.bound),
@@ -73,6 +74,12 @@ impl Assigned {
             }
         }
         formats
+    }
+
+    /// By name of the location: how sums are summed there.
+    fn sums(&self) -> BTreeMap<&str, String> {
+        let told = |row: &'_ Row| row.accumulation.as_ref().map(|(how, _)| how.to_string());
+        self.rows.iter().filter_map(|row| Some((row.loc.name_in()?, told(row)?))).collect()
     }
 
     /// The last part, numbers aside, of the path of each module of which an op reads parameters in a wider format than the
