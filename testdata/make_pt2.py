@@ -112,6 +112,29 @@ def scans():
 
 
 @small
+def state():
+    class Model(nn.Module):
+        """A cache that is written at places, running statistics of two kinds, and an input that is changed in place."""
+
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("cache", torch.zeros(2, 6, 4))
+            self.register_buffer("mean", torch.ones(4))
+            self.register_buffer("batch_mean", torch.ones(4))
+            self.register_buffer("batch_var", torch.ones(4))
+
+        def forward(self, x, places):
+            self.mean.mul_(0.9).add_(x.mean((0, 1)), alpha=0.1)
+            self.cache[:, places] = x
+            x.mul_(2.0)
+            y = (x / self.mean.abs().clamp(min=0.5)).flatten(0, 1)
+            y = F.batch_norm(y, self.batch_mean, self.batch_var, training=True, momentum=0.3)
+            return y, torch.softmax(self.cache.sum(-1), -1)
+
+    return Model(), (floats(2, 3, 4), torch.tensor([4, 1, 2])), None
+
+
+@small
 def attention():
     """Causal attention over a sequence of any length, with positions."""
 
@@ -445,16 +468,30 @@ def without_places(program):
         node.meta.pop("from_node", None)
 
 
+def called(model, args, changed):
+    """The results of a call, and what it changes: buffers and inputs, by these names."""
+    model, args = copy.deepcopy(model), [a.clone() for a in args]
+    with torch.no_grad():
+        y = model(*args)
+    buffers, inputs = dict(model.named_buffers()), {f"arg{i}": a for i, a in enumerate(args)}
+    return (list(y) if isinstance(y, (tuple, list)) else [y]) + [{**buffers, **inputs}[name] for name in changed]
+
+
 def write(name, make, folder, levels):
     torch.manual_seed(0)
     model, args, dynamic = make()
     model = randomized(model)
-    tensors = lambda y: list(y) if isinstance(y, (tuple, list)) else [y]
-    with torch.no_grad():
-        results = tensors(model(*args))
-        wide = [a.double() if a.is_floating_point() else a for a in args]
-        exact = tensors(copy.deepcopy(model).double()(*wide))
     program = torch.export.export(model, args, dynamic_shapes=dynamic)
+    signature = program.run_decompositions({}).graph_signature
+    buffers = dict(model.named_buffers())
+    # Counts of batches are read by nobody.
+    state = [name for name in signature.buffers_to_mutate.values() if buffers[name].is_floating_point()]
+    place = {name: f"arg{i}" for i, name in enumerate(signature.user_inputs)}
+    changed = state + [place[name] for name in signature.user_inputs_to_mutate.values()]
+    results = called(model, args, changed)
+    wide = [a.double() if a.is_floating_point() else a for a in args]
+    exact = called(copy.deepcopy(model).double(), wide, changed)
+    args = [*args, *(buffers[name] for name in state)]
     for level in levels:
         lowered = {
             "plain": lambda: program,

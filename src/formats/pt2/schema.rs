@@ -237,16 +237,28 @@ pub enum InputSpec {
     Token(IgnoredAny),
 }
 
+impl InputSpec {
+    /// What a tensor of the archive is called in the graph.
+    pub fn stored(&self) -> Option<&str> {
+        match self {
+            InputSpec::Parameter { arg, .. }
+            | InputSpec::Buffer { arg, .. }
+            | InputSpec::TensorConstant { arg, .. } => Some(&arg.name),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputSpec {
     UserOutput(Arg<Argument>),
     LossOutput(Arg<Named>),
-    BufferMutation { buffer_name: String },
-    ParameterMutation { parameter_name: String },
+    BufferMutation { arg: Named, buffer_name: String },
+    ParameterMutation { arg: Named, parameter_name: String },
     GradientToParameter { parameter_name: String },
     GradientToUserInput { user_input_name: String },
-    UserInputMutation { user_input_name: String },
+    UserInputMutation { arg: Named, user_input_name: String },
     Token(Token),
 }
 

@@ -537,7 +537,7 @@ fn huge_extents_are_refused() {
 }
 
 #[test]
-fn state_that_matters_is_refused() {
+fn state_is_an_argument_and_a_result() {
     let outputs = |specs: Value| {
         with_json(MODEL, move |json| {
             let list = json["graph_module"]["signature"]["output_specs"].as_array_mut().unwrap();
@@ -546,13 +546,17 @@ fn state_that_matters_is_refused() {
     };
     let mutation =
         |name: &str| outputs(json!({"buffer_mutation": {"arg": {"name": "relu"}, "buffer_name": name}}));
-    unsupported(mutation("scale"), "it changes the buffer 'scale'");
     // Nothing reads the count of batches.
     mutation("norm.num_batches_tracked").unwrap();
-    unsupported(
-        outputs(json!({"user_input_mutation": {"arg": {"name": "relu"}, "user_input_name": "x"}})),
-        "it changes its input 'x'",
-    );
+    invalid(mutation("scale"), "'scale', which it changes: it has another type after the call");
+    invalid(mutation("scales"), "it changes 'scales', which it does not have");
+    let input = |after: &str, name: &str| {
+        outputs(json!({"user_input_mutation": {"arg": {"name": after}, "user_input_name": name}}))
+    };
+    invalid(input("relu", "y"), "it changes 'y', which it does not have");
+    invalid(input("nothing", "x"), "'x', which it changes");
+    let gradient = json!({"gradient_to_parameter": {"arg": {"name": "relu"}, "parameter_name": "scale"}});
+    unsupported(outputs(gradient), "it gives a gradient of 'scale'");
     unsupported(outputs(json!({"token": {}})), "effects");
 }
 

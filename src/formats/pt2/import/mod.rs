@@ -35,6 +35,7 @@ mod shape;
 mod slice;
 mod softmax;
 mod special;
+mod state;
 mod views;
 mod windows;
 
@@ -105,7 +106,9 @@ pub fn operators() -> Vec<&'static str> {
 /// are bounded) `ng.dim_range`, names of inputs and outputs their attribute `ng.name`.
 ///
 /// Programs are read as `torch.export.export(m, args)` gives them, with or without `.run_decompositions(...)`, where they
-/// are free of effects. Operators that work in place on what the program made are functions of its values. Complex numbers
+/// are free of effects. Operators that work in place on what the program made are functions of its values. Buffers and parameters that a
+/// call changes and reads are arguments, after those of the user; what they become, and inputs that are changed in place, are results after
+/// the outputs, as `NAME_next`. Complex numbers
 /// are their real and imaginary parts, which inputs and outputs have along one more dimension, the last. Checks that the
 /// program makes of its own inputs are not kept. Mutations of buffers that no output depends on are left out. Elements are computed in the formats of torch's CPU kernels (docs/pytorch-formats.md): sums of
 /// f16, bf16 and 8-bit floats accumulate in f32, and kernels of several steps are rounded once.

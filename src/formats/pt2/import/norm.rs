@@ -11,6 +11,7 @@ use crate::error::{Result, invalid, unsupported};
 pub(super) const OPS: Table = &[
     ("_fused_rms_norm", rms_norm),
     ("_native_batch_norm_legit", of_batch),
+    ("_native_batch_norm_legit_functional", training),
     ("_native_batch_norm_legit_no_training", batch_norm),
     ("_weight_norm", weight_norm),
     ("batch_norm", batch_norm),
@@ -105,9 +106,53 @@ fn group_norm(n: &mut Node<'_, '_>, groups: &str) -> Result<Vec<Value>> {
 /// With the statistics of the batch, by channel. Of a batch of one these are groups.
 fn of_batch(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if n.has("running_mean") || n.has("running_var") || !n.flag("training", false)? {
-        return unsupported("batch normalisation in training mode; export the model in eval mode");
+        return unsupported(
+            "batch normalisation in training mode; export the model in eval mode, or with .run_decompositions({})",
+        );
     }
     n.ignore(&["momentum", "running_mean", "running_var"]);
+    Ok(vec![normalized_by_batch(n)?])
+}
+
+/// With the statistics of the batch: the result, these statistics, and what the running ones become.
+fn training(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    if !n.flag("training", true)? {
+        return batch_norm(n);
+    }
+    let (x, momentum, eps) = (n.tensor("input")?, n.float("momentum", 0.1)?, n.float("eps", 1e-5)?);
+    let (mean, variance) = (n.tensor("running_mean")?, n.tensor("running_var")?);
+    let value = normalized_by_batch(n)?;
+    let others = Attr::ints((0..n.rank(x) as i64).filter(|&axis| axis != 1));
+    let axes: AttrDict = [("axes", others)].into();
+    let spread = |correction: i64| {
+        let mut attrs = axes.clone();
+        attrs.set("correction", correction);
+        attrs
+    };
+    let statistic = |n: &mut Node<'_, '_>, op: &str, attrs: AttrDict| {
+        kernel(n, n.elem(mean)?, &[Operand::Tensor(x)], |n, v| n.emit(op, v, attrs))
+    };
+    let of_batch = statistic(n, "ng.reduce_mean", axes.clone())?;
+    let biased = statistic(n, "ng.variance", spread(0))?;
+    let eps = n.scalar(Number::Float(eps), n.elem(biased)?)?;
+    let biased = n.op("ng.add", &[biased, eps])?;
+    let inverse = n.op("ng.rsqrt", &[biased])?;
+    let unbiased = statistic(n, "ng.variance", spread(1))?;
+    let mut next = |old: Value, new: Value| {
+        let [of_new, of_old] = [momentum, 1.0 - momentum];
+        kernel(n, n.elem(old)?, &[old, new].map(Operand::Tensor), |n, v| {
+            let dtype = n.elem(v[0])?;
+            let (of_new, of_old) =
+                (n.scalar(Number::Float(of_new), dtype)?, n.scalar(Number::Float(of_old), dtype)?);
+            let (new, old) = (n.op("ng.mul", &[v[1], of_new])?, n.op("ng.mul", &[v[0], of_old])?);
+            n.op("ng.add", &[new, old])
+        })
+    };
+    let (next_mean, next_variance) = (next(mean, of_batch)?, next(variance, unbiased)?);
+    Ok(vec![value, of_batch, inverse, next_mean, next_variance])
+}
+
+fn normalized_by_batch(n: &mut Node<'_, '_>) -> Result<Value> {
     let x = n.tensor("input")?;
     let mut attrs = epsilon(n, 1e-5)?;
     let mut operands = vec![x];
@@ -115,14 +160,14 @@ fn of_batch(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (shape, rank) = (n.shape(x), n.rank(x) as i64);
     if let [Dim::Static(1), Dim::Static(channels), ..] = shape {
         attrs.set("num_groups", *channels as i64);
-        return normalized(n, "ng.group_norm", &operands, attrs);
+        return Ok(normalized(n, "ng.group_norm", &operands, attrs)?[0]);
     }
     if rank < 2 {
         return invalid(format!("channels of {}", n.ty(x)));
     }
     let eps = n.float("eps", 1e-5)?;
     let operands: Vec<Operand> = operands.into_iter().map(Operand::Tensor).collect();
-    let value = kernel(n, n.elem(x)?, &operands, |n, v| {
+    kernel(n, n.elem(x)?, &operands, |n, v| {
         let others = (0..rank).filter(|&axis| axis != 1);
         let mut axes: AttrDict = [("axes", Attr::ints(others))].into();
         axes.set("keepdims", true);
@@ -139,8 +184,7 @@ fn of_batch(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
             y = n.op(op, &[y, parameter])?;
         }
         Ok(y)
-    })?;
-    Ok(vec![value])
+    })
 }
 
 /// With statistics of each sample alone: a group a channel.

@@ -1,6 +1,6 @@
 //! The program: names and what they stand for, nodes in order, and the function around them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use ngc_ir::{Attr, AttrDict, Context, Dim, Loc, Module, Type, Value};
 use ngc_numerics::DType;
@@ -12,6 +12,7 @@ use super::super::schema::{
 };
 use super::super::weights::{Place, Stored, Tensors, check_layout, dtype, part_type};
 use super::node::Node;
+use super::state::{self, State};
 use super::{ImportOptions, OPERATORS, alias, location};
 use crate::builder::FunctionBuilder;
 use crate::error::{FormatError, Result, invalid, unsupported};
@@ -72,23 +73,16 @@ pub(super) fn import<'a>(
         fresh: Vec::new(),
     };
     only_checks(&graph.nodes, &signature.output_specs)?;
-    let mut needed = HashSet::new();
-    for spec in &signature.output_specs {
-        if let OutputSpec::UserOutput(output) = spec {
-            needed.extend(output.arg.names());
-        }
-    }
-    let mut live = vec![false; graph.nodes.len()];
-    for (node, live) in graph.nodes.iter().zip(&mut live).rev() {
-        *live = node.outputs.iter().flat_map(Argument::names).any(|name| needed.contains(name));
-        if *live {
-            needed.extend(node.inputs.iter().flat_map(|input| input.arg.names()));
-        }
-    }
-    check_mutations(&signature.input_specs, &signature.output_specs, &needed)?;
+    let (live, states) = state::live(graph, signature)?;
     let mut arguments = Vec::new();
     for spec in &signature.input_specs {
-        arguments.extend(this.input(spec)?);
+        let changed = |state: &State<'_>| Some(state.before) == spec.stored();
+        if !states.iter().any(changed) {
+            arguments.extend(this.input(spec)?);
+        }
+    }
+    for state in &states {
+        arguments.extend(this.state_before(state)?);
     }
     for (index, (node, _)) in graph.nodes.iter().zip(live).enumerate().filter(|(_, (_, live))| *live) {
         this.node(index, node)?;
@@ -107,6 +101,11 @@ pub(super) fn import<'a>(
             Argument::AsNone(_) => {}
             _ => return unsupported(format!("output {index}: it is no tensor")),
         }
+    }
+    for state in &states {
+        let (value, own) = this.state_after(state)?;
+        results.push(value);
+        attrs.push(own);
     }
     this.function.finish(Loc::Unknown, arguments, &results, attrs)
 }
@@ -138,40 +137,8 @@ fn only_checks(nodes: &[Proto], outputs: &[OutputSpec]) -> Result<()> {
     Ok(())
 }
 
-fn named(name: &str) -> AttrDict {
+pub(super) fn named(name: &str) -> AttrDict {
     [("ng.name", Attr::from(name))].into()
-}
-
-/// A function has no state: what a call would leave behind must not matter to another call.
-fn check_mutations(inputs: &[InputSpec], outputs: &[OutputSpec], needed: &HashSet<&str>) -> Result<()> {
-    for output in outputs {
-        let (what, name) = match output {
-            OutputSpec::UserOutput(_) => continue,
-            OutputSpec::BufferMutation { buffer_name } => {
-                let read = inputs.iter().any(|input| {
-                    matches!(input, InputSpec::Buffer { arg, buffer_name: name }
-                        if name == buffer_name && needed.contains(arg.name.as_str()))
-                });
-                if !read {
-                    continue;
-                }
-                ("it changes the buffer", buffer_name)
-            }
-            OutputSpec::ParameterMutation { parameter_name } => ("it changes the parameter", parameter_name),
-            OutputSpec::UserInputMutation { user_input_name } => ("it changes its input", user_input_name),
-            OutputSpec::GradientToParameter { parameter_name } => ("it gives a gradient of", parameter_name),
-            OutputSpec::GradientToUserInput { user_input_name } => {
-                ("it gives a gradient of", user_input_name)
-            }
-            OutputSpec::LossOutput(loss) => ("it trains with the loss", &loss.arg.name),
-            OutputSpec::Token(_) => continue,
-        };
-        return unsupported(format!(
-            "{what} '{}', on which its outputs depend; export the model in eval mode, for inference",
-            name.escape_debug()
-        ));
-    }
-    Ok(())
 }
 
 impl<'a> Program<'a> {
@@ -261,7 +228,7 @@ impl<'a> Program<'a> {
         self.one("ng.constant", &[], [("value", attr)].into(), &Loc::name(name))
     }
 
-    fn argument(&mut self, name: &'a str) -> Result<AttrDict> {
+    pub(super) fn argument(&mut self, name: &'a str) -> Result<AttrDict> {
         let (elem, mut extents) = self.declared(name)?;
         let is_complex = self.is_complex(name);
         if is_complex {
