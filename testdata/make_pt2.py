@@ -135,6 +135,25 @@ def state():
 
 
 @small
+def choices():
+    class Model(nn.Module):
+        """Graphs of which a value says which one is taken, one within another."""
+
+        def forward(self, x, y):
+            def far(x, y):
+                return torch.cond(y.mean() > 0, lambda x, y: (x.exp(), y.abs()), lambda x, y: (x.neg(), x * y), (x, y))
+
+            def near(x, y):
+                return torch.log1p(x * x), torch.softmax(y, -1)
+
+            first = torch.cond(x.abs().max() > 1e-3, far, near, (x, y))
+            second = torch.cond(x.abs().max() > 1e3, far, near, (x, y))
+            return *first, *second, torch.renorm(x, 2, 0, 1.5), torch.renorm(x * 2**-10, 1, 1, 1.5)
+
+    return Model(), (floats(3, 4), floats(3, 4)), None
+
+
+@small
 def attention():
     """Causal attention over a sequence of any length, with positions."""
 

@@ -408,7 +408,8 @@ fn parts_that_are_called_are_part_of_the_program() {
         node(g, "aten.relu")["target"] = json!("torch.ops.higher_order.wrap_with_set_grad_enabled");
     });
     invalid(no_graph, "a call of no graph");
-    unsupported(called("cond", json!([]), &["relu"]), "this operator is not read");
+    unsupported(called("while_loop", json!([]), &["relu"]), "this operator is not read");
+    invalid(called("cond", json!([]), &["relu"]), "a condition without a value and two graphs");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Calls of a part of a program, which become the operators of the part.
 //!
 //! What is computed without gradients, within `autocast(enabled=False)`, or computed anew for gradients, is a graph of its own in
-//! a program that was not decomposed: the same values, called with the names of the caller. Other graphs are taken once or not
-//! at all, as values say, and are no part of these.
+//! a program that was not decomposed: the same values, called with the names of the caller. Of two graphs of which a value says which
+//! one is taken both are computed, and results chosen: what is not chosen leaves no trace. Loops are no part of these.
 
 use std::collections::HashMap;
 
-use super::super::schema::{Argument, ExportedProgram, Graph, Node, OutputSpec};
+use super::super::schema::{Argument, ExportedProgram, Graph, Named, NamedArgument, Node, OutputSpec};
 use crate::error::{Result, invalid, unsupported};
 
 /// Parts within each other, at most.
@@ -16,8 +16,16 @@ const DEEPEST: usize = 16;
 pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
     let named = within(&mut program.graph_module.graph, DEEPEST)?;
     for spec in &mut program.graph_module.signature.output_specs {
-        if let OutputSpec::UserOutput(output) = spec {
-            rename(&mut output.arg, &named);
+        match spec {
+            OutputSpec::UserOutput(output) => rename(&mut output.arg, &named),
+            OutputSpec::BufferMutation { arg, .. }
+            | OutputSpec::ParameterMutation { arg, .. }
+            | OutputSpec::UserInputMutation { arg, .. } => {
+                if let Some(new) = named.get(&arg.name) {
+                    arg.name.clone_from(new);
+                }
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -52,13 +60,20 @@ fn is_call(node: &Node) -> bool {
     name.is_some_and(|name| {
         matches!(
             name,
-            "wrap_with_set_grad_enabled" | "wrap_with_autocast" | "tag_activation_checkpoint" | "wrap"
+            "cond"
+                | "wrap_with_set_grad_enabled"
+                | "wrap_with_autocast"
+                | "tag_activation_checkpoint"
+                | "wrap"
         )
     })
 }
 
 /// Adds the operators of a part that is called; gives what the results of the call are called.
 fn called(graph: &mut Graph, node: Node, deepest: usize) -> Result<Vec<(String, String)>> {
+    if node.target.ends_with(".cond") {
+        return chosen(graph, node, deepest).map(|()| Vec::new());
+    }
     let Node { target, inputs, outputs, .. } = node;
     // The device, the type, whether it is in effect.
     if target.ends_with("autocast")
@@ -69,25 +84,59 @@ fn called(graph: &mut Graph, node: Node, deepest: usize) -> Result<Vec<(String, 
         );
     }
     let mut given = inputs.into_iter().map(|input| input.arg);
-    let Some(mut part) =
+    let Some(part) =
         given.find_map(|arg| if let Argument::AsGraph(part) = arg { Some(part.graph) } else { None })
     else {
         return invalid("a call of no graph");
     };
-    within(&mut part, deepest)?;
     let given: Vec<Argument> = given.collect();
-    let mut named = HashMap::new();
-    let pairs = |inner: &[Argument], outer: &[Argument]| -> Result<Vec<(String, String)>> {
-        let names = |list: &[Argument]| -> Vec<String> {
-            list.iter().flat_map(Argument::names).map(str::to_string).collect()
-        };
-        let (inner, outer) = (names(inner), names(outer));
-        match inner.len() == outer.len() {
-            true => Ok(inner.into_iter().zip(outer).collect()),
-            false => invalid(format!("{} values for {}", outer.len(), inner.len())),
-        }
+    let results = taken_in(graph, part, &given, deepest)?;
+    pairs(names(&outputs), results)
+}
+
+/// Adds the operators of both parts of a condition, and a choice for each result.
+fn chosen(graph: &mut Graph, node: Node, deepest: usize) -> Result<()> {
+    let Node { inputs, outputs, metadata, .. } = node;
+    let mut given = inputs.into_iter().map(|input| input.arg);
+    let (Some(condition), Some(Argument::AsGraph(yes)), Some(Argument::AsGraph(no))) =
+        (given.next(), given.next(), given.next())
+    else {
+        return invalid("a condition without a value and two graphs");
     };
-    named.extend(pairs(&part.inputs, &given)?);
+    if !matches!(condition, Argument::AsTensor(_)) {
+        return unsupported("a condition that is no tensor");
+    }
+    let given: Vec<Argument> = given.collect();
+    let [yes, no] = [yes.graph, no.graph].map(|part| taken_in(graph, part, &given, deepest));
+    for (name, (yes, no)) in pairs(names(&outputs), pairs(yes?, no?)?)? {
+        let tensor = |name: String| Argument::AsTensor(Named { name });
+        let operands = [("condition", condition.clone()), ("self", tensor(yes)), ("other", tensor(no))];
+        graph.nodes.push(Node {
+            target: "torch.ops.aten.where.self".into(),
+            inputs: operands.map(|(name, arg)| NamedArgument { name: name.into(), arg }).into(),
+            outputs: vec![tensor(name.clone())],
+            metadata: metadata.clone(),
+            name: Some(name),
+        });
+    }
+    Ok(())
+}
+
+fn names(list: &[Argument]) -> Vec<String> {
+    list.iter().flat_map(Argument::names).map(str::to_string).collect()
+}
+
+fn pairs<T, U>(first: Vec<T>, second: Vec<U>) -> Result<Vec<(T, U)>> {
+    match first.len() == second.len() {
+        true => Ok(first.into_iter().zip(second).collect()),
+        false => invalid(format!("{} values for {}", second.len(), first.len())),
+    }
+}
+
+/// Adds the operators of a part to which values are given; gives what its results are called.
+fn taken_in(graph: &mut Graph, mut part: Graph, given: &[Argument], deepest: usize) -> Result<Vec<String>> {
+    within(&mut part, deepest)?;
+    let mut named: HashMap<String, String> = pairs(names(&part.inputs), names(given))?.into_iter().collect();
     for mut own in part.nodes {
         for name in own.inputs.iter_mut().flat_map(|input| input.arg.names_mut()) {
             // A part reads nothing of its caller but what it is given.
@@ -109,8 +158,7 @@ fn called(graph: &mut Graph, node: Node, deepest: usize) -> Result<Vec<(String, 
         graph.nodes.push(own);
     }
     part.outputs.iter_mut().for_each(|output| rename(output, &named));
-    let results = pairs(&part.outputs, &outputs)?;
-    Ok(results.into_iter().map(|(inner, outer)| (outer, inner)).collect())
+    Ok(names(&part.outputs))
 }
 
 /// A name that the graph does not use.

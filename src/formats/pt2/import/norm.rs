@@ -22,6 +22,7 @@ pub(super) const OPS: Table = &[
     ("native_batch_norm", batch_norm),
     ("native_group_norm", |n| group_norm(n, "group")),
     ("native_layer_norm", layer_norm),
+    ("renorm", renorm),
     ("rms_norm", rms_norm),
 ];
 
@@ -203,6 +204,33 @@ fn instance_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mut operands = vec![x];
     operands.extend(scale_and_bias(n, x)?);
     normalized(n, "ng.group_norm", &operands, attrs)
+}
+
+/// Each part along a dimension, with a norm of `maxnorm` at most.
+fn renorm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let (p, most, rank) = (n.float("p", 2.0)?, n.float("maxnorm", 1.0)?, n.rank(x) as i64);
+    let dim = n.int("dim", 0)?;
+    let dim = if dim < 0 { dim + rank } else { dim };
+    if !(0..rank).contains(&dim) {
+        return invalid(format!("dimension {dim} of {}", n.ty(x)));
+    }
+    let mut attrs: AttrDict = [("axes", Attr::ints((0..rank).filter(|&a| a != dim)))].into();
+    attrs.set("keepdims", true);
+    attrs.set("ord", p);
+    let value = kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
+        let dtype = n.elem(v[0])?;
+        let norms = n.emit("ng.norm", v, attrs)?;
+        // As torch has it: what is divided by is never 0.
+        let [most, least, one] = [most, 1e-7, 1.0].map(|number| n.scalar(Number::Float(number), dtype));
+        let (most, least, one) = (most?, least?, one?);
+        let divisor = n.op("ng.add", &[norms, least])?;
+        let scale = n.op("ng.div", &[most, divisor])?;
+        let is_more = n.emit("ng.compare", &[norms, most], [("direction", Attr::from("GT"))])?;
+        let scale = n.op("ng.where", &[is_more, scale, one])?;
+        n.op("ng.mul", &[v[0], scale])
+    })?;
+    Ok(vec![value])
 }
 
 /// v with the norms g, over all dimensions but one, or over all (-1).
