@@ -172,7 +172,26 @@ fn load(
     let function = choose_function(&module, arguments.function.as_deref(), "--function")?;
     let types = argument_types(&module, &function);
     let inputs = read_inputs(&arguments.inputs, &types)?;
+    let (wanted, given) = (types.len(), inputs.len());
+    if given < wanted {
+        let missing =
+            (given..wanted).map(|n| named(&module, &function, n)).collect::<Vec<String>>().join(", ");
+        return Err(Failure::new(format!(
+            "@{function} takes {wanted} inputs, but {given} were given: {missing} not among them"
+        )));
+    }
     Ok((module, function, inputs))
+}
+
+/// What an argument is called.
+fn named(module: &Module, function: &str, n: usize) -> String {
+    let attrs =
+        module.symbol(function).and_then(|f| module.body.attr(f, "arg_attrs")).and_then(Attr::as_array);
+    let name = attrs.and_then(|attrs| match attrs.get(n)? {
+        Attr::Dict(own) => own.get("ng.name").and_then(Attr::as_str),
+        _ => None,
+    });
+    name.map_or_else(|| format!("argument {n}"), |name| format!("'{name}'"))
 }
 
 /// The inputs whose values became part of the module, for a message.
