@@ -135,6 +135,26 @@ def state():
 
 
 @small
+def state_in_place():
+    class Model(nn.Module):
+        """The same before it was decomposed: places of a cache, and of an input's view, that are changed."""
+
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("cache", torch.zeros(2, 6, 4))
+            self.register_buffer("mean", torch.ones(4))
+
+        def forward(self, x, places):
+            self.mean.mul_(0.75).add_(x.mean((0, 1)), alpha=0.25)
+            self.cache.index_copy_(1, places, x)
+            self.cache[:, :1] += 1.0
+            x[..., 0].mul_(2.0)
+            return x / self.mean.abs().clamp(min=0.5), torch.softmax(self.cache.sum(-1), -1)
+
+    return Model(), (floats(2, 3, 4), torch.tensor([4, 1, 2])), None
+
+
+@small
 def choices():
     class Model(nn.Module):
         """Graphs of which a value says which one is taken, one within another."""
@@ -472,7 +492,7 @@ def write_half(folder, count, levels):
 # Small families that are stored at both levels of decomposition.
 TWO_LEVELS = ("places", "statistics")
 # Those that are stored as they were exported.
-PLAIN = ("aliases", "in_place", "views", "regions", "matrices", "complex_parts", "fourier")
+PLAIN = ("aliases", "in_place", "state_in_place", "views", "regions", "matrices", "complex_parts", "fourier")
 
 
 def without_places(program):

@@ -3,14 +3,14 @@
 //! A program that was not decomposed may change a tensor: `x += 1`, `relu(inplace=True)`, `x[:, 0] = 1`. What is read from then
 //! on is another value. Each such operator becomes the one without the underscore, and later names of the tensor become the
 //! name of its result. What the tensor is a view of becomes what it was with the result put into its place ([`super::views`]),
-//! and other views of that are taken again where they are read. Refused is what asks for a tensor that may share elements with
-//! what was changed, and it is not known which; what changes an input; and what works in place and is not read: an effect must
-//! not get lost because nobody asks for the result by its name.
+//! and other views of that are taken again where they are read. What an input, a buffer or a parameter becomes is told as the state that a
+//! call changes ([`super::state`]). Refused is what asks for a tensor that may share elements with what was changed, and it is not known
+//! which; and what works in place and is not read: an effect must not get lost because nobody asks for the result by its name.
 
 use std::collections::{HashMap, HashSet};
 
 use super::super::schema::{Argument, ExportedProgram, InputSpec, Named, Node, OutputSpec, TensorMeta};
-use super::{OPERATORS, alias, location, views};
+use super::{OPERATORS, alias, views};
 use crate::error::{Result, unsupported};
 
 /// Operators whose results share no elements with their operands, each with its aliases; of all others they may.
@@ -63,10 +63,6 @@ struct Program<'a> {
     tensors: Vec<Tensor>,
     /// The tensor that a name stands for.
     of: HashMap<String, usize>,
-    /// Elements that a call would leave changed.
-    given: HashSet<usize>,
-    /// Those of buffers, which may change where nothing else reads them.
-    buffers: HashSet<usize>,
     /// Elements that were read otherwise than to be changed.
     asked: HashSet<usize>,
 }
@@ -83,26 +79,21 @@ pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
         nodes: Vec::with_capacity(given.len()),
         tensors: Vec::new(),
         of: HashMap::new(),
-        given: HashSet::new(),
-        buffers: HashSet::new(),
         asked: HashSet::new(),
     };
+    let mut given_tensors = Vec::new();
     for spec in &program.graph_module.signature.input_specs {
         let name = match spec {
             InputSpec::UserInput(input) => match &input.arg {
-                Argument::AsTensor(tensor) => tensor,
+                Argument::AsTensor(tensor) => &tensor.name,
                 _ => continue,
             },
-            InputSpec::Parameter { arg, .. }
-            | InputSpec::Buffer { arg, .. }
-            | InputSpec::TensorConstant { arg, .. } => arg,
-            _ => continue,
+            _ => match spec.stored() {
+                Some(name) => name,
+                None => continue,
+            },
         };
-        let tensor = own.define(&name.name, None, None);
-        own.given.insert(tensor);
-        if let InputSpec::Buffer { .. } = spec {
-            own.buffers.insert(tensor);
-        }
+        given_tensors.push((own.define(name, None, None), spec));
     }
     for (index, node) in given.into_iter().enumerate() {
         let name = node.name.as_deref().unwrap_or("").escape_debug();
@@ -117,7 +108,12 @@ pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
             }
         }
     }
+    let mut changed = Vec::new();
+    for (tensor, spec) in given_tensors {
+        changed.extend(own.left_changed(tensor, spec)?);
+    }
     graph.nodes = own.nodes;
+    program.graph_module.signature.output_specs.extend(changed);
     Ok(())
 }
 
@@ -133,6 +129,41 @@ impl Program<'_> {
         });
         self.of.insert(name.to_string(), tensor);
         tensor
+    }
+
+    /// What a call leaves changed of a tensor that it is given.
+    fn left_changed(&self, tensor: usize, spec: &InputSpec) -> Result<Option<OutputSpec>> {
+        let Tensor { name, value, state, elements, .. } = &self.tensors[tensor];
+        let is_buffer = matches!(spec, InputSpec::Buffer { .. });
+        if *state != State::Current {
+            // What nobody reads may be lost.
+            return match is_buffer && !self.asked.contains(elements) {
+                true => Ok(None),
+                false => unsupported(format!(
+                    "it changes '{}' in place under another name, or as a part of another tensor; export with \
+                     .run_decompositions({{}})",
+                    name.escape_debug()
+                )),
+            };
+        }
+        if value == name {
+            return Ok(None);
+        }
+        let arg = Named { name: value.clone() };
+        Ok(Some(match spec {
+            InputSpec::Buffer { buffer_name, .. } => {
+                OutputSpec::BufferMutation { arg, buffer_name: buffer_name.clone() }
+            }
+            InputSpec::Parameter { parameter_name, .. } => {
+                OutputSpec::ParameterMutation { arg, parameter_name: parameter_name.clone() }
+            }
+            // A constant that is changed is state like a buffer.
+            InputSpec::TensorConstant { tensor_constant_name, .. } => {
+                OutputSpec::BufferMutation { arg, buffer_name: tensor_constant_name.clone() }
+            }
+            InputSpec::UserInput(_) => OutputSpec::UserInputMutation { arg, user_input_name: name.clone() },
+            _ => return Ok(None),
+        }))
     }
 
     /// Gives a name that is read its last value.
@@ -222,10 +253,6 @@ impl Program<'_> {
         if let Some((&first, others)) = shared.split_first() {
             let joined = self.tensors.iter_mut().filter(|own| others.contains(&own.elements));
             joined.for_each(|own| own.elements = first);
-            if others.iter().any(|other| self.given.contains(other)) {
-                self.given.insert(first);
-                self.buffers.remove(&first);
-            }
             if others.iter().any(|other| self.asked.contains(other)) {
                 self.asked.insert(first);
             }
@@ -245,17 +272,6 @@ impl Program<'_> {
     /// What a tensor is after an operator that works in place, and with it what it is a view of, and what shares its elements.
     fn change(&mut self, tensor: usize, mut node: Node, target: String, result: &str) -> Result<()> {
         let elements = self.tensors[tensor].elements;
-        if self.buffers.contains(&elements) && !self.asked.contains(&elements) {
-            // Nothing may read it later; so the operator is left, and left out.
-            self.alike(elements).for_each(|own| own.state = State::Lost);
-            self.of.insert(result.to_string(), tensor);
-            return Ok(());
-        }
-        if self.given.contains(&elements) {
-            let from = location::source(&node);
-            let from = from.map_or_else(String::new, |(file, line)| format!(" at {file}:{line}"));
-            return unsupported(format!("it changes an input of the program in place{from}"));
-        }
         if OF_INPUT.iter().any(|name| target.contains(&format!(".{name}."))) {
             node.inputs[0].name = "input".into();
         }
@@ -283,11 +299,6 @@ impl Program<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The tensors that may share these elements.
-    fn alike(&mut self, elements: usize) -> impl Iterator<Item = &mut Tensor> {
-        self.tensors.iter_mut().filter(move |own| own.elements == elements)
     }
 }
 

@@ -77,6 +77,10 @@ impl<'a> State<'a> {
         };
         let before = inputs.iter().find_map(|input| match (output, input) {
             (OutputSpec::BufferMutation { .. }, InputSpec::Buffer { arg, buffer_name: own })
+            | (
+                OutputSpec::BufferMutation { .. },
+                InputSpec::TensorConstant { arg, tensor_constant_name: own },
+            )
             | (OutputSpec::ParameterMutation { .. }, InputSpec::Parameter { arg, parameter_name: own }) => {
                 (own == name).then_some(arg.name.as_str())
             }

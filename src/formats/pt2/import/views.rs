@@ -52,6 +52,19 @@ pub(super) fn taken_by(node: &Node, result: usize, whole: &TensorMeta) -> Option
             let start = int(node, "start")?;
             slice(start, start.checked_add(int(node, "length")?).filter(|&end| start >= 0 || end < 0)?)
         }
+        // In the type that it has a tensor stays itself.
+        ("to", "dtype" | "dtype_layout" | "device") => {
+            let is_same = match argument(node, "dtype") {
+                Some(Argument::AsScalarType(dtype)) => *dtype == whole.dtype,
+                None | Some(Argument::AsNone(_)) => true,
+                _ => false,
+            };
+            let copies = |name| {
+                !matches!(argument(node, name), None | Some(Argument::AsNone(_) | Argument::AsBool(false)))
+            };
+            (is_same && !copies("copy") && !copies("memory_format"))
+                .then(|| node_of(node, "alias.default", &[]))
+        }
         // What is in order stays where it is, in any shape.
         ("reshape" | "flatten" | "contiguous", _) => is_in_order(whole).then(|| node.clone()),
         _ => way_back(&node.target).map(|_| node.clone()),
