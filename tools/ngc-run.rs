@@ -12,6 +12,7 @@ use ngc_tools::formats::Format as FileFormat;
 use ngc_tools::io::{check_folder, read_bytes, write_output};
 use ngc_tools::jit;
 use ngc_tools::load::{Failure, choose_function, load_module, load_specialised};
+use ngc_tools::opt::argument_names;
 use ngc_tools::progress::Progress;
 
 /// Evaluates a function with each op correctly rounded in its own format, in one format throughout, or at any
@@ -174,24 +175,14 @@ fn load(
     let inputs = read_inputs(&arguments.inputs, &types)?;
     let (wanted, given) = (types.len(), inputs.len());
     if given < wanted {
-        let missing =
-            (given..wanted).map(|n| named(&module, &function, n)).collect::<Vec<String>>().join(", ");
+        let names = argument_names(&module, &function, sources);
+        let missing: Vec<String> = names.iter().skip(given).map(|name| format!("'{name}'")).collect();
+        let missing = missing.join(", ");
         return Err(Failure::new(format!(
             "@{function} takes {wanted} inputs, but {given} were given: {missing} not among them"
         )));
     }
     Ok((module, function, inputs))
-}
-
-/// What an argument is called.
-fn named(module: &Module, function: &str, n: usize) -> String {
-    let attrs =
-        module.symbol(function).and_then(|f| module.body.attr(f, "arg_attrs")).and_then(Attr::as_array);
-    let name = attrs.and_then(|attrs| match attrs.get(n)? {
-        Attr::Dict(own) => own.get("ng.name").and_then(Attr::as_str),
-        _ => None,
-    });
-    name.map_or_else(|| format!("argument {n}"), |name| format!("'{name}'"))
 }
 
 /// The inputs whose values became part of the module, for a message.

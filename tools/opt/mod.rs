@@ -11,6 +11,8 @@ mod report;
 mod reproducer;
 mod verdict;
 
+pub use ranges::names as argument_names;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -262,6 +262,19 @@ pub enum OutputSpec {
     Token(Token),
 }
 
+impl OutputSpec {
+    /// The names of the values that it gives or leaves, to be changed.
+    pub fn names_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            OutputSpec::UserOutput(output) => output.arg.names_mut(),
+            OutputSpec::BufferMutation { arg, .. }
+            | OutputSpec::ParameterMutation { arg, .. }
+            | OutputSpec::UserInputMutation { arg, .. } => vec![&mut arg.name],
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// What stands for the effects so far.
 #[derive(Deserialize)]
 pub struct Token {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::super::schema::{Argument, ExportedProgram, Graph, Named, NamedArgument, Node, OutputSpec};
+use super::super::schema::{Argument, ExportedProgram, Graph, Named, NamedArgument, Node};
 use crate::error::{Result, invalid, unsupported};
 
 /// Parts within each other, at most.
@@ -16,17 +16,7 @@ const DEEPEST: usize = 16;
 pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
     let named = within(&mut program.graph_module.graph, DEEPEST)?;
     for spec in &mut program.graph_module.signature.output_specs {
-        match spec {
-            OutputSpec::UserOutput(output) => rename(&mut output.arg, &named),
-            OutputSpec::BufferMutation { arg, .. }
-            | OutputSpec::ParameterMutation { arg, .. }
-            | OutputSpec::UserInputMutation { arg, .. } => {
-                if let Some(new) = named.get(&arg.name) {
-                    arg.name.clone_from(new);
-                }
-            }
-            _ => {}
-        }
+        rename(spec.names_mut(), &named);
     }
     Ok(())
 }
@@ -41,7 +31,7 @@ fn within(graph: &mut Graph, deepest: usize) -> Result<HashMap<String, String>> 
         return unsupported(format!("graphs within each other more than {DEEPEST} deep"));
     };
     for (index, mut node) in std::mem::take(&mut graph.nodes).into_iter().enumerate() {
-        node.inputs.iter_mut().for_each(|input| rename(&mut input.arg, &named));
+        node.inputs.iter_mut().for_each(|input| rename(input.arg.names_mut(), &named));
         if is_call(&node) {
             let target = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target).escape_debug();
             let place = format!("node {index} ({target})");
@@ -51,7 +41,7 @@ fn within(graph: &mut Graph, deepest: usize) -> Result<HashMap<String, String>> 
             graph.nodes.push(node);
         }
     }
-    graph.outputs.iter_mut().for_each(|output| rename(output, &named));
+    graph.outputs.iter_mut().for_each(|output| rename(output.names_mut(), &named));
     Ok(named)
 }
 
@@ -157,7 +147,7 @@ fn taken_in(graph: &mut Graph, mut part: Graph, given: &[Argument], deepest: usi
         }
         graph.nodes.push(own);
     }
-    part.outputs.iter_mut().for_each(|output| rename(output, &named));
+    part.outputs.iter_mut().for_each(|output| rename(output.names_mut(), &named));
     Ok(names(&part.outputs))
 }
 
@@ -169,8 +159,8 @@ fn free(graph: &Graph, name: &str) -> String {
     names.find(is_free).unwrap_or_default()
 }
 
-fn rename(argument: &mut Argument, named: &HashMap<String, String>) {
-    for name in argument.names_mut() {
+fn rename(names: Vec<&mut String>, named: &HashMap<String, String>) {
+    for name in names {
         if let Some(new) = named.get(name) {
             name.clone_from(new);
         }

@@ -102,10 +102,8 @@ pub(super) fn replace(program: &mut ExportedProgram) -> Result<()> {
         own.node(node).map_err(|e| e.within(place))?;
     }
     for spec in &mut program.graph_module.signature.output_specs {
-        if let OutputSpec::UserOutput(output) = spec {
-            for name in output.arg.names_mut() {
-                own.read(name)?;
-            }
+        for name in spec.names_mut() {
+            own.read(name)?;
         }
     }
     let mut changed = Vec::new();

@@ -210,11 +210,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn renorm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = n.tensor("self")?;
     let (p, most, rank) = (n.float("p", 2.0)?, n.float("maxnorm", 1.0)?, n.rank(x) as i64);
-    let dim = n.int("dim", 0)?;
-    let dim = if dim < 0 { dim + rank } else { dim };
-    if !(0..rank).contains(&dim) {
-        return invalid(format!("dimension {dim} of {}", n.ty(x)));
-    }
+    let dim = n.dim("dim", 0, rank as usize)? as i64;
     let mut attrs: AttrDict = [("axes", Attr::ints((0..rank).filter(|&a| a != dim)))].into();
     attrs.set("keepdims", true);
     attrs.set("ord", p);
