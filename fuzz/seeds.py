@@ -15,6 +15,7 @@ MOST_BYTES = 6000
 SUFFIXES = {
     "ngir": [".ngir"],
     "laws": [".ngr"],
+    "impl": [".impl"],
     "fpcore": [".fpcore"],
     "stablehlo": [".mlir"],
     "onnx": [".onnx"],
@@ -27,7 +28,7 @@ PIPELINES = ["canonicalize,cse", "builtin.module(func.func(dce),inline)", "stabi
 
 
 def files(suffixes):
-    for folder in ["lit-tests", "testdata", "src/reals/rules"]:
+    for folder in ["lit-tests", "testdata", "src/reals/rules", "src/math/library"]:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in suffixes and path.stat().st_size <= MOST_BYTES:
                 yield path.read_bytes()

@@ -9,6 +9,7 @@ use ngc_ir::text::{PrintOptions, print_module};
 use ngc_ir::{Context, Diagnostics, Sources};
 use ngc_math::calculus::{self, Compiled};
 use ngc_math::check::{Checked, check};
+use ngc_math::fit::right;
 use ngc_math::text::{Text, parse_file};
 use ngc_math::verify::{Compiler, Inputs, verify};
 use ngc_math::{c99, function};
@@ -78,6 +79,10 @@ enum Command {
         /// Writes them into the files; without it, says how large the errors are
         #[arg(long)]
         write: bool,
+        /// Looks at all inputs of f32, and finds coefficients with which every result is the correctly rounded one; the inputs that
+        /// decide are named in the comment
+        #[arg(long)]
+        correctly_rounded: bool,
     },
     /// Bounds the errors of polynomials with a comment `//! fit ...`, for certain, by Taylor series with enclosed rests
     Bound {
@@ -134,8 +139,11 @@ const EXAMPLES: &str = "Examples:
   ngc-math check sine.impl                             the types of terms, and what was proven for them
   ngc-math synthesize --function exp --range=-104,89 --max-ulp 1 -o exp
                                                        a table of terms; exp/pareto.svg, exp/exp-1.impl, ...
+  ngc-math synthesize --function 'log(1 + exp(x))' --range=-20,20 --target avx512,avx2,sse2,neon -o f
+                                                       a set for each processor: f/avx512, ...
   ngc-math select exp --max-ulp 0.6 --range=-10,10     the fastest of them that is good enough
   ngc-math fit exp.impl --write                        coefficients from the formulas beside them
+  ngc-math fit exp2.impl --correctly-rounded --write   with which all 2^32 results are rounded correctly
   ngc-math bound exp.impl                              certain bounds of the errors of its polynomials
   ngc-math emit exp.impl log.impl -o ngcm.c            float ngc_expf(float), void ngc_expf_array(const float *, ...)
   ngc-math library -o ngcm && cc -O3 -march=native -ffp-contract=off -c ngcm/ngcm.c
@@ -213,9 +221,11 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             }
             Err(Failure::new(format!("not below {max_ulp} ulp, or with other faults: {}", failed.join(", "))))
         }
-        Command::Synthesize(asked) => ngc_tools::math::synthesize::run(&context, asked),
+        Command::Synthesize(asked) => ngc_tools::math::synthesize::run(&context, sources, asked),
         Command::Select(asked) => ngc_tools::math::select::run(&context, sources, asked),
-        Command::Fit { files, write } => files.iter().try_for_each(|path| fit(sources, path, *write)),
+        Command::Fit { files, write, correctly_rounded } => {
+            files.iter().try_for_each(|path| fit(&context, sources, path, *write, *correctly_rounded))
+        }
         Command::Bound { files } => {
             for text in &read(&context, sources, files)?.1 {
                 for certified in ngc_math::fit::certify(text)? {
@@ -282,20 +292,29 @@ fn library(context: &Context, ulps: f64, folder: &Path) -> Result<(), Failure> {
 }
 
 /// Makes the coefficients in a file again.
-fn fit(sources: &mut Sources, path: &str, write: bool) -> Result<(), Failure> {
+fn fit(
+    context: &Context,
+    sources: &mut Sources,
+    path: &str,
+    write: bool,
+    correctly_rounded: bool,
+) -> Result<(), Failure> {
     let (name, mut text) = read_text(path)?;
     let file = sources.add(name, text.as_str(), 1);
+    if correctly_rounded {
+        let progress = Progress::new("verifying");
+        let told = |done: usize, total: usize| progress.update(done, total);
+        text = right::correctly_rounded(context, &text, file, &Compiler::default(), &told)?;
+    }
     let mut renewed = Vec::new();
     for implementation in &parse_file(&text, file)?.implementations {
-        renewed.extend(ngc_math::fit::renew(implementation)?);
+        renewed.extend(ngc_math::fit::renew(context, implementation)?);
     }
-    // From the end on, so that places before stay where they are.
-    renewed.sort_by_key(|r| std::cmp::Reverse(r.span.0));
     for part in &renewed {
         let line = 1 + text[..part.span.0].matches('\n').count();
         eprintln!("{path}:{line}: {}", part.told);
-        text.replace_range(part.span.0..part.span.1, &part.text);
     }
+    text = ngc_math::fit::written(&text, renewed);
     if write { Ok(write_output(path, text.as_bytes())?) } else { Ok(()) }
 }
 

@@ -1,9 +1,12 @@
-//! The function that an implementation is of, exactly: that of the op of `ng` with its name, where nothing is said of its
-//! parameters.
+//! The function that an implementation is of, exactly: the formula that the type of a term says, or that of the op of `ng` with its
+//! name, where nothing is said of its parameters.
+
+use std::sync::Arc;
 
 use ngc_ir::op_def::{AttrDef, AttrKind, Elementwise, Semantics};
 use ngc_ir::{Attr, AttrDict, Context, Diagnostic, OpDef, Signature, Type};
-use ngc_numerics::{Binary64, Domain, Enclosure, Format, Interval, Prim, ScalarFn};
+use ngc_numerics::program::Program;
+use ngc_numerics::{Big, Binary64, Domain, Enclosure, Expr, Format, Interval, Prim, ScalarFn};
 use rug::Float;
 
 use crate::function::format_of;
@@ -13,16 +16,28 @@ use crate::text::Text;
 const BITS: u32 = 160;
 
 /// A function of real numbers, and the format of its arguments and results.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Reference {
-    /// The function.
-    pub function: &'static ScalarFn,
+    function: Exact,
     /// The format.
     pub format: Format,
-    /// Those that it has.
-    params: [f64; MOST_PARAMS],
-    prim: Option<Prim>,
 }
+
+#[derive(Clone)]
+enum Exact {
+    /// That of an op.
+    Op {
+        function: &'static ScalarFn,
+        /// Those that it has.
+        params: [f64; MOST_PARAMS],
+        prim: Option<Prim>,
+    },
+    /// That of a formula, and its constants in `f64`.
+    Formula(Arc<(Program, Vec<Interval>)>),
+}
+
+/// The most bits of an exact value before the middle of its enclosure is taken.
+const MOST_BITS: u32 = 1 << 12;
 
 /// The most parameters that a function has.
 const MOST_PARAMS: usize = 4;
@@ -35,6 +50,9 @@ impl Reference {
     pub fn of(context: &Context, text: &Text) -> Result<Reference, Diagnostic> {
         let fail = |message: String| Diagnostic::error(text.loc.clone(), message);
         let format = format_of(text);
+        if let Some(formula) = &text.formula {
+            return Ok(Reference { function: Exact::formula(formula), format });
+        }
         let operands = vec![Type::float(format); text.arguments.len()];
         let of = |def: &'static OpDef, attrs: &AttrDict| match def.semantics {
             Semantics::Elementwise(meaning) => meaning(&Signature { def, operands: &operands, attrs }).ok(),
@@ -58,42 +76,31 @@ impl Reference {
         })?;
         let mut params = [0.0; MOST_PARAMS];
         params[..given.len()].copy_from_slice(&given);
-        Ok(Reference { function, format, params, prim: function.as_primitive() })
-    }
-
-    fn points(&self) -> [Interval; MOST_PARAMS] {
-        self.params.map(Enclosure::point)
-    }
-
-    fn params(&self) -> &[f64] {
-        &self.params[..self.function.params]
+        let prim = function.as_primitive();
+        Ok(Reference { function: Exact::Op { function, params, prim }, format })
     }
 
     /// Encloses the value at a number.
     #[inline]
     pub fn enclose(&self, x: f64) -> Interval {
-        match self.prim {
-            Some(prim) => {
-                let (lo, hi) = Binary64.unary(prim, &x);
+        match &self.function {
+            Exact::Op { prim: Some(prim), .. } => {
+                let (lo, hi) = Binary64.unary(*prim, &x);
                 Enclosure { lo, hi, may_be_nan: lo.is_nan() || hi.is_nan() }
             }
-            None => self.function.enclose(
-                &Binary64,
-                &self.points()[..self.function.params],
-                &[Enclosure::point(x)],
-            ),
+            function => function.over(&[Enclosure::point(x)]),
         }
     }
 
     /// Encloses all values between two numbers.
     pub fn enclose_between(&self, a: f64, b: f64) -> Interval {
-        self.function.enclose(&Binary64, &self.points()[..self.function.params], &[Enclosure::new(a, b)])
+        self.function.over(&[Enclosure::new(a, b)])
     }
 
     /// Encloses the value at numbers.
     pub fn enclose_at(&self, x: &[f64]) -> Interval {
         let points: Vec<Interval> = x.iter().map(|&x| Enclosure::point(x)).collect();
-        self.function.enclose(&Binary64, &self.points()[..self.function.params], &points)
+        self.function.over(&points)
     }
 
     /// The correctly rounded value.
@@ -103,7 +110,18 @@ impl Reference {
 
     /// The correctly rounded value at numbers.
     pub fn round_at(&self, x: &[f64]) -> f64 {
-        self.function.round_correctly(self.params(), x, self.format)
+        match &self.function {
+            Exact::Op { function, params, .. } => {
+                function.round_correctly(&params[..function.params], x, self.format)
+            }
+            Exact::Formula(known) => {
+                let decided = |value: &Enclosure<Float>| {
+                    let [lo, hi] = [&value.lo, &value.hi].map(|end| self.format.round_real(end));
+                    (lo.to_bits() == hi.to_bits()).then(|| value.lo.clone())
+                };
+                self.format.round_real(&exactly(&known.0, x, decided))
+            }
+        }
     }
 
     /// The error of a value, in units in the last place of the exact one, at [`BITS`] bits; none where the exact value is no
@@ -119,8 +137,19 @@ impl Reference {
 
     /// The exact value, at [`BITS`] bits.
     pub fn exact(&self, x: &[f64]) -> Float {
-        let x: Vec<Float> = x.iter().map(|&x| Float::with_val(53, x)).collect();
-        self.function.eval_real(self.params(), &x, BITS)
+        match &self.function {
+            Exact::Op { function, params, .. } => {
+                let x: Vec<Float> = x.iter().map(|&x| Float::with_val(53, x)).collect();
+                function.eval_real(&params[..function.params], &x, BITS)
+            }
+            Exact::Formula(known) => {
+                let decided = |value: &Enclosure<Float>| {
+                    let [lo, hi] = [&value.lo, &value.hi].map(|end| Float::with_val(BITS, end));
+                    (lo == hi).then_some(lo)
+                };
+                exactly(&known.0, x, decided)
+            }
+        }
     }
 
     /// As [`Reference::exact_error`], where the exact value is known.
@@ -138,6 +167,47 @@ impl Reference {
         let near = if y.is_sign_negative() { -size } else { size };
         let error = (near - exact).abs() >> ulp;
         Some(error.to_f64())
+    }
+}
+
+impl Exact {
+    fn formula(formula: &Expr) -> Exact {
+        let program = Program::new(formula);
+        let constants = program.enclose_constants(&Binary64);
+        Exact::Formula(Arc::new((program, constants)))
+    }
+
+    /// Its values where its arguments have these.
+    fn over(&self, x: &[Interval]) -> Interval {
+        match self {
+            Exact::Op { function, params, .. } => {
+                let params = params.map(Enclosure::point);
+                function.enclose(&Binary64, &params[..function.params], x)
+            }
+            Exact::Formula(known) => known.0.enclose(&Binary64, &known.1, &[], x),
+        }
+    }
+}
+
+/// The value of a formula at numbers, in as many bits as it takes to decide something of it; NaN where it has none.
+fn exactly(formula: &Program, x: &[f64], decided: impl Fn(&Enclosure<Float>) -> Option<Float>) -> Float {
+    let mut bits = BITS;
+    loop {
+        let domain = Big::new(bits);
+        let points: Vec<Enclosure<Float>> = x.iter().map(|&x| Enclosure::point(domain.embed(x))).collect();
+        let value = formula.enclose(&domain, &formula.enclose_constants(&domain), &[], &points);
+        if value.is_undefined() {
+            return value.lo;
+        }
+        if !value.may_be_nan
+            && let Some(found) = decided(&value)
+        {
+            return found;
+        }
+        if bits >= MOST_BITS {
+            return Float::with_val(bits, &value.lo + &value.hi) / 2u32;
+        }
+        bits *= 2;
     }
 }
 

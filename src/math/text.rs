@@ -1,7 +1,7 @@
 //! Reads the text of implementations (`grammar/impl.pest`).
 
 use ngc_ir::{Diagnostic, Loc};
-use ngc_numerics::Format;
+use ngc_numerics::{Expr, Format};
 use pest::Parser;
 use pest::error::InputLocation;
 use pest::iterators::Pair;
@@ -33,6 +33,8 @@ pub struct Text {
     pub calls: bool,
     /// The least and the greatest number that it is for, where the type of a term says that.
     pub domain: Option<(f32, f32)>,
+    /// Its function, where the type of a term says one that is no op of `ng`.
+    pub formula: Option<Expr>,
 }
 
 /// A word at a place.
@@ -239,6 +241,7 @@ fn implementation(pair: Pair<'_, Rule>, file: u16) -> Text {
         statements: Vec::new(),
         calls: false,
         domain: None,
+        formula: None,
     };
     for part in pair.into_inner() {
         match part.as_rule() {

@@ -9,7 +9,7 @@ use ngc_math::check::check;
 use ngc_math::text::parse;
 use serde_json::Value;
 
-use super::synthesize::range;
+use super::synthesize::{Target, range};
 use crate::io::{read_text, write_output};
 use crate::load::Failure;
 
@@ -18,6 +18,9 @@ use crate::load::Failure;
 pub struct Select {
     /// A folder that `ngc-math synthesize` has written
     folder: PathBuf,
+    /// The processor, of a folder for several
+    #[arg(long, value_enum)]
+    target: Option<Target>,
     /// No error may be larger
     #[arg(long, value_name = "ULPS", default_value_t = 1.0)]
     max_ulp: f64,
@@ -48,7 +51,8 @@ enum Language {
 /// # Errors
 /// When the folder holds no Pareto set, or none of its entries is good enough.
 pub fn run(context: &Context, sources: &mut Sources, asked: &Select) -> Result<(), Failure> {
-    let path = asked.folder.join("pareto.json");
+    let folder = asked.target.map_or(asked.folder.clone(), |target| asked.folder.join(target.name()));
+    let path = folder.join("pareto.json");
     let (name, text) = read_text(&path.to_string_lossy())?;
     let broken = |what: &str| Failure::new(format!("'{name}' is no Pareto set: {what}"));
     let set: Value = serde_json::from_str(&text).map_err(|e| broken(&e.to_string()))?;
@@ -82,7 +86,7 @@ pub fn run(context: &Context, sources: &mut Sources, asked: &Select) -> Result<(
     if Path::new(file).components().count() != 1 || file.starts_with('.') {
         return Err(broken(&format!("'{file}' is no name of a file beside it")));
     }
-    let (name, text) = read_text(&asked.folder.join(file).to_string_lossy())?;
+    let (name, text) = read_text(&folder.join(file).to_string_lossy())?;
     let number = sources.add(name, text.as_str(), 1);
     let checked = check(context, &parse(&text, number)?)?;
     let written = match asked.language {

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use ngc_dialects::ng::constant::{CONSTANT, attr_to_tensor};
 use ngc_ir::op_def::Semantics;
-use ngc_ir::{AttrDict, Context, Signature, Type};
-use ngc_numerics::expr::Node;
+use ngc_ir::{AttrDict, Block, Body, Builder, Context, Loc, Signature, Type, Value};
+use ngc_numerics::expr::{Constant, Node};
 use ngc_numerics::program::Program;
 use ngc_numerics::{Big, Enclosure, Expr, Format, Prim};
-use rug::Float;
+use rug::{Float, Rational};
 
 use super::real::Real;
 use crate::fit::expression;
@@ -76,6 +77,29 @@ impl Function {
         expression::read_of(text, &["x"]).map(Function::of)
     }
 
+    /// The function of one number that steps compute, over the reals: whatever they round.
+    ///
+    /// # Errors
+    /// Names what has no formula.
+    pub fn of_steps(context: &Context, body: &Body) -> Result<Function, String> {
+        let entry = body.entry().ok_or("has no steps")?;
+        let [_] = body.arguments(entry) else {
+            return Err(format!(
+                "has {} arguments, and functions of one number are implemented",
+                body.arguments(entry).len()
+            ));
+        };
+        let [formula] = &results(context, body, entry, &[Expr::var(0)])?[..] else {
+            return Err("has more than one result".into());
+        };
+        if has_cases(formula) {
+            return Err(
+                "is a function with cases (`if`), which has no formula that polynomials approach".into()
+            );
+        }
+        Ok(Function::of(formula.clone()))
+    }
+
     /// The value at a formula.
     pub fn at(&self, x: &Expr) -> Option<Expr> {
         Some(substituted(self.formula.as_ref()?, std::slice::from_ref(x)))
@@ -115,17 +139,81 @@ pub fn read_real(text: &str) -> Result<Real, String> {
     }
 }
 
+/// What steps give for arguments: what their terminator, or the end of the block, returns.
+fn results(context: &Context, body: &Body, block: Block, arguments: &[Expr]) -> Result<Vec<Expr>, String> {
+    let mut values: Vec<Option<Expr>> = vec![None; body.num_values()];
+    for (&v, x) in body.arguments(block).iter().zip(arguments) {
+        values[v.index()] = Some(x.clone());
+    }
+    for op in body.ops(block) {
+        let (data, operands) = (body.op(op), body.operands(op));
+        let x: Option<Vec<Expr>> = operands.iter().map(|v| values[v.index()].clone()).collect();
+        let x = x.ok_or_else(|| format!("'{}' takes what has no formula", body.name(op)))?;
+        let def = data.def.ok_or_else(|| format!("'{}' is not registered", body.name(op)))?;
+        if def.traits.terminator {
+            return Ok(x);
+        }
+        let types: Vec<Type> = operands.iter().map(|&v| body.ty(v)).collect();
+        let found = value_of(context, &Signature { def, operands: &types, attrs: &data.attrs }, &x);
+        for (v, value) in body.results(op).zip(found.map_err(|m| format!("'{}': {m}", def.name))?) {
+            values[v.index()] = Some(value);
+        }
+    }
+    Err("does not end in a return".into())
+}
+
+/// The formulas of the results of an op.
+fn value_of(context: &Context, s: &Signature<'_>, x: &[Expr]) -> Result<Vec<Expr>, String> {
+    let number = |x: f64| Rational::from_f64(x).map(|x| Expr::from(Node::Const(Constant::Rational(x))));
+    if s.def.name == CONSTANT.name {
+        let value = attr_to_tensor(s.attr("value").ok_or("has no value")?)?;
+        let [value] = value.to_f64s()[..] else { return Err("is no single number".into()) };
+        return Ok(vec![number(value).ok_or("is no number of the real line")?]);
+    }
+    match s.def.semantics {
+        Semantics::Elementwise(meaning) => {
+            let meaning = meaning(s)?;
+            let params: Option<Vec<Expr>> = meaning.params.iter().map(|&p| number(p)).collect();
+            let params = params.ok_or("has a parameter that is infinite")?;
+            Ok(vec![replaced(&meaning.function.expr(), x, &params)])
+        }
+        Semantics::Decomposition(decompose) => {
+            let mut steps = Body::new();
+            let root = steps.root();
+            let block = steps.add_block(root);
+            let arguments: Vec<Value> =
+                s.operands.iter().map(|&ty| steps.add_argument(block, ty, Loc::Unknown)).collect();
+            let mut builder = Builder::at_end(context, &mut steps, block, Loc::Unknown);
+            let ends = decompose(&mut builder, s, &arguments)?;
+            let end = builder.op("func.return", &ends, AttrDict::EMPTY);
+            end.and_then(|_| results(context, &steps, block, x))
+        }
+        _ => Err("has no formula".into()),
+    }
+}
+
 /// A formula with others in the place of its variables.
 pub fn substituted(formula: &Expr, by: &[Expr]) -> Expr {
+    replaced(formula, by, &[])
+}
+
+/// A formula with others in the place of its variables and of its parameters.
+fn replaced(formula: &Expr, variables: &[Expr], params: &[Expr]) -> Expr {
+    let of = |x: &Expr| replaced(x, variables, params);
     match &*formula.0 {
-        Node::Var(n) => by.get(*n).unwrap_or(formula).clone(),
-        Node::Param(_) | Node::Const(_) => formula.clone(),
-        Node::Apply(prim, x) => Expr::apply(*prim, x.iter().map(|x| substituted(x, by)).collect()),
-        Node::Select(cmp, parts) => {
-            let [a, b, t, e] = parts;
-            let of = |x| substituted(x, by);
-            Expr::select(*cmp, of(a), of(b), of(t), of(e))
-        }
+        Node::Var(n) => variables.get(*n).unwrap_or(formula).clone(),
+        Node::Param(n) => params.get(*n).unwrap_or(formula).clone(),
+        Node::Const(_) => formula.clone(),
+        Node::Apply(prim, x) => Expr::apply(*prim, x.iter().map(of).collect()),
+        Node::Select(cmp, [a, b, t, e]) => Expr::select(*cmp, of(a), of(b), of(t), of(e)),
+    }
+}
+
+fn has_cases(formula: &Expr) -> bool {
+    match &*formula.0 {
+        Node::Var(_) | Node::Param(_) | Node::Const(_) => false,
+        Node::Apply(_, x) => x.iter().any(has_cases),
+        Node::Select(..) => true,
     }
 }
 

@@ -57,11 +57,14 @@ pub fn implementations(
     for one in &compiled {
         let Some(assembly) = &one.assembly else { continue };
         let number = add(&format!("<assembly of {}>", one.definition.name.text), &assembly.text);
-        let domain = match &one.inferred.term.ty {
-            types::Type::Impl(one) => Some(one.ends()),
-            types::Type::Pair(_) => None,
+        let (domain, formula) = match &one.inferred.term.ty {
+            types::Type::Impl(one) => {
+                let formula = one.function.formula.clone().filter(|_| one.function.name.is_none());
+                (Some(one.ends()), formula)
+            }
+            types::Type::Pair(_) => (None, None),
         };
-        let made = |t| Text { calls: assembly.calls, domain, ..t };
+        let made = |t| Text { calls: assembly.calls, domain, formula: formula.clone(), ..t };
         all.extend(text::parse(&assembly.text, number)?.into_iter().map(made));
     }
     Ok((compiled, all))

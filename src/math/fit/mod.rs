@@ -2,7 +2,8 @@
 //!
 //! - `//! fit f64 exprel(x) on [-0.35, 0.35]` above a `poly`: the best coefficients for its powers, in the format; with
 //!   `, keep 0 1` those of the powers 0 and 1 stay; with `, absolute` errors do not count relative to the function, and with
-//!   `, weight x^2/exp(x)` they count that much;
+//!   `, weight x^2/exp(x)` they count that much; with `, right at -0.5 3` they are the best with which the results of the
+//!   implementation at these inputs are the correctly rounded ones;
 //! - `//! values f64 log(1 + i/16) for i < 16` above a `table`: its entries;
 //! - `//! fit f64 erf(x)/x on [i/4, (i+1)/4] about i/4 + 1/8 for i < 16, power 3 of 7` above a `table`: for each entry the
 //!   coefficient of `t^3` in the best polynomial in `t`, the distance from a point, of degree 7; with `, keep 0` the best of those
@@ -10,20 +11,23 @@
 
 pub(crate) mod expression;
 pub mod gappa;
+mod linear;
 pub(crate) mod remez;
+pub mod right;
 mod series;
 pub mod sollya;
 mod supnorm;
 
 use std::collections::HashMap;
 
-use ngc_ir::Diagnostic;
+use ngc_ir::{Context, Diagnostic};
 use ngc_numerics::Format;
 use rayon::prelude::*;
 use rug::Float;
 
 use self::expression::Formula;
 use self::remez::{BITS, Counts, Problem};
+use self::right::Steps;
 use crate::text::{Item, Statement, Text};
 
 pub use remez::Fitted;
@@ -44,16 +48,27 @@ pub struct Renewed {
 ///
 /// # Errors
 /// What is wrong with a directive, located.
-pub fn renew(text: &Text) -> Result<Vec<Renewed>, Diagnostic> {
-    let wanted: Vec<(&Statement, &(String, ngc_ir::Loc))> =
-        text.statements.iter().filter_map(|s| Some((s, s.fit.as_ref()?))).collect();
+pub fn renew(context: &Context, text: &Text) -> Result<Vec<Renewed>, Diagnostic> {
     let mut known = Known::new();
-    wanted
-        .into_iter()
-        .map(|(statement, (directive, loc))| {
-            statement_of(statement, directive, &mut known).map_err(|m| Diagnostic::error(loc.clone(), m))
-        })
-        .collect()
+    let mut all = Vec::new();
+    for statement in &text.statements {
+        let Some((directive, loc)) = &statement.fit else { continue };
+        let steps = || Steps::of(context, text, Some(statement)).map_err(|d| d.message);
+        let renewed = statement_of(statement, directive, &mut known, &steps);
+        all.push(renewed.map_err(|m| Diagnostic::error(loc.clone(), m))?);
+    }
+    Ok(all)
+}
+
+/// A text with its brackets made again.
+pub fn written(source: &str, mut renewed: Vec<Renewed>) -> String {
+    let mut text = source.to_string();
+    // From the end on, so that places before stay where they are.
+    renewed.sort_by_key(|r| std::cmp::Reverse(r.span.0));
+    for part in renewed {
+        text.replace_range(part.span.0..part.span.1, &part.text);
+    }
+    text
 }
 
 /// A polynomial, and bounds of its largest error.
@@ -113,12 +128,20 @@ fn certified(s: &Statement, directive: &str) -> Result<Certified, String> {
 /// Polynomials of pieces, which several tables hold, by what is said of them.
 type Known = HashMap<String, Vec<Fitted>>;
 
-fn statement_of(s: &Statement, directive: &str, known: &mut Known) -> Result<Renewed, String> {
+/// The steps that a statement is one of, where they matter.
+type StepsOf<'a> = &'a dyn Fn() -> Result<Steps<'a>, String>;
+
+fn statement_of(
+    s: &Statement,
+    directive: &str,
+    known: &mut Known,
+    steps: StepsOf<'_>,
+) -> Result<Renewed, String> {
     let (verb, rest) = directive.split_once(' ').unwrap_or((directive, ""));
     let (format, rest) = rest.trim_start().split_once(' ').ok_or("says neither a format nor a formula")?;
     let format = Format::from_name(format).ok_or_else(|| format!("'{format}' is no format"))?;
     let (text, told, error) = match (verb, s.op.text.as_str()) {
-        ("fit", "poly") => polynomial(s, rest, format)?,
+        ("fit", "poly") => polynomial(s, rest, format, steps)?,
         ("fit", "table") => pieces(rest, format, known)?,
         ("values", "table") => values(rest, format)?,
         (verb, op) => {
@@ -164,23 +187,39 @@ fn point(formula: &Formula, i: usize) -> Result<Float, String> {
 /// What stands in the brackets then, what was done, and the largest error found.
 type Made = Result<(String, String, Option<f64>), String>;
 
-fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
-    let (function, a, b, options) = domain(rest)?;
-    let (mut keep, mut counts) = (Vec::new(), Counts::Relative);
-    for option in options.split(',').map(str::trim).filter(|o| !o.is_empty()) {
-        match option.strip_prefix("keep ") {
-            Some(powers) => keep.extend(powers.split(' ').map(String::from)),
-            None if option == "absolute" => counts = Counts::Absolute,
-            None => match option.strip_prefix("weight ") {
-                Some(weight) => counts = Counts::Weighted(formula(weight)?),
-                None => {
-                    return Err(format!(
-                        "there is no option '{option}': `keep 0 1`, `absolute`, `weight x^2`"
-                    ));
-                }
-            },
+/// What a directive says of a polynomial.
+struct Options<'t> {
+    /// Powers whose coefficients stay.
+    keep: Vec<&'t str>,
+    counts: Counts,
+    /// Inputs at which the result is the correctly rounded one.
+    right: Vec<f64>,
+}
+
+fn options(text: &str) -> Result<Options<'_>, String> {
+    let mut all = Options { keep: Vec::new(), counts: Counts::Relative, right: Vec::new() };
+    for option in text.split(',').map(str::trim).filter(|o| !o.is_empty()) {
+        if let Some(powers) = option.strip_prefix("keep ") {
+            all.keep.extend(powers.split(' '));
+        } else if let Some(weight) = option.strip_prefix("weight ") {
+            all.counts = Counts::Weighted(formula(weight)?);
+        } else if let Some(inputs) = option.strip_prefix(right::RIGHT_AT) {
+            let number = |x: &str| x.parse().map_err(|_| format!("'{x}' is no number"));
+            all.right = inputs.split_whitespace().map(number).collect::<Result<_, _>>()?;
+        } else if option == "absolute" {
+            all.counts = Counts::Absolute;
+        } else {
+            return Err(format!(
+                "there is no option '{option}': `keep 0 1`, `absolute`, `weight x^2`, `right at 0.5 3`"
+            ));
         }
     }
+    Ok(all)
+}
+
+fn polynomial(s: &Statement, rest: &str, format: Format, steps: StepsOf<'_>) -> Made {
+    let (function, a, b, said) = domain(rest)?;
+    let Options { keep, counts, right } = options(said)?;
     let mut terms = Vec::new();
     let mut others = Vec::new();
     for (item, _) in &s.items {
@@ -195,7 +234,7 @@ fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
     let exponents = exponents.map_err(|_| "a power is no integer")?;
     let given: Result<Vec<Option<Float>>, String> = terms
         .iter()
-        .map(|(power, factor)| match keep.contains(power) {
+        .map(|(power, factor)| match keep.contains(&power.as_str()) {
             true => factor
                 .parse::<f64>()
                 .map(|c| Some(Float::with_val(BITS, c)))
@@ -205,12 +244,18 @@ fn polynomial(s: &Statement, rest: &str, format: Format) -> Made {
         .collect();
     let interval = (point(&a, 0)?, point(&b, 0)?);
     let problem = Problem::new(|x| function.at(x, 0), &counts, interval, &exponents)?;
-    let fitted = problem.rounded(format, &given?)?;
-    let written =
-        terms.iter().zip(&fitted.coefficients).map(|((power, factor), c)| match keep.contains(power) {
+    let given = given?;
+    let exact = |x: f64| Some(format.round_real(&function.at(&Float::with_val(BITS, x), 0)?));
+    let fitted = match &right[..] {
+        [] => problem.rounded(format, &given)?,
+        inputs => steps()?.fit(&problem, format, &given, inputs, exact)?,
+    };
+    let written = terms.iter().zip(&fitted.coefficients).map(|((power, factor), c)| {
+        match keep.contains(&power.as_str()) {
             true => format!("{power}: {factor}"),
             false => format!("{power}: {}", digits(c, format)),
-        });
+        }
+    });
     let items: Vec<String> = others.into_iter().chain(written).collect();
     let kind = match counts {
         Counts::Relative => "relative",

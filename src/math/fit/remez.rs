@@ -31,17 +31,19 @@ pub enum Counts {
 /// A function to approach, and how much an error counts where.
 pub struct Problem<'a> {
     /// The powers.
-    exponents: &'a [i64],
+    pub(super) exponents: &'a [i64],
     /// Points of the interval.
-    points: Vec<Point>,
+    pub(super) points: Vec<Point>,
 }
 
-struct Point {
-    x: Float,
+/// A point of the interval.
+pub struct Point {
+    /// Where it is.
+    pub x: Float,
     /// The function there.
     value: Float,
     /// The error that counts as 1.
-    unit: Float,
+    pub unit: Float,
 }
 
 /// Coefficients, and the largest error that was found, which is an estimate of the largest there is.
@@ -120,7 +122,7 @@ impl<'a> Problem<'a> {
     }
 
     /// The best polynomial that has these coefficients where they are given.
-    fn fit(&self, kept: &[Option<Float>]) -> Result<Fitted, String> {
+    pub(super) fn fit(&self, kept: &[Option<Float>]) -> Result<Fitted, String> {
         let free: Vec<usize> = (0..kept.len()).filter(|&n| kept[n].is_none()).collect();
         let (count, last) = (free.len() + 1, self.points.len() - 1);
         // Points of a Chebyshev polynomial's alternation.
@@ -144,19 +146,22 @@ impl<'a> Problem<'a> {
     }
 
     /// The weighted errors of a polynomial at all points.
-    fn errors(&self, coefficients: &[Float]) -> Vec<Float> {
-        let error = |Point { x, value, unit }: &Point| {
-            let mut sum = Float::with_val(BITS, -value);
-            for (c, &n) in coefficients.iter().zip(self.exponents) {
-                sum += power(x, n) * c;
-            }
-            sum / unit
-        };
+    pub(super) fn errors(&self, coefficients: &[Float]) -> Vec<Float> {
+        let error = |Point { x, value, unit }: &Point| (self.value(coefficients, x) - value) / unit;
         self.points.iter().map(error).collect()
     }
 
+    /// The value of a polynomial.
+    pub(super) fn value(&self, coefficients: &[Float], x: &Float) -> Float {
+        let mut sum = Float::new(BITS);
+        for (c, &n) in coefficients.iter().zip(self.exponents) {
+            sum += power(x, n) * c;
+        }
+        sum
+    }
+
     /// The largest error that is found.
-    fn largest(&self, coefficients: &[Float]) -> f64 {
+    pub(super) fn largest(&self, coefficients: &[Float]) -> f64 {
         self.errors(coefficients).iter().map(|e| e.to_f64().abs()).fold(0.0, f64::max)
     }
 
@@ -191,7 +196,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-fn power(x: &Float, n: i64) -> Float {
+/// A power of a number.
+pub(super) fn power(x: &Float, n: i64) -> Float {
     Float::with_val(BITS, x.pow(n as i32))
 }
 

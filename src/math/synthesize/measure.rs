@@ -69,7 +69,7 @@ pub fn nanoseconds(
     if !output.status.success() {
         return Err(fail(format!("the C compiler refuses: {}", String::from_utf8_lossy(&output.stderr))));
     }
-    let output = Command::new(&program).output().map_err(io)?;
+    let output = compiler.command(program).output().map_err(io)?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.trim().parse().map_err(|_| fail(format!("a compiled program says '{text}' and no time")))
 }

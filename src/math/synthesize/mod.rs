@@ -28,6 +28,8 @@ pub use sketch::{Sketch, sketches};
 pub struct Request<'a> {
     /// The function.
     pub function: Function,
+    /// What implementations are called.
+    pub name: String,
     /// Ranges, of which each is looked at by itself.
     pub ranges: Vec<Range>,
     /// No error may be larger, in units in the last place.
@@ -36,12 +38,18 @@ pub struct Request<'a> {
     pub candidates: usize,
     /// How many inputs are looked at; all, where nothing is said.
     pub sample: Option<u64>,
-    /// Whether times are measured; else the cost of the steps stands for them.
-    pub measure: bool,
-    /// What compiles.
-    pub compiler: Compiler,
+    /// For which processors.
+    pub targets: Vec<Target>,
     /// Told how many terms are done, of how many.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+/// A processor.
+pub struct Target {
+    /// What compiles for it, and runs what was compiled.
+    pub compiler: Compiler,
+    /// Whether times are measured; else the cost of the steps stands for them.
+    pub measures: bool,
 }
 
 impl Request<'_> {
@@ -117,8 +125,10 @@ fn unfitted(term: &str) -> String {
 }
 
 fn lowered(context: &Context, request: &Request<'_>, range: &Range, term: &str) -> Option<Lowered> {
-    let name = request.function.name.clone()?;
-    let definition = format!("term {name}(float) : Impl<{name}, {}, {}> =\n  {term}\n", range.from, range.to);
+    let definition = format!(
+        "term {}(float) : Impl<{}, {}, {}> =\n  {term}\n",
+        request.name, request.function, range.from, range.to
+    );
     let mut sources = Sources::new();
     let file = sources.add("<term>", definition.as_str(), 1);
     let file = parse_file(&definition, file).ok()?;
@@ -129,30 +139,36 @@ fn lowered(context: &Context, request: &Request<'_>, range: &Range, term: &str) 
     Some(Lowered { assembly, text: texts.pop()?, checked })
 }
 
-/// The terms that no other one is better than.
+/// The terms that no other one is better than, for each target.
 ///
 /// # Errors
-/// When the function has no name that verifiers know, there is no compiler, or nothing is near enough.
-pub fn synthesize(context: &Context, request: &Request<'_>) -> Result<Vec<Entry>, Diagnostic> {
+/// When there is no compiler, or nothing is near enough.
+pub fn synthesize(context: &Context, request: &Request<'_>) -> Result<Vec<Vec<Entry>>, Diagnostic> {
     let mut chosen = Vec::new();
     for range in &request.ranges {
         chosen.extend(choose(request, candidates(context, request, range)));
     }
-    let total = chosen.len();
-    let mut entries = Vec::new();
-    for (n, candidate) in chosen.into_iter().enumerate() {
-        entries.extend(entry(context, request, candidate)?);
-        (request.progress)(n + 1, total);
+    let total = chosen.len() * request.targets.len();
+    let mut sets = Vec::new();
+    for (done, target) in request.targets.iter().enumerate() {
+        let mut entries = Vec::new();
+        for (n, candidate) in chosen.iter().enumerate() {
+            entries.extend(entry(context, request, target, candidate)?);
+            (request.progress)(done * chosen.len() + n + 1, total);
+        }
+        let entries = pareto::set(entries);
+        if entries.is_empty() {
+            let message = format!(
+                "none of {} terms that implement {} is within {} ulp; try more of them (--candidates), or another range",
+                chosen.len(),
+                request.function,
+                request.max_ulp
+            );
+            return Err(Diagnostic::error(Loc::Unknown, message));
+        }
+        sets.push(entries);
     }
-    let entries = pareto::set(entries);
-    if entries.is_empty() {
-        let message = format!(
-            "none of {total} terms that implement {} is within {} ulp; try more of them (--candidates), or another range",
-            request.function, request.max_ulp
-        );
-        return Err(Diagnostic::error(Loc::Unknown, message));
-    }
-    Ok(entries)
+    Ok(sets)
 }
 
 /// Candidates that are looked at together.
@@ -191,25 +207,26 @@ fn near_enough(request: &Request<'_>, mut all: Vec<Candidate>, most: usize) -> V
 fn entry(
     context: &Context,
     request: &Request<'_>,
-    candidate: Candidate,
+    target: &Target,
+    candidate: &Candidate,
 ) -> Result<Option<Entry>, Diagnostic> {
     let Candidate { term, cost, range } = candidate;
-    let Some(Lowered { assembly, text, checked }) = lowered(context, request, &range, &term) else {
+    let Some(Lowered { assembly, text, checked }) = lowered(context, request, range, term) else {
         return Ok(None);
     };
-    let (from, to) = request.ends(&range);
+    let (from, to) = request.ends(range);
     let inputs = Inputs::Between { from, to, sample: request.sample };
     let Report { max_ulp, at, wrong_specials, exhaustive, .. } =
-        verify(context, &checked, &text, inputs, &request.compiler, &|_, _| {})?;
+        verify(context, &checked, &text, inputs, &target.compiler, &|_, _| {})?;
     if max_ulp > request.max_ulp || max_ulp.is_nan() || wrong_specials.0 > 0 {
         return Ok(None);
     }
-    let time = match request.measure {
-        true => Some(measure::nanoseconds(&request.compiler, &checked, &symbol(&text), (from, to))?),
+    let time = match target.measures {
+        true => Some(measure::nanoseconds(&target.compiler, &checked, &symbol(&text), (from, to))?),
         false => None,
     };
     Ok(Some(Entry {
-        term,
+        term: term.clone(),
         assembly,
         from,
         to,
@@ -217,7 +234,7 @@ fn entry(
         max_ulp,
         at,
         exhaustive,
-        cost,
+        cost: *cost,
         time,
     }))
 }

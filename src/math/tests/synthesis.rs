@@ -1,11 +1,12 @@
 //! Sketches are well typed and mean their functions; a search finds what is near enough, and the same in every run.
 
-use ngc_ir::Context;
+use ngc_ir::text::parse_module;
+use ngc_ir::{Context, Sources};
 use ngc_math::calculus::function::Function;
 use ngc_math::calculus::infer::infer;
 use ngc_math::calculus::meaning;
 use ngc_math::calculus::real::{Range, Real};
-use ngc_math::synthesize::{Request, Sketch, pareto, sketches, synthesize};
+use ngc_math::synthesize::{Request, Sketch, Target, pareto, sketches, synthesize};
 use ngc_math::text::parse_file;
 use ngc_math::verify::Compiler;
 use proptest::prelude::*;
@@ -127,15 +128,15 @@ fn a_search_gives_the_same_in_every_run() {
     let once = || {
         let request = Request {
             function: Function::named(&context, "exp2").expect("a function"),
+            name: "exp2".into(),
             ranges: vec![range(-8, 8, 1)],
             max_ulp: 1.0,
             candidates: 4,
             sample: Some(20_000),
-            measure: false,
-            compiler: Compiler::default(),
+            targets: vec![Target { compiler: Compiler::default(), measures: false }],
             progress: &|_, _| {},
         };
-        synthesize(&context, &request).unwrap_or_else(|d| panic!("{}", d.message))
+        synthesize(&context, &request).unwrap_or_else(|d| panic!("{}", d.message)).remove(0)
     };
     let (first, second) = (once(), once());
     assert_eq!(first, second);
@@ -143,4 +144,51 @@ fn a_search_gives_the_same_in_every_run() {
     assert!(pareto::svg("exp2", &first).contains("<circle"));
     let faster = first.windows(2).all(|e| e[0].cost <= e[1].cost && e[0].max_ulp >= e[1].max_ulp);
     assert!(faster, "{first:?}");
+}
+
+/// Steps say which function of real numbers they are, whatever they round, and in whatever words.
+#[test]
+fn steps_are_functions() {
+    let context = ngc_dialects::context();
+    let of = |body: &str| {
+        let text = format!("func.func @f(%x: f32) -> f32 {{\n{body}\n  func.return %y : f32\n}}\n");
+        let mut sources = Sources::new();
+        let file = sources.add("f.ngir", text.as_str(), 1);
+        let module = parse_module(&context, &sources, file, &Default::default());
+        let module = module.unwrap_or_else(|d| panic!("{d:?}"));
+        Function::of_steps(&context, module.body.body(module.functions()[0]).expect("steps"))
+    };
+    let softplus = "  %one = ng.constant 1.0 : f32\n  %e = ng.exp %x : f32\n  %s = ng.add %e, %one : f32\n  %y = ng.log %s : f32";
+    assert_eq!(of(softplus).expect("a function").to_string(), "log(exp(x) + 1)");
+    assert_eq!(of("  %y = ng.exp %x : f32").expect("a function").name.as_deref(), Some("exp"));
+    let cases = "  %y = ng.leaky_relu %x {alpha = 0.1} : f32";
+    assert!(of(cases).is_err_and(|m| m.contains("cases")));
+}
+
+/// A function without a name is implemented, and each target has its own set.
+#[test]
+fn a_formula_is_implemented_for_several_targets() {
+    let context = ngc_dialects::context();
+    let function = Function::read(&context, "sin(x)/x").expect("a formula");
+    let target = |march: &str| {
+        let mut compiler = Compiler::default();
+        compiler.flags.iter_mut().filter(|f| f.starts_with("-march=")).for_each(|f| *f = march.into());
+        Target { compiler, measures: false }
+    };
+    let native = Compiler::default().flags.iter().find(|f| f.starts_with("-march=")).cloned();
+    let request = Request {
+        function,
+        name: "sinc".into(),
+        ranges: vec![range(1, 8, 4)],
+        max_ulp: 1.0,
+        candidates: 2,
+        sample: Some(10_000),
+        targets: vec![target(&native.expect("a flag")), target("-march=x86-64")],
+        progress: &|_, _| {},
+    };
+    let sets = synthesize(&context, &request).unwrap_or_else(|d| panic!("{}", d.message));
+    assert_eq!(sets.len(), 2);
+    // Code for one processor gives what code for another gives, bit by bit.
+    assert_eq!(sets[0], sets[1]);
+    assert!(sets[0].iter().all(|e| e.max_ulp < 1.0 && e.max_ulp > 0.49), "{sets:?}");
 }

@@ -21,6 +21,8 @@ pub struct Compiler {
     pub command: OsString,
     /// Flags, none of which may change a result.
     pub flags: Vec<String>,
+    /// What runs programs of another machine, and its arguments; nothing where they run as they are.
+    pub runner: Vec<OsString>,
 }
 
 impl Default for Compiler {
@@ -32,6 +34,7 @@ impl Default for Compiler {
         Compiler {
             command: std::env::var_os("CC").unwrap_or_else(|| "cc".into()),
             flags: flags.map(String::from).to_vec(),
+            runner: Vec::new(),
         }
     }
 }
@@ -40,6 +43,7 @@ impl Default for Compiler {
 pub struct Program {
     folder: TempDir,
     format: Format,
+    runner: Vec<OsString>,
 }
 
 /// Takes the name of a file of pairs and writes their results.
@@ -118,13 +122,31 @@ impl Compiler {
             let said: Vec<&str> = said.lines().take(5).collect();
             return Err(fail(format!("'{shown}' refuses what was written for it: {}", said.join("\n"))));
         }
-        Ok(Program { folder, format: format_of(text) })
+        Ok(Program { folder, format: format_of(text), runner: self.runner.clone() })
+    }
+}
+
+impl Compiler {
+    /// What runs a program.
+    pub fn command(&self, program: PathBuf) -> Command {
+        running(&self.runner, program)
+    }
+}
+
+fn running(runner: &[OsString], program: PathBuf) -> Command {
+    match runner {
+        [] => Command::new(program),
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(program);
+            command
+        }
     }
 }
 
 impl Program {
-    fn path(&self) -> PathBuf {
-        self.folder.path().join("sweep")
+    fn command(&self) -> Command {
+        running(&self.runner, self.folder.path().join("sweep"))
     }
 
     /// The results at ranges of encodings, each a first one and how many.
@@ -132,7 +154,7 @@ impl Program {
     /// # Errors
     /// When the program does not run to its end.
     pub fn results(&self, ranges: &[(u64, u64)]) -> Result<Results, String> {
-        let mut command = Command::new(self.path());
+        let mut command = self.command();
         command.args(ranges.iter().flat_map(|(first, count)| [first.to_string(), count.to_string()]));
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         Results::of(command)
@@ -149,7 +171,7 @@ impl Program {
         let words = pairs.iter().flatten().map(|&x| self.format.to_bits(x).to_le_bytes());
         let bytes: Vec<u8> = words.flat_map(|word| word.into_iter().take(size)).collect();
         file.write_all(&bytes).map_err(write)?;
-        let mut command = Command::new(self.path());
+        let mut command = self.command();
         command.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut bytes = vec![0; size * pairs.len()];
         Results::of(command)?.read(&mut bytes)?;

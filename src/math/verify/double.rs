@@ -27,14 +27,14 @@ const INFINITY: u64 = 0x7ff << 52;
 /// of the largest errors, nearer and nearer, as errors are largest in bands that even distances miss.
 pub fn sample(
     program: &Program,
-    reference: Reference,
+    reference: &Reference,
     count: u64,
     progress: Progress<'_>,
 ) -> Result<Report, String> {
     let climbed = count / 2 / BLOCK / ROUNDS;
     let blocks = blocks(count - climbed * BLOCK * ROUNDS);
     let mut radius = FARTHEST;
-    let mut found = look(program, &reference, &blocks, progress)?;
+    let mut found = look(program, reference, &blocks, progress)?;
     let mut r = Random::new(SEED);
     for _ in 0..if climbed > 0 { ROUNDS } else { 0 } {
         let mut near = |n: u64| {
@@ -43,7 +43,7 @@ pub fn sample(
         };
         let around: Vec<u64> =
             if found.worst.is_empty() { Vec::new() } else { (0..climbed).map(&mut near).collect() };
-        found = found.join(look(program, &reference, &around, progress)?);
+        found = found.join(look(program, reference, &around, progress)?);
         radius = (radius / 8).max(BLOCK);
     }
     Ok(found.report)

@@ -55,6 +55,8 @@ pub struct Report {
     pub beside: Option<f64>,
     /// Results that are not the correctly rounded ones.
     pub misrounded: u64,
+    /// Inputs whose exact value is nearly a tie, or whose result is not the correctly rounded one: of functions of one number of f32.
+    pub ties: Vec<f64>,
     /// Inputs at which a NaN, an infinity or a zero is missing, is too much, or has the wrong sign; and one of them.
     pub wrong_specials: Tally,
     /// Neighbours whose results are in the wrong order; and the first of one pair.
@@ -84,6 +86,7 @@ impl Report {
         at: 0.0,
         beside: None,
         misrounded: 0,
+        ties: Vec::new(),
         wrong_specials: (0, None),
         not_monotone: (0, None),
     };
@@ -182,9 +185,9 @@ pub fn verify(
     }
     let program = compiler.build(checked, text)?;
     let report = match (arguments, format, inputs) {
-        (1, Format::F32, inputs) => sweep::sweep(&program, reference, inputs, progress),
-        (1, _, Inputs::Sampled(count)) => double::sample(&program, reference, count, progress),
-        (2, _, Inputs::Sampled(count)) => pairs::sample(&program, reference, count, progress),
+        (1, Format::F32, inputs) => sweep::sweep(&program, &reference, inputs, progress),
+        (1, _, Inputs::Sampled(count)) => double::sample(&program, &reference, count, progress),
+        (2, _, Inputs::Sampled(count)) => pairs::sample(&program, &reference, count, progress),
         _ => Err("not all inputs can be looked at, there are too many: say how many with --sample".into()),
     };
     report.map_err(fail)

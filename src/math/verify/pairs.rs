@@ -60,22 +60,24 @@ fn special(format: Format) -> Vec<f64> {
 /// Looks at the results of a program at so many pairs, and no fewer than those of special values.
 pub fn sample(
     program: &Program,
-    reference: Reference,
+    reference: &Reference,
     count: u64,
     progress: Progress<'_>,
 ) -> Result<Report, String> {
     let format = reference.format;
     let mut pieces: Vec<Vec<[f64; 2]>> = vec![specials(format)];
     let count = count.saturating_sub(pieces[0].len() as u64);
-    let piece = |n: u64| drawn(format, n, PIECE.min(count - n * PIECE), Some(&reference));
+    let piece = |n: u64| drawn(format, n, PIECE.min(count - n * PIECE), Some(reference));
     pieces.extend((0..count.div_ceil(PIECE)).map(piece));
     let found =
         in_pieces(&pieces, progress, |pairs| Ok(look(reference, pairs, &program.results_at(pairs)?)))?;
-    Ok(found.into_iter().fold(NOTHING, Report::join))
+    Ok(found.into_iter().fold(nothing(), Report::join))
 }
 
 /// Of no pairs.
-const NOTHING: Report = Report { beside: Some(0.0), ..Report::EMPTY };
+fn nothing() -> Report {
+    Report { beside: Some(0.0), ..Report::EMPTY }
+}
 
 /// A few of the pairs that are looked at: those of special values, and so many others.
 pub fn pairs(format: Format, count: u64) -> Vec<[f64; 2]> {
@@ -203,13 +205,13 @@ fn exact_sign(reference: &Reference, x: f64, y: f64) -> Option<bool> {
     (exact.is_finite() && !exact.is_zero()).then(|| exact.is_sign_positive())
 }
 
-fn look(reference: Reference, pairs: &[[f64; 2]], results: &[f64]) -> Report {
-    let mut found = Report { inputs: pairs.len() as u64, ..NOTHING };
+fn look(reference: &Reference, pairs: &[[f64; 2]], results: &[f64]) -> Report {
+    let mut found = Report { inputs: pairs.len() as u64, ..nothing() };
     for (&x, &y) in pairs.iter().zip(results) {
-        if is_near(&reference, x, y, found.max_ulp) {
+        if is_near(reference, x, y, found.max_ulp) {
             continue;
         }
-        if let Some((_, error)) = judge(&mut found, &reference, &x, y)
+        if let Some((_, error)) = judge(&mut found, reference, &x, y)
             && error > found.max_ulp
         {
             (found.max_ulp, found.at, found.beside) = (error, x[0], Some(x[1]));

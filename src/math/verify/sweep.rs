@@ -22,13 +22,19 @@ const FIRST: u64 = 1 << 20;
 const SLACK: f64 = 1.0 / (1u64 << 50) as f64;
 /// Blocks of different results that are not cut further.
 const MIXED: usize = 8;
+/// Where the exact value lies so near to a tie, in units in the last place, the input is one of `ties`.
+const TIE: f64 = 1.0 / (1u64 << 22) as f64;
+/// Errors that are no plain ones.
+const PLAIN: f64 = 0.5 - TIE;
+/// So many ties are told at most.
+const TIES: usize = 1 << 16;
 /// Candidates that are kept before the least of them are dropped.
 const CANDIDATES: usize = 1 << 12;
 
 /// Looks at the results of a program.
 pub fn sweep(
     program: &Program,
-    reference: Reference,
+    reference: &Reference,
     inputs: Inputs,
     progress: Progress<'_>,
 ) -> Result<Report, String> {
@@ -88,7 +94,7 @@ fn sampled(count: u64) -> Vec<Vec<(u64, u64)>> {
 /// Looks at pieces, where an error of at least `least` is known.
 fn look(
     program: &Program,
-    reference: Reference,
+    reference: &Reference,
     pieces: Vec<Vec<(u64, u64)>>,
     least: f64,
     progress: Progress<'_>,
@@ -96,14 +102,14 @@ fn look(
     let found = in_pieces(&pieces, progress, |ranges| piece(program, reference, ranges, least))?;
     let mut all = Found::default();
     for found in found {
-        all.join(found, &reference);
+        all.join(found, reference);
     }
     Ok(all)
 }
 
 fn piece(
     program: &Program,
-    reference: Reference,
+    reference: &Reference,
     ranges: &[(u64, u64)],
     least: f64,
 ) -> Result<Found, String> {
@@ -121,7 +127,7 @@ fn piece(
             let mut word = [0; 4];
             results.read(&mut word)?;
             let mut neighbour = Found::default();
-            neighbour.look(&reference, number(start), f64::from(f32::from_le_bytes(word)));
+            neighbour.look(reference, number(start), f64::from(f32::from_le_bytes(word)));
             found.before = neighbour.before;
         }
         let mut at = first;
@@ -130,7 +136,7 @@ fn piece(
             let mut bytes = vec![0u8; 4 * n as usize];
             results.read(&mut bytes)?;
             let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|&w| f32::from_le_bytes(w)).collect();
-            found.block(&reference, at as u32, &values);
+            found.block(reference, at as u32, &values);
             at += n;
         }
     }
@@ -148,6 +154,8 @@ struct Found {
     misrounded: u64,
     wrong_specials: Tally,
     not_monotone: Tally,
+    /// Inputs whose exact value is nearly a tie, or whose result is not the correctly rounded one.
+    ties: Vec<f64>,
     /// No largest error is below this.
     least: f64,
     /// Inputs and results whose error may be the largest, and what it is at most.
@@ -195,7 +203,7 @@ impl Found {
         }
         let (_, most) = error(reference.format, y, f.lo, f.hi);
         let ordered = y == y0 || y > y0 && f.lo >= hi0 || y < y0 && f.hi <= lo0;
-        let right = ordered && most < 0.5f64.min(self.least);
+        let right = ordered && most < PLAIN.min(self.least);
         if right {
             let at = reference.enclose(b);
             self.before = Some([b, y, at.lo, at.hi]);
@@ -223,7 +231,7 @@ impl Found {
         let per_ulp = f64::from_bits(((1023 + places - exponent.max(emin)) as u64) << 52);
         let most = ((y - near).abs() + (f.hi - f.lo)) * per_ulp * (1.0 + SLACK);
         let ordered = y == y0 || y > y0 && f.lo >= hi0 || y < y0 && f.hi <= lo0;
-        let plain = ordered && most < 0.5f64.min(self.least);
+        let plain = ordered && most < PLAIN.min(self.least);
         if plain {
             self.inputs += 1;
             self.before = Some([x, y, f.lo, f.hi]);
@@ -254,6 +262,9 @@ impl Found {
         let (lo, hi) = error(reference.format, y, f.lo, f.hi);
         if lo > 0.5 || hi > 0.5 && reference.round(x) != y {
             self.misrounded += 1;
+        }
+        if hi > PLAIN && self.ties.len() < TIES {
+            self.ties.push(x);
         }
         if hi >= self.least {
             self.least = self.least.max(lo);
@@ -302,6 +313,7 @@ impl Found {
     fn join(&mut self, other: Found, reference: &Reference) {
         self.inputs += other.inputs;
         self.misrounded += other.misrounded;
+        self.ties.extend(other.ties);
         add(&mut self.wrong_specials, other.wrong_specials);
         add(&mut self.not_monotone, other.not_monotone);
         self.least = self.least.max(other.least);
@@ -312,7 +324,7 @@ impl Found {
         self.prune(reference);
     }
 
-    fn report(self, reference: Reference, exhaustive: bool) -> Report {
+    fn report(self, reference: &Reference, exhaustive: bool) -> Report {
         let exact = |&(x, y, bound): &(f64, f64, f64)| (reference.exact_error(x, y).unwrap_or(bound), x);
         let worst = self.candidates.iter().map(exact);
         let worst = worst.fold(self.dropped, |a: (f64, f64), b| if b.0 > a.0 { b } else { a });
@@ -323,6 +335,7 @@ impl Found {
             at: worst.1,
             beside: None,
             misrounded: self.misrounded,
+            ties: self.ties,
             wrong_specials: self.wrong_specials,
             not_monotone: self.not_monotone,
         }
