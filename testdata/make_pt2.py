@@ -492,7 +492,7 @@ def write_half(folder, count, levels):
 # Small families that are stored at both levels of decomposition.
 TWO_LEVELS = ("places", "statistics")
 # Those that are stored as they were exported.
-PLAIN = ("aliases", "in_place", "state_in_place", "views", "regions", "matrices", "complex_parts", "fourier")
+PLAIN = ("aliases", "factors", "other_names", "single_numbers", "in_place", "state_in_place", "views", "regions", "matrices", "complex_parts", "fourier")
 
 
 def without_places(program):

@@ -561,3 +561,79 @@ def scaling():
         lambda x: F.multi_margin_loss(x, classes, margin=-0.1, reduction="sum"),
     )
     return Several(*functions), (floats(4, 6),), None
+
+
+@family
+def single_numbers():
+    """Dimensions of a single number, which counts as a vector of one element."""
+    first = torch.tensor([0])
+    functions = (
+        lambda x: torch.softmax(x, 0) * x + x.log_softmax(-1),
+        lambda x: x.max(0).values + x.min(-1, keepdim=True)[0],
+        lambda x: x.cummax(0).values + x.cumsum(0),
+        lambda x: x.topk(1).values + x.sort().values + x.kthvalue(1, 0).values,
+        lambda x: x.gather(0, torch.tensor(0)) + x.index_select(0, first),
+        lambda x: x.index_fill(0, first, 2.0) + x.index_add(0, first, x, alpha=3),
+        lambda x: x.scatter_add(0, torch.tensor(0), x) + x.index_copy(0, first, x),
+        lambda x: x.unfold(0, 1, 1),
+        lambda x: torch.aminmax(x, dim=0).max + x.unsqueeze(0).sum(),
+    )
+    return Several(*functions), (floats(1).reshape(()),), None
+
+
+@family
+def other_names():
+    """Operators that have simpler ones in their place."""
+    functions = (
+        lambda x, y: x.broadcast_to(2, 4, 6) + torch.positive(y),
+        lambda x, y: torch.fliplr(x) + torch.flipud(x),
+        lambda x, y: torch.hsplit(x, 2)[1] + torch.vsplit(y, 1)[0][:, :3],
+        lambda x, y: torch.dsplit(x[None], [2])[1],
+        lambda x, y: torch.column_stack((x, y[:, 0], y)),
+        lambda x, y: torch.atleast_3d(x) + torch.atleast_2d(y[0])[..., None][:, :6],
+        lambda x, y: torch.atleast_1d(x.sum(), y[0])[0],
+        lambda x, y: x.mH + torch.conj_physical(y).mT,
+        lambda x, y: torch.linalg.diagonal(x, offset=1) + torch.ops.aten.transpose_copy(y, 0, 1)[0],
+        lambda x, y: torch.trapz(x, dim=0) + torch.angle(y)[0],
+        lambda x, y: torch.diagflat(x[0, :3], 1) + torch.ops.aten.expand_copy(y[0, :4], [4, 4]),
+        lambda x, y: (x + torch.zeros(3, 4, 6)).sum_to_size(4, 1),
+        lambda x, y: torch.fmax(x.log(), y) + torch.fmin(x, y.sqrt()),
+        lambda x, y: torch.cartesian_prod(x[0], y[0, :2], x[1]) [:, 1:],
+        lambda x, y: torch.combinations(x[0], 3) + torch.combinations(y[0, :4], 3, with_replacement=True),
+        lambda x, y: torch.special.multigammaln(x.abs() + 2, 3),
+        lambda x, y: torch.logit(torch.sigmoid(x), 0.6) + torch.logit(torch.sigmoid(y), 0.25),
+        lambda x, y: torch.ldexp(x, torch.tensor([1, 0, -1, 2, 3, -2], dtype=torch.int32)),
+        lambda x, y: F.pad(x[None], (-1, 1, -2, 1), mode="circular"),
+        lambda x, y: torch.linalg.vander(x, N=5),
+        lambda x, y: torch.fft.irfft(x),
+        lambda x, y: torch.logspace(0.0, 2.0, 6, base=2.0) * x,
+        lambda x, y: torch.isreal(y) * x,
+    )
+    return Several(*functions), (floats(4, 6), floats(4, 6, seed=3)), None
+
+
+@family
+def factors():
+    """Products with factors and offsets, norms of any order, and elements that are put or joined at places."""
+    places = torch.tensor([0, 2, 0, 1])
+    nan = float("nan")
+    functions = (
+        lambda x, y: torch.addbmm(x[0], x, y, beta=0.5, alpha=0.25),
+        lambda x, y: torch.addr(x[0], x[0, 0], y[0, 1], beta=0.5, alpha=2.0),
+        lambda x, y: torch.baddbmm(x * nan, x, y, beta=0.0, alpha=0.5),
+        lambda x, y: torch.addmm(x[0] * nan, x[0], y[1], beta=0.0),
+        lambda x, y: torch.linalg.matrix_power(x, 0) + torch.linalg.matrix_power(y, 2),
+        lambda x, y: F.linear(x, y[0, 0], y[0, 0, 1]),
+        lambda x, y: torch.tensordot(x[:, :1], y, dims=([1, 0], [1, 0])),
+        lambda x, y: torch.dist(x, y, 3.0) + torch.dist(x, y, 0.5),
+        lambda x, y: torch.linalg.vector_norm(x, -1.0, 1) + torch.linalg.vector_norm(y, -float("inf"), 1),
+        lambda x, y: torch.linalg.vector_norm(x.relu(), 0, -1) + torch.linalg.norm(y, dim=-1),
+        lambda x, y: torch.linalg.norm(x[0], 1) + torch.linalg.norm(y),
+        lambda x, y: x.index_reduce(0, places, y[[0, 1, 2, 1]], "amax") + x.index_add(0, places, y[[1, 1, 0, 2]], alpha=-0.5),
+        lambda x, y: x.index_reduce(1, places, y, "mean", include_self=False),
+        lambda x, y: torch.kthvalue(x, 2).values,
+        lambda x, y: x[0].masked_scatter(y > 0, x),
+        lambda x, y: F.avg_pool2d(x, 2, 1, 1, divisor_override=3),
+        lambda x, y: torch.searchsorted(y[0, 0].sort(descending=True).values, x[0], sorter=torch.tensor([3, 2, 1, 0])) * 1.0,
+    )
+    return Several(*functions), (floats(3, 4, 4), floats(3, 4, 4, seed=3)), None

@@ -11,6 +11,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("arctan", "atan"),
     ("arctan2", "atan2"),
     ("arctanh", "atanh"),
+    ("broadcast_to", "expand"),
     ("clip", "clamp"),
     ("concat", "cat"),
     ("concatenate", "cat"),
@@ -20,11 +21,15 @@ const ALIASES: &[(&str, &str)] = &[
     ("greater_equal", "ge"),
     ("less", "lt"),
     ("less_equal", "le"),
+    ("linalg_diagonal", "diagonal"),
     ("linalg_matmul", "matmul"),
+    ("mH", "mT"),
+    ("matrix_H", "mT"),
     ("moveaxis", "movedim"),
     ("multiply", "mul"),
     ("negative", "neg"),
     ("not_equal", "ne"),
+    ("positive", "alias"),
     ("row_stack", "vstack"),
     ("sgn", "sign"),
     ("special_digamma", "digamma"),
@@ -39,6 +44,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("special_log_softmax", "log_softmax"),
     ("special_logit", "logit"),
     ("special_logsumexp", "logsumexp"),
+    ("special_multigammaln", "mvlgamma"),
     ("special_psi", "digamma"),
     ("special_round", "round"),
     ("special_sinc", "sinc"),
@@ -46,11 +52,15 @@ const ALIASES: &[(&str, &str)] = &[
     ("special_xlogy", "xlogy"),
     ("subtract", "sub"),
     ("swapdims", "transpose"),
+    ("trapz", "trapezoid"),
     ("true_divide", "div"),
 ];
 
-/// An operator by the name that tables have it by.
+/// An operator by the name that tables have it by. A copy of a view has the elements of the view.
 pub(super) fn canonical(operator: &str) -> &str {
+    let is_read = |name: &str| super::OPERATORS.contains_key(name);
+    let operator =
+        operator.strip_suffix("_copy").filter(|o| !is_read(operator) && is_read(o)).unwrap_or(operator);
     ALIASES.binary_search_by_key(&operator, |(alias, _)| alias).map_or(operator, |n| ALIASES[n].1)
 }
 

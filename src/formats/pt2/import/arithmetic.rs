@@ -17,6 +17,7 @@ pub(super) const OPS: Table = &[
     ("add", |n| scaled(n, "ng.add")),
     ("addcdiv", |n| addc(n, "ng.div")),
     ("addcmul", |n| addc(n, "ng.mul")),
+    ("angle", angle),
     ("asin", |n| unary(n, "ng.asin")),
     ("asinh", |n| unary(n, "ng.asinh")),
     ("atan", |n| unary(n, "ng.atan")),
@@ -41,6 +42,8 @@ pub(super) const OPS: Table = &[
     ("floor", |n| whole(n, "ng.floor")),
     ("floor_divide", floor_divide),
     ("fmod", |n| binary(n, "ng.rem")),
+    ("fmax", |n| ignoring_nan(n, "ng.max")),
+    ("fmin", |n| ignoring_nan(n, "ng.min")),
     ("frac", frac),
     ("hypot", |n| fractional(n, "ng.hypot")),
     ("ldexp", ldexp),
@@ -126,7 +129,12 @@ fn decimal(n: &mut Node<'_, '_>, x: Value, decimals: i64) -> Result<Vec<Value>> 
 fn ldexp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, exponent) = (n.operand("self")?, n.operand("other")?);
     let two = Operand::Number(Number::Float(2.0));
-    let dtype = common(n, &[two, exponent])?;
+    // A power of two by integers is of the format of what it scales.
+    let own = common(n, &[x, two])?;
+    let dtype = match common(n, &[two, exponent])? {
+        _ if !common(n, &[exponent])?.is_float() => own,
+        dtype => dtype,
+    };
     let power = Operand::Tensor(power(n, two, exponent, dtype)?);
     let (x, power) = together(n, x, power)?;
     Ok(vec![n.op("ng.mul", &[x, power])?])
@@ -361,12 +369,36 @@ fn frac(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 /// The size of the first with the sign of the second, whose zeros must be positive.
 fn copysign(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, y) = (n.operand("self")?, n.operand("other")?);
-    let Operand::Number(sign) = y else {
-        return unsupported("the sign of a tensor, whose zeros have one too");
-    };
+    // Zeros and NaN have a sign, too.
+    let Operand::Number(sign) = y else { return super::opaque::call(n) };
     let x = n.in_type(x, floating(common(n, &[x, y])?))?;
     let size = n.op("ng.abs", &[x])?;
     Ok(vec![if sign.to_f64().is_sign_negative() { n.op("ng.neg", &[size])? } else { size }])
+}
+
+/// Of a number and NaN the number.
+fn ignoring_nan(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
+    let (x, y) = operands(n, "self", "other")?;
+    let mut value = n.op(op, &[x, y])?;
+    if n.elem(x)?.is_float() {
+        for (one, other) in [(x, y), (y, x)] {
+            let nan = n.op("ng.is_nan", &[one])?;
+            value = n.op("ng.where", &[nan, other, value])?;
+        }
+    }
+    Ok(vec![value])
+}
+
+/// Of a real number 0, or π where it is negative; NaN of NaN.
+fn angle(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = floats(n, "self")?;
+    let dtype = n.elem(x)?;
+    let [zero, pi] = [0.0, std::f64::consts::PI].map(|number| n.scalar(Number::Float(number), dtype));
+    let (zero, pi) = (zero?, pi?);
+    let below = n.emit("ng.compare", &[x, zero], [("direction", Attr::from("LT"))])?;
+    let angle = n.op("ng.where", &[below, pi, zero])?;
+    let nan = n.op("ng.is_nan", &[x])?;
+    Ok(vec![n.op("ng.where", &[nan, x, angle])?])
 }
 
 /// log(x / (1 - x)), of x cut to [eps, 1 - eps] where there is an eps; every step is rounded.
@@ -377,7 +409,10 @@ fn logit(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if let Some(eps) = n.opt_number("eps")?.filter(|e| e.to_f64() >= 0.0) {
         let low = n.scalar(eps, dtype)?;
         let high = n.op("ng.sub", &[one, low])?;
-        x = n.op("ng.clamp", &[x, low, high])?;
+        // An eps beyond a half leaves the lower end to what is below it alone.
+        let below = n.emit("ng.compare", &[x, low], [("direction", Attr::from("LT"))])?;
+        let at_most = n.op("ng.min", &[x, high])?;
+        x = n.op("ng.where", &[below, low, at_most])?;
     }
     let rest = n.op("ng.sub", &[one, x])?;
     let odds = n.op("ng.div", &[x, rest])?;

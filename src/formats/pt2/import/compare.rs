@@ -158,8 +158,8 @@ fn choose(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn masked_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let integers = DType::Int(64);
     let (x, mask, source) = (n.tensor("self")?, n.tensor("mask")?, n.tensor("source")?);
-    let extents = n.extents(x);
-    let mask = n.broadcast(mask, &extents)?;
+    let (_, extents) = n.declared(0)?;
+    let (x, mask) = (n.broadcast(x, &extents)?, n.broadcast(mask, &extents)?);
     let flat = n.flattened(mask)?;
     let flat = n.convert(flat, integers)?;
     let count = n.emit("ng.cumsum", &[flat], [("axis", Attr::int(0))])?;

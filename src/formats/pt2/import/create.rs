@@ -31,7 +31,10 @@ pub(super) const OPS: Table = &[
         window(n, &[alpha, -beta])
     }),
     ("hann_window", |n| window(n, &[0.5, -0.5])),
+    ("isreal", |n| filled(n, Number::Bool(true))),
+    ("linalg_vander", vandermonde),
     ("linspace", linspace),
+    ("logspace", logspace),
     ("new_empty", |n| filled(n, Number::Int(0))),
     ("new_full", with_value),
     ("new_ones", |n| filled(n, Number::Int(1))),
@@ -229,6 +232,33 @@ fn linspace(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     };
     let numbers = Tensor::floats(format, vec![count], (0..count).map(number).collect());
     Ok(vec![n.constant(&numbers.map_err(FormatError::Invalid)?)?])
+}
+
+/// Powers of a base with equally far exponents.
+fn logspace(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let base = n.float("base", 10.0)?;
+    let exponents = linspace(n)?[0];
+    let base = n.scalar(Number::Float(base), n.elem(exponents)?)?;
+    Ok(vec![n.op("ng.pow", &[base, exponents])?])
+}
+
+/// The powers of each element from 0 on, along a new last dimension: 1, and products so far.
+fn vandermonde(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["N"]);
+    let x = n.tensor("x")?;
+    let (dtype, extents) = n.declared(0)?;
+    let (x, Some((Extent::Known(count @ 1..), lead))) = (n.convert(x, dtype)?, extents.split_last()) else {
+        return unsupported("an unknown number of powers");
+    };
+    let one = n.filled(Number::Int(1), dtype)?;
+    let one = n.broadcast(one, &[lead, &[Extent::Known(1)]].concat())?;
+    if *count == 1 {
+        return Ok(vec![one]);
+    }
+    let column = n.unsqueeze(x, [n.rank(x) as i64])?;
+    let factors = n.broadcast(column, &[lead, &[Extent::Known(count - 1)]].concat())?;
+    let all = n.emit("ng.concat", &[one, factors], [("axis", Attr::int(lead.len() as i64))])?;
+    Ok(vec![n.emit("ng.cumprod", &[all], [("axis", Attr::int(lead.len() as i64))])?])
 }
 
 /// The rows and the columns of the places of a triangle, row by row.

@@ -6,6 +6,7 @@ use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
 use super::number::{Number, Operand, common, floating};
+use super::reduce::norm_of;
 use super::resample::picked;
 use crate::emit::Emit;
 use crate::error::{Result, unsupported};
@@ -15,6 +16,11 @@ pub(super) const OPS: Table = &[
     ("_pdist_forward", pdist),
     ("cdist", cdist),
     ("cosine_similarity", cosine_similarity),
+    ("dist", |n| {
+        let (x, y) = super::arithmetic::operands(n, "self", "other")?;
+        let (difference, order) = (n.op("ng.sub", &[x, y])?, n.float("p", 2.0)?);
+        Ok(vec![norm_of(n, difference, order, AttrDict::EMPTY)?])
+    }),
     ("pairwise_distance", |n| {
         let (x, y) = (n.tensor("x1")?, n.tensor("x2")?);
         let (order, eps, keep) = (n.float("p", 2.0)?, n.float("eps", 1e-6)?, n.flag("keepdim", false)?);
@@ -44,15 +50,11 @@ pub(super) fn pairwise(
 
 /// The norm along the last dimension.
 fn length(n: &mut Node<'_, '_>, x: Value, order: f64, keep: bool) -> Result<Value> {
-    if order.is_nan() || order <= 0.0 {
-        return unsupported(format!("a norm of order {order}"));
-    }
     let mut attrs: AttrDict = [("axes", Attr::ints([-1]))].into();
-    attrs.set("ord", order);
     if keep {
         attrs.set("keepdims", true);
     }
-    n.emit_sum("ng.norm", &[x], attrs, x)
+    norm_of(n, x, order, attrs)
 }
 
 /// The norm of the difference of each row of one with each row of the other.

@@ -36,6 +36,11 @@ pub(super) const OPERATORS: &[(&str, Import)] = &[
     ("stft", stft),
 ];
 
+/// Whether an operator makes real numbers of complex ones, as which it takes real ones too.
+pub(super) fn gives_real_numbers(operator: &str) -> bool {
+    ["_fft_c2r", "fft_hfft", "fft_irfft", "fft_irfft2", "fft_irfftn"].contains(&operator)
+}
+
 /// What is transformed into what.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {

@@ -23,6 +23,7 @@ pub(super) const OPS: Table = &[
     ("index_copy", |n| at_places(n, "none")),
     ("index_fill", index_fill),
     ("index_put", index_put),
+    ("index_reduce", index_reduce),
     ("index_select", index_select),
     ("one_hot", one_hot),
     ("scatter", scatter),
@@ -295,8 +296,19 @@ fn scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 
 /// With what stood there before, or without where anything comes.
 fn scatter_reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let placed = placed(n, x, "src")?;
+    reduced(n, x, placed)
+}
+
+fn index_reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let placed = spread(n, x)?;
+    reduced(n, x, placed)
+}
+
+fn reduced(n: &mut Node<'_, '_>, mut x: Value, placed: Placed) -> Result<Vec<Value>> {
     let with_own = n.flag("include_self", true)?;
-    let mut x = n.tensor("self")?;
     let (dtype, reduce) = (n.elem(x)?, n.string("reduce", "")?);
     let is_mean = reduce == "mean";
     let (reduction, neutral) = match reduce {
@@ -307,13 +319,12 @@ fn scatter_reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         other => return unsupported(format!("reduce = '{}'", other.escape_debug())),
     };
     if with_own && !is_mean {
-        return put(n, x, "src", reduction);
+        return joined(n, x, placed, reduction);
     }
     if !matches!(dtype, DType::Float(_)) {
         return unsupported("integers that are averaged, or without what stood there");
     }
-    let (index, integers) = (n.tensor("index")?, DType::Int(64));
-    let axis = n.dim("dim", 0, n.rank(x))?;
+    let (index, axis, integers) = (placed.indices, placed.axis, DType::Int(64));
     let filled = |n: &mut Node<'_, '_>, number, like| {
         let value = n.filled(Number::Int(number), integers)?;
         n.broadcast(value, &n.extents(like))
@@ -327,7 +338,7 @@ fn scatter_reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         let neutral = n.scalar(Number::Float(neutral), dtype)?;
         x = n.op("ng.where", &[some, neutral, x])?;
     }
-    let mut values = put(n, x, "src", reduction)?;
+    let mut values = joined(n, x, placed, reduction)?;
     if is_mean {
         let one = n.scalar(Number::Int(1), integers)?;
         let count = n.op("ng.max", &[count, one])?;
@@ -337,21 +348,36 @@ fn scatter_reduce(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(values)
 }
 
+/// Elements, and where they go along a dimension.
+#[derive(Clone, Copy)]
+struct Placed {
+    indices: Value,
+    source: Value,
+    axis: usize,
+}
+
 /// Parts of a tensor are put, or added, where an index says, one index for each part.
 fn at_places(n: &mut Node<'_, '_>, reduction: &str) -> Result<Vec<Value>> {
-    let (x, index, source) = (n.tensor("self")?, n.tensor("index")?, n.tensor("source")?);
-    if n.float("alpha", 1.0)? != 1.0 {
-        return unsupported("alpha");
+    let x = n.tensor("self")?;
+    let mut placed = spread(n, x)?;
+    if n.has("alpha") {
+        let factor = n.operand("alpha")?;
+        let factor = n.in_type(factor, n.elem(placed.source)?)?;
+        placed.source = n.op("ng.mul", &[placed.source, factor])?;
     }
-    let rank = n.rank(x);
+    joined(n, x, placed, reduction)
+}
+
+/// The parts of `source`, by a vector of places.
+fn spread(n: &mut Node<'_, '_>, x: Value) -> Result<Placed> {
+    let (index, source, rank) = (n.tensor("index")?, n.tensor("source")?, n.rank(x));
     let axis = n.dim("dim", 0, rank)?;
     if n.rank(index) != 1 || n.rank(source) != rank {
         return unsupported("an index that is no vector");
     }
     let places = n.unsqueeze(index, (0..rank as i64).filter(|&a| a != axis as i64))?;
-    let extents = n.extents(source);
-    let places = n.broadcast(places, &extents)?;
-    joined(n, x, places, source, axis, reduction)
+    let indices = n.broadcast(places, &n.extents(source))?;
+    Ok(Placed { indices, source, axis })
 }
 
 /// One number where an index says.
@@ -367,8 +393,8 @@ fn index_fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     extents[axis] = n.extents(index).swap_remove(0);
     let source = n.broadcast(value, &extents)?;
     let places = n.unsqueeze(index, (0..n.rank(x) as i64).filter(|&a| a != axis as i64))?;
-    let places = n.broadcast(places, &extents)?;
-    joined(n, x, places, source, axis, "none")
+    let indices = n.broadcast(places, &extents)?;
+    joined(n, x, Placed { indices, source, axis }, "none")
 }
 
 /// Elements by their numbers among all, in the shape of the index.
@@ -403,6 +429,12 @@ fn take_along_dim(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 
 /// `src` may be longer than the indices; what is beyond is not read.
 fn put(n: &mut Node<'_, '_>, x: Value, source: &str, reduction: &str) -> Result<Vec<Value>> {
+    let placed = placed(n, x, source)?;
+    joined(n, x, placed, reduction)
+}
+
+/// Elements by an index for each.
+fn placed(n: &mut Node<'_, '_>, x: Value, source: &str) -> Result<Placed> {
     let indices = n.tensor("index")?;
     let axis = n.dim("dim", 0, n.rank(x))?;
     let extents = n.extents(indices);
@@ -421,17 +453,11 @@ fn put(n: &mut Node<'_, '_>, x: Value, source: &str, reduction: &str) -> Result<
             source = n.slice(source, a, 0, extent as i64, 1)?;
         }
     }
-    joined(n, x, indices, source, axis, reduction)
+    Ok(Placed { indices, source, axis })
 }
 
-fn joined(
-    n: &mut Node<'_, '_>,
-    x: Value,
-    indices: Value,
-    source: Value,
-    axis: usize,
-    reduction: &str,
-) -> Result<Vec<Value>> {
+fn joined(n: &mut Node<'_, '_>, x: Value, placed: Placed, reduction: &str) -> Result<Vec<Value>> {
+    let Placed { indices, source, axis } = placed;
     let mut attrs = AttrDict::EMPTY;
     attrs.set("axis", axis as i64);
     if reduction == "none" {

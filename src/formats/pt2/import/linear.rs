@@ -1,4 +1,4 @@
-//! Matrix products, convolution and attention.
+//! Matrix products and attention.
 
 use ngc_ir::{Attr, AttrDict, Value};
 use ngc_numerics::DType;
@@ -8,9 +8,7 @@ use super::Table;
 use super::index::reached;
 use super::node::Node;
 use super::number::Number;
-use super::pool::{positive, repeated};
 use super::slice::rolled;
-use crate::conv_transpose::{ConvTranspose, conv_transpose};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -18,18 +16,13 @@ pub(super) const OPS: Table = &[
     ("_grouped_mm", |n| grouped(n, "self", "mat2")),
     ("_scaled_dot_product_flash_attention_for_cpu", attention),
     ("_trilinear", trilinear),
+    ("addbmm", addbmm),
     ("addmm", addmm),
     ("addmv", |n| added(n, "mat", "vec")),
+    ("addr", addr),
     ("baddbmm", |n| added(n, "batch1", "batch2")),
     ("bilinear", bilinear),
     ("bmm", bmm),
-    ("conv1d", |n| conv(n, 1)),
-    ("conv2d", |n| conv(n, 2)),
-    ("conv3d", |n| conv(n, 3)),
-    ("conv_transpose1d", |n| transposed(n, 1)),
-    ("conv_transpose2d", |n| transposed(n, 2)),
-    ("conv_transpose3d", |n| transposed(n, 3)),
-    ("convolution", convolution),
     ("cross", |n| {
         let (dim, extents) = (n.opt_int("dim")?, n.declared(0)?.1);
         // Without a dimension it is the first one of three.
@@ -181,6 +174,15 @@ fn power(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, times) = (n.tensor(name)?, n.int("n", 1)?);
     let mut product = |a, b| n.emit_sum("ng.matmul", &[a, b], AttrDict::EMPTY, a);
     let value = match times {
+        0 => {
+            let (dtype, extents) = n.declared(0)?;
+            let Some(extent) = extents.last() else { return invalid(format!("{} is no matrix", n.ty(x))) };
+            let places = n.count(extent, DType::Int(64))?;
+            let rows = n.unsqueeze(places, [1])?;
+            let on = n.emit("ng.compare", &[rows, places], [("direction", Attr::from("EQ"))])?;
+            let unit = n.convert(on, dtype)?;
+            n.broadcast(unit, &extents)?
+        }
         1 => x,
         3 => {
             let square = product(x, x)?;
@@ -228,7 +230,7 @@ fn kron(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 
 /// Sums of products over dimensions of both tensors; what is left of the first comes first.
 fn tensordot(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let values = [n.tensor("self")?, n.tensor("other")?];
+    let mut values = [n.tensor("self")?, n.tensor("other")?];
     let letters: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
     let ranks = values.map(|v| n.rank(v));
     if ranks[0] + ranks[1] > letters.len() {
@@ -243,6 +245,15 @@ fn tensordot(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     for (a, b) in first.into_iter().zip(second) {
         let (a, b) = (n.axis(a, ranks[0])?, n.axis(b, ranks[1])?);
         other[b] = own[a];
+        // A dimension of one element beside one of several is repeated: those are added.
+        let one = Extent::Known(1);
+        let pair = [(0, a), (1, b)].map(|(which, axis)| (which, axis, n.extents(values[which])[axis] == one));
+        if pair[0].2 != pair[1].2 {
+            let (which, axis, _) = pair[usize::from(pair[0].2)];
+            let mut attrs: AttrDict = [("axes", Attr::ints([axis as i64]))].into();
+            attrs.set("keepdims", true);
+            values[which] = n.emit_sum("ng.reduce_sum", &[values[which]], attrs, values[which])?;
+        }
     }
     let left = own.iter().filter(|c| !other.contains(c)).chain(other.iter().filter(|c| !own.contains(c)));
     let text = |of: &[char]| of.iter().collect::<String>();
@@ -271,7 +282,16 @@ fn cross(n: &mut Node<'_, '_>, dim: i64) -> Result<Vec<Value>> {
 /// x wᵀ + b.
 fn linear(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let mut operands = vec![n.tensor("input")?, n.tensor("weight")?];
-    operands.extend(n.opt_tensor("bias")?);
+    let bias = n.opt_tensor("bias")?;
+    if n.rank(operands[1]) == 1 {
+        // One feature, which has no dimension.
+        let y = n.emit_sum("ng.matmul", &operands, AttrDict::EMPTY, operands[0])?;
+        return Ok(vec![match bias {
+            Some(bias) => n.op("ng.add", &[y, bias])?,
+            None => y,
+        }]);
+    }
+    operands.extend(bias);
     let attrs: AttrDict = [("transpose_w", Attr::from(true))].into();
     let vector = n.rank(operands[0]) == 1;
     if vector {
@@ -351,9 +371,9 @@ fn mm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 
 /// beta self + alpha mat1 mat2.
 fn addmm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let offset = n.tensor("self")?;
+    let offset = added_to(n)?;
     // A matrix of offsets has the joined dimensions.
-    let (a, lead) = match n.rank(offset) {
+    let (a, lead) = match offset.map_or(0, |offset| n.rank(offset)) {
         0 | 1 => left(n, "mat1")?,
         _ => (n.tensor("mat1")?, None),
     };
@@ -363,24 +383,39 @@ fn addmm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     joined(n, y, lead)
 }
 
-fn affine(n: &mut Node<'_, '_>, a: Value, b: Value, offset: Value, mut attrs: AttrDict) -> Result<Value> {
+fn affine(
+    n: &mut Node<'_, '_>,
+    a: Value,
+    b: Value,
+    offset: Option<Value>,
+    mut attrs: AttrDict,
+) -> Result<Value> {
     let mut w = b;
     if let Some(weight) = untransposed(n, b) {
         w = weight;
         attrs.set("transpose_w", true);
     }
-    n.emit_sum("ng.affine", &[a, w, offset], attrs, a)
+    let operands: Vec<Value> = [a, w].into_iter().chain(offset).collect();
+    n.emit_sum("ng.affine", &operands, attrs, a)
+}
+
+/// What a product is added to. torch leaves a term with the factor 0 out, NaN and all.
+fn added_to(n: &mut Node<'_, '_>) -> Result<Option<Value>> {
+    if n.float("beta", 1.0)? == 0.0 {
+        n.ignore(&["self"]);
+        return Ok(None);
+    }
+    n.tensor("self").map(Some)
 }
 
 fn factors(n: &mut Node<'_, '_>) -> Result<AttrDict> {
     let mut attrs = AttrDict::EMPTY;
     for name in ["alpha", "beta"] {
         let factor = n.float(name, 1.0)?;
-        if factor == 0.0 {
-            // torch leaves the term out, NaN and all.
-            return unsupported(format!("{name} = 0"));
+        if factor == 0.0 && name == "alpha" {
+            return unsupported("alpha = 0");
         }
-        if factor != 1.0 {
+        if factor != 1.0 && factor != 0.0 {
             attrs.set(name, factor);
         }
     }
@@ -388,9 +423,44 @@ fn factors(n: &mut Node<'_, '_>) -> Result<AttrDict> {
 }
 
 fn added(n: &mut Node<'_, '_>, a: &str, b: &str) -> Result<Vec<Value>> {
-    let operands = [n.tensor(a)?, n.tensor(b)?, n.tensor("self")?];
+    let (a, b) = (n.tensor(a)?, n.tensor(b)?);
+    let operands: Vec<Value> = [a, b].into_iter().chain(added_to(n)?).collect();
     let attrs = factors(n)?;
-    Ok(vec![n.emit_sum("ng.affine", &operands, attrs, operands[0])?])
+    Ok(vec![n.emit_sum("ng.affine", &operands, attrs, a)?])
+}
+
+/// The sum of the products of a batch, and an offset: one product of joined matrices.
+fn addbmm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let batches = [n.tensor("batch1")?, n.tensor("batch2")?];
+    let product = crate::einsum::einsum(n, "bij,bjk->ik", &batches)?;
+    let product = times(n, product, "alpha")?;
+    offset(n, product)
+}
+
+/// The product of a column and a row, and an offset; every step is rounded.
+fn addr(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (column, row) = (n.tensor("vec1")?, n.tensor("vec2")?);
+    let column = times(n, column, "alpha")?;
+    let column = n.unsqueeze(column, [1])?;
+    let product = n.op("ng.mul", &[column, row])?;
+    offset(n, product)
+}
+
+/// A value times the factor of a name.
+fn times(n: &mut Node<'_, '_>, x: Value, name: &str) -> Result<Value> {
+    let factor = n.float(name, 1.0)?;
+    if factor == 1.0 {
+        return Ok(x);
+    }
+    let factor = n.scalar(Number::Float(factor), n.elem(x)?)?;
+    n.op("ng.mul", &[x, factor])
+}
+
+/// What a product is added to, times its factor, and the product.
+fn offset(n: &mut Node<'_, '_>, product: Value) -> Result<Vec<Value>> {
+    let Some(own) = added_to(n)? else { return Ok(vec![product]) };
+    let own = times(n, own, "beta")?;
+    Ok(vec![n.op("ng.add", &[own, product])?])
 }
 
 /// Products of matrices in batches. Where a factor joins the leading dimensions of another value, they stay apart, in the
@@ -417,104 +487,6 @@ fn bmm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         return Ok(vec![y]);
     }
     product(n, "self", "mat2")
-}
-
-/// A convolution of so many dimensions; one sample alone may lack the first.
-fn conv(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Value>> {
-    let (x, w) = (n.tensor("input")?, n.tensor("weight")?);
-    let bias = n.opt_tensor("bias")?;
-    batched(n, x, rank, |n, x| forward(n, x, w, bias, rank))
-}
-
-/// Gives a sample alone a dimension of samples for a while.
-fn batched(
-    n: &mut Node<'_, '_>,
-    x: Value,
-    rank: usize,
-    emit: impl FnOnce(&mut Node<'_, '_>, Value) -> Result<Value>,
-) -> Result<Vec<Value>> {
-    if n.rank(x) != rank + 1 {
-        return Ok(vec![emit(n, x)?]);
-    }
-    let one = n.unsqueeze(x, [0])?;
-    let y = emit(n, one)?;
-    Ok(vec![n.emit("ng.squeeze", &[y], [("axes", Attr::ints([0]))])?])
-}
-
-fn forward(n: &mut Node<'_, '_>, x: Value, w: Value, bias: Option<Value>, rank: usize) -> Result<Value> {
-    let strides = positive(n, "stride", rank)?;
-    let dilations = positive(n, "dilation", rank)?;
-    let pads = paddings(n, w, &strides, &dilations)?;
-    let mut attrs = AttrDict::EMPTY;
-    for (name, steps) in [("strides", strides), ("dilations", dilations)] {
-        if steps.iter().any(|&s| s != 1) {
-            attrs.set(name, steps);
-        }
-    }
-    if pads.iter().any(|&p| p != (0, 0)) {
-        attrs.set("pads", Attr::Array(pads.iter().map(|&(a, b)| Attr::ints([a, b])).collect()));
-    }
-    let groups = n.int("groups", 1)?;
-    if groups != 1 {
-        attrs.set("groups", groups);
-    }
-    let mut operands = vec![x, w];
-    operands.extend(bias);
-    n.emit_sum("ng.conv", &operands, attrs, x)
-}
-
-/// Numbers, or the word "same" or "valid".
-fn paddings(n: &mut Node<'_, '_>, w: Value, strides: &[i64], dilations: &[i64]) -> Result<Vec<(i64, i64)>> {
-    if !n.is_string("padding") {
-        let pads = repeated(n, "padding", strides.len(), 0)?;
-        return Ok(pads.into_iter().map(|p| (p, p)).collect());
-    }
-    match n.string("padding", "valid")? {
-        "valid" => Ok(vec![(0, 0); strides.len()]),
-        "same" if strides.iter().all(|&s| s == 1) => {
-            let kernel: Option<Vec<usize>> = n.shape(w).iter().skip(2).map(|d| d.known()).collect();
-            let Some(kernel) = kernel else { return unsupported("a kernel of unknown extent") };
-            let total = |(k, d): (&usize, &i64)| (*k as i64).saturating_sub(1).saturating_mul(*d);
-            let halves = |t: i64| (t / 2, t - t / 2);
-            Ok(kernel.iter().zip(dilations).map(|pair| halves(total(pair))).collect())
-        }
-        other => invalid(format!("padding = '{}' with strides {strides:?}", other.escape_debug())),
-    }
-}
-
-fn transposed(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Value>> {
-    let (x, w) = (n.tensor("input")?, n.tensor("weight")?);
-    let bias = n.opt_tensor("bias")?;
-    batched(n, x, rank, |n, x| backward(n, x, w, bias, rank))
-}
-
-fn backward(n: &mut Node<'_, '_>, x: Value, w: Value, bias: Option<Value>, rank: usize) -> Result<Value> {
-    let pads = repeated(n, "padding", rank, 0)?;
-    let geometry = ConvTranspose {
-        strides: positive(n, "stride", rank)?,
-        dilations: positive(n, "dilation", rank)?,
-        pads: [&pads[..], &pads[..]].concat(),
-        added: repeated(n, "output_padding", rank, 0)?,
-        groups: n.int("groups", 1)?,
-    };
-    let loc = n.loc.clone();
-    conv_transpose(n.function(), &loc, x, w, bias, geometry)
-}
-
-/// Either of both; the rank is that of the weights.
-fn convolution(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let (x, w) = (n.tensor("input")?, n.tensor("weight")?);
-    let bias = n.opt_tensor("bias")?;
-    let Some(rank @ 1..) = n.rank(w).checked_sub(2) else {
-        return invalid(format!("weights of type {}", n.ty(w)));
-    };
-    if n.flag("transposed", false)? {
-        return batched(n, x, rank, |n, x| backward(n, x, w, bias, rank));
-    }
-    if repeated(n, "output_padding", rank, 0)?.iter().any(|&p| p != 0) {
-        return invalid("output_padding of a convolution that is not transposed");
-    }
-    batched(n, x, rank, |n, x| forward(n, x, w, bias, rank))
 }
 
 /// Scaled dot-product attention. A query whose keys are all masked gives 0, as in torch.

@@ -10,6 +10,7 @@ mod arithmetic;
 mod calls;
 mod compare;
 mod complex;
+mod conv;
 mod create;
 mod distance;
 mod fourier;
@@ -32,6 +33,7 @@ mod recurrent;
 mod reduce;
 mod resample;
 mod shape;
+mod single;
 mod slice;
 mod softmax;
 mod special;
@@ -68,10 +70,11 @@ type Import = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 type Table = &'static [(&'static str, Import)];
 
 static OPERATORS: LazyLock<BTreeMap<&'static str, Import>> = LazyLock::new(|| {
-    let groups: [Table; 23] = [
+    let groups: [Table; 24] = [
         activation::OPS,
         arithmetic::OPS,
         compare::OPS,
+        conv::OPS,
         create::OPS,
         distance::OPS,
         index::OPS,

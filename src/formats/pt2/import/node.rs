@@ -10,6 +10,7 @@ use super::super::schema::{Argument, Node as Proto, OptionalTensor, SymIntArgume
 use super::super::weights::dtype;
 use super::number::{Number, Operand, fitting, rounded};
 use super::program::Program;
+use super::single;
 use crate::builder::{FunctionBuilder, dense};
 use crate::emit::Emit;
 use crate::error::{FormatError, Result, invalid, unsupported};
@@ -26,6 +27,8 @@ pub(super) struct Node<'g, 'a> {
     /// The part of complex numbers that stands for each tensor among the arguments, in order; the last one also for those
     /// that follow.
     pub(super) parts: Vec<Part>,
+    /// Whether the operand is a single number, of which a dimension is named: single numbers count as vectors of one element then.
+    pub(super) single: bool,
 }
 
 /// A part of complex numbers.
@@ -39,7 +42,9 @@ pub(super) enum Part {
 
 impl<'g, 'a> Node<'g, 'a> {
     pub(super) fn new(program: &'g mut Program<'a>, proto: &'a Proto, loc: Loc) -> Node<'g, 'a> {
-        Node { program, proto, loc, read: vec![false; proto.inputs.len()], reshaped: None, parts: Vec::new() }
+        let single = single::is_single(program, proto);
+        let read = vec![false; proto.inputs.len()];
+        Node { program, proto, loc, read, reshaped: None, parts: Vec::new(), single }
     }
 
     /// Refuses arguments that nobody has read: they may change what the node means.
@@ -96,7 +101,10 @@ impl<'g, 'a> Node<'g, 'a> {
 
     /// The value of a tensor, or of the part of it that is asked for.
     fn value(&mut self, tensor: &str, part: Option<Part>) -> Result<Value> {
-        let Some(part) = part else { return self.program.value(tensor) };
+        let Some(part) = part else {
+            let value = self.program.value(tensor)?;
+            return if self.single && self.rank(value) == 0 { self.unsqueeze(value, [0]) } else { Ok(value) };
+        };
         let z = self.program.parts(tensor)?;
         match (part, z.im) {
             (Part::Real, _) => Ok(z.re),
@@ -379,6 +387,11 @@ impl<'g, 'a> Node<'g, 'a> {
             _ => Vec::new(),
         };
         self.proto.outputs.iter().flat_map(of).collect()
+    }
+
+    /// Whether something takes tensor `i` that the node gives.
+    pub(super) fn is_asked_for(&self, i: usize) -> bool {
+        self.output_names().get(i).is_some_and(|name| self.program.is_taken(name))
     }
 
     /// How many tensors the node gives.

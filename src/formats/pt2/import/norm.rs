@@ -1,6 +1,7 @@
 //! Normalisation.
 
 use ngc_ir::{Attr, AttrDict, Dim, Value};
+use ngc_numerics::DType;
 
 use super::Table;
 use super::node::Node;
@@ -22,6 +23,7 @@ pub(super) const OPS: Table = &[
     ("native_batch_norm", batch_norm),
     ("native_group_norm", |n| group_norm(n, "group")),
     ("native_layer_norm", layer_norm),
+    ("embedding_renorm", embedding_renorm),
     ("renorm", renorm),
     ("rms_norm", rms_norm),
 ];
@@ -211,10 +213,31 @@ fn renorm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = n.tensor("self")?;
     let (p, most, rank) = (n.float("p", 2.0)?, n.float("maxnorm", 1.0)?, n.rank(x) as i64);
     let dim = n.dim("dim", 0, rank as usize)? as i64;
-    let mut attrs: AttrDict = [("axes", Attr::ints((0..rank).filter(|&a| a != dim)))].into();
+    Ok(vec![shortened(n, x, (0..rank).filter(|&a| a != dim).collect(), p, most)?])
+}
+
+/// The rows of a table that indices name, with a norm of `max_norm` at most; others stay.
+fn embedding_renorm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (table, indices) = (n.tensor("self")?, n.tensor("indices")?);
+    let (p, most) = (n.float("norm_type", 2.0)?, n.float("max_norm", 1.0)?);
+    let rows = n.extents(table).swap_remove(0);
+    let indices = n.flattened(indices)?;
+    let [zero, one] = [0, 1].map(|number| n.filled(Number::Int(number), DType::Int(64)));
+    let none = n.broadcast(zero?, std::slice::from_ref(&rows))?;
+    let each = n.broadcast(one?, &n.extents(indices))?;
+    let named = n.emit("ng.scatter_elements", &[none, indices, each], [("axis", Attr::int(0))])?;
+    let named = n.convert(named, DType::BOOL)?;
+    let named = n.unsqueeze(named, [1])?;
+    let short = shortened(n, table, vec![1], p, most)?;
+    Ok(vec![n.op("ng.where", &[named, short, table])?])
+}
+
+/// What lies along dimensions, with a norm of `most` at most.
+fn shortened(n: &mut Node<'_, '_>, x: Value, axes: Vec<i64>, p: f64, most: f64) -> Result<Value> {
+    let mut attrs: AttrDict = [("axes", Attr::from(axes))].into();
     attrs.set("keepdims", true);
     attrs.set("ord", p);
-    let value = kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
+    kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
         let dtype = n.elem(v[0])?;
         let norms = n.emit("ng.norm", v, attrs)?;
         // As torch has it: what is divided by is never 0.
@@ -225,8 +248,7 @@ fn renorm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         let is_more = n.emit("ng.compare", &[norms, most], [("direction", Attr::from("GT"))])?;
         let scale = n.op("ng.where", &[is_more, scale, one])?;
         n.op("ng.mul", &[v[0], scale])
-    })?;
-    Ok(vec![value])
+    })
 }
 
 /// v with the norms g, over all dimensions but one, or over all (-1).

@@ -111,11 +111,16 @@ fn aminmax(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 fn sorted(n: &mut Node<'_, '_>) -> Result<([Value; 2], usize, usize)> {
     let x = n.tensor("self")?;
     let (x, axis) = n.along(x)?;
+    let (found, extent) = sorted_along(n, x, axis)?;
+    Ok((found, axis, extent))
+}
+
+fn sorted_along(n: &mut Node<'_, '_>, x: Value, axis: usize) -> Result<([Value; 2], usize)> {
     let Some(extent @ 1..) = n.extents(x).get(axis).and_then(Extent::known) else {
         return unsupported(format!("the order of elements along dimension {axis} of {}", n.ty(x)));
     };
     let found = n.emit_many("ng.sort", &[x], [("axis", Attr::int(axis as i64))])?;
-    Ok(([found[0], found[1]], axis, extent))
+    Ok(([found[0], found[1]], extent))
 }
 
 /// The elements at a place of sorted lanes.
@@ -127,10 +132,9 @@ fn picked(n: &mut Node<'_, '_>, x: Value, axis: usize, place: usize, keep: bool)
 /// The k-th of the sorted elements, and where it stood; NaN is beyond all numbers.
 fn kthvalue(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (k, keep) = (n.int("k", 1)?, n.flag("keepdim", false)?);
-    if !n.has("dim") {
-        n.ignore(&["dim"]);
-    }
-    let ([values, places], axis, extent) = sorted(n)?;
+    let x = n.tensor("self")?;
+    let axis = n.dim("dim", -1, n.rank(x))?;
+    let ([values, places], extent) = sorted_along(n, x, axis)?;
     let Some(place) = usize::try_from(k - 1).ok().filter(|&place| place < extent) else {
         return invalid(format!("k = {k} of {extent} elements"));
     };
@@ -158,17 +162,18 @@ fn median(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 /// How many of the sorted boundaries are below each element, or not above it; NaN is beyond all.
 fn bucketize(n: &mut Node<'_, '_>, x: &str, boundaries: &str) -> Result<Vec<Value>> {
     n.ignore(&["out_int32"]);
-    if n.has("sorter") {
-        return unsupported("a sorter");
-    }
-    n.ignore(&["sorter"]);
     let right = match n.string("side", "")? {
         "right" => true,
         "left" => false,
         _ => n.flag("right", false)?,
     };
     n.ignore(&["right"]);
-    let (x, boundaries) = (Operand::Tensor(n.tensor(x)?), Operand::Tensor(n.tensor(boundaries)?));
+    let (x, mut boundaries) = (n.tensor(x)?, n.tensor(boundaries)?);
+    if let Some(order) = n.opt_tensor("sorter")? {
+        let axis = n.rank(boundaries) as i64 - 1;
+        boundaries = n.emit("ng.gather_elements", &[boundaries, order], [("axis", Attr::int(axis))])?;
+    }
+    let (x, boundaries) = (Operand::Tensor(x), Operand::Tensor(boundaries));
     let dtype = common(n, &[x, boundaries])?;
     let (x, boundaries) = (n.in_type(x, dtype)?, n.in_type(boundaries, dtype)?);
     let x = n.unsqueeze(x, [n.rank(x) as i64])?;

@@ -4,6 +4,7 @@ use ngc_ir::{Attr, AttrDict, Value};
 
 use super::Table;
 use super::node::Node;
+use super::number::{Number, Operand, kernel};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 use crate::pools::only_window;
@@ -20,6 +21,7 @@ pub(super) const OPS: Table = &[
     ("avg_pool2d", |n| avg_pool(n, 2)),
     ("avg_pool3d", |n| avg_pool(n, 3)),
     ("max_pool1d", |n| max_pool(n, 1)),
+    ("max_pool1d_with_indices", |n| max_pool(n, 1)),
     ("max_pool2d", |n| max_pool(n, 2)),
     ("max_pool2d_with_indices", |n| max_pool(n, 2)),
     ("max_pool3d", |n| max_pool(n, 3)),
@@ -76,8 +78,11 @@ fn windows(n: &mut Node<'_, '_>, rank: usize) -> Result<(Value, AttrDict)> {
     Ok((x, attrs))
 }
 
-/// The positions of the greatest elements, a second result, are not given.
+/// The positions of the greatest elements, a second result, are not known: where they are asked for, both are passed on.
 fn max_pool(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Value>> {
+    if n.is_asked_for(1) {
+        return super::opaque::call(n);
+    }
     let (x, mut attrs) = windows(n, rank)?;
     let dilations = positive(n, "dilation", rank)?;
     if dilations.iter().any(|&d| d != 1) {
@@ -91,13 +96,32 @@ fn avg_pool(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Value>> {
     if n.flag("count_include_pad", true)? && attrs.get("pads").is_some() {
         attrs.set("count_include_pad", true);
     }
-    if n.has("divisor_override") {
-        return unsupported("divisor_override");
+    let Some(divisor) = n.opt_int("divisor_override")?.filter(|d| *d != 0) else {
+        return Ok(vec![n.emit_sum("ng.avg_pool", &[x], attrs, x)?]);
+    };
+    if attrs.get("ceil_mode").is_some() {
+        return unsupported(
+            "divisor_override with ceil_mode, where windows have different numbers of elements",
+        );
     }
-    Ok(vec![n.emit_sum("ng.avg_pool", &[x], attrs, x)?])
+    // Of all places of a window, so that the sum is the average times their number.
+    if attrs.get("pads").is_some() {
+        attrs.set("count_include_pad", true);
+    }
+    let count: i64 = n.ints("kernel_size")?.iter().product();
+    let count = if n.ints("kernel_size")?.len() == 1 { count.pow(rank as u32) } else { count };
+    let value = kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
+        let mean = n.emit("ng.avg_pool", v, attrs)?;
+        let factor = n.scalar(Number::Float(count as f64 / divisor as f64), n.elem(mean)?)?;
+        n.op("ng.mul", &[mean, factor])
+    })?;
+    Ok(vec![value])
 }
 
 fn adaptive(n: &mut Node<'_, '_>, op: &str, rank: usize) -> Result<Vec<Value>> {
+    if n.is_asked_for(1) {
+        return super::opaque::call(n);
+    }
     let x = n.tensor("self")?;
     let (_, declared) = n.declared(0)?;
     let wanted = n.ints("output_size")?;
@@ -111,6 +135,8 @@ fn adaptive(n: &mut Node<'_, '_>, op: &str, rank: usize) -> Result<Vec<Value>> {
     let attrs = [("output_size", Attr::from(sizes))];
     let y = match op {
         "ng.adaptive_max_pool" => n.emit(op, &[x], attrs)?,
+        // Of volumes torch keeps sums in the format of the elements.
+        _ if rank == 3 => n.emit(op, &[x], attrs)?,
         _ => n.emit_sum(op, &[x], attrs, x)?,
     };
     Ok(vec![y])

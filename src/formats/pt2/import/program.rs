@@ -311,7 +311,8 @@ impl<'a> Program<'a> {
         };
         let operator = alias::canonical(operator);
         let inputs = proto.inputs.iter().flat_map(|input| input.arg.names());
-        if inputs.chain(defined.iter().copied()).any(|name| self.is_complex(name)) {
+        let of_complex = super::fourier::gives_real_numbers(operator);
+        if of_complex || inputs.chain(defined.iter().copied()).any(|name| self.is_complex(name)) {
             return self.complex(proto, name, operator, defined);
         }
         let Some((&operator, import)) = OPERATORS.get_key_value(operator) else {
@@ -325,6 +326,7 @@ impl<'a> Program<'a> {
         let loc = location::of(proto, name);
         let mut node = Node::new(self, proto, loc);
         let results = import(&mut node)?;
+        let results = node.as_single(results)?;
         node.finish()?;
         let reshaped = node.reshaped;
         let loc = node.loc.clone();
@@ -343,6 +345,13 @@ impl<'a> Program<'a> {
             self.define(name, known)?;
         }
         Ok(())
+    }
+
+    /// Whether a node or an output takes a tensor.
+    pub(super) fn is_taken(&self, name: &str) -> bool {
+        let of = |argument: &Argument| argument.names().contains(&name);
+        let inputs = self.graph.nodes.iter().flat_map(|node| &node.inputs);
+        inputs.map(|input| &input.arg).chain(&self.graph.outputs).any(of)
     }
 
     /// The declared sizes and strides of a tensor, where all are known.

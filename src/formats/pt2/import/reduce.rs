@@ -24,6 +24,11 @@ pub(super) const OPS: Table = &[
     ("diff", diff),
     ("linalg_matrix_norm", matrix_norm),
     ("logcumsumexp", logcumsumexp),
+    ("linalg_norm", |n| {
+        let x = n.tensor("self")?;
+        let dims = n.opt_ints("dim")?.map_or(n.rank(x), |d| d.len());
+        if n.has("ord") && dims == 2 { matrix_norm(n) } else { norm(n, "ord") }
+    }),
     ("linalg_vector_norm", |n| norm(n, "ord")),
     ("logsumexp", logsumexp),
     ("max", |n| greatest(n, "ng.reduce_max", "ng.argmax", "ng.max")),
@@ -36,6 +41,7 @@ pub(super) const OPS: Table = &[
     ("std", |n| Ok(vec![deviation(n)?])),
     ("std_mean", |n| with_mean(n, deviation)),
     ("sum", |n| sum(n, "ng.reduce_sum")),
+    ("sum_to_size", sum_to_size),
     ("trace", trace),
     ("trapezoid", trapezoid),
     ("var", |n| Ok(vec![variance(n)?])),
@@ -65,6 +71,23 @@ fn sum(n: &mut Node<'_, '_>, op: &str) -> Result<Vec<Value>> {
     let x = n.convert(x, n.declared(0)?.0)?;
     let attrs = axes(n, x)?;
     Ok(vec![n.emit_sum(op, &[x], attrs, x)?])
+}
+
+/// The sum over what broadcasting to the shape of the operand would repeat.
+fn sum_to_size(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    n.ignore(&["size"]);
+    let x = n.tensor("self")?;
+    let (own, (_, to)) = (n.extents(x), n.declared(0)?);
+    let Some(lead) = own.len().checked_sub(to.len()) else {
+        return invalid(format!("{} has fewer dimensions than {}", n.ty(x), to.len()));
+    };
+    let repeated = |a: &usize| *a < lead || own[*a] != to[*a - lead];
+    let axes: Vec<i64> = (0..own.len()).filter(repeated).map(|a| a as i64).collect();
+    if axes.is_empty() {
+        return Ok(vec![x]);
+    }
+    let sum = n.emit_sum("ng.reduce_sum", &[x], [("axes", Attr::from(axes))], x)?;
+    Ok(vec![n.reshape(sum, &to)?])
 }
 
 fn trace(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -364,14 +387,39 @@ fn norm(n: &mut Node<'_, '_>, order: &str) -> Result<Vec<Value>> {
     let x = n.tensor("self")?;
     let x = n.convert(x, floating(n.declared(0)?.0))?;
     let order = n.float(order, 2.0)?;
-    let mut attrs = axes(n, x)?;
-    if order.is_nan() || order <= 0.0 {
-        return unsupported(format!("a norm of order {order}"));
+    let attrs = axes(n, x)?;
+    Ok(vec![norm_of(n, x, order, attrs)?])
+}
+
+/// A norm of any order: 0 counts what is not 0, -inf is the least size, others below 0 are powers of sums of powers, as those above.
+pub(super) fn norm_of(n: &mut Node<'_, '_>, x: Value, order: f64, mut attrs: AttrDict) -> Result<Value> {
+    let dtype = n.elem(x)?;
+    if order.is_nan() {
+        return invalid("a norm of order NaN");
     }
-    if order != 2.0 {
-        attrs.set("ord", order);
+    if order > 0.0 {
+        if order != 2.0 {
+            attrs.set("ord", order);
+        }
+        return n.emit_sum("ng.norm", &[x], attrs, x);
     }
-    Ok(vec![n.emit_sum("ng.norm", &[x], attrs, x)?])
+    if order == 0.0 {
+        let counts = n.convert(x, DType::BOOL)?;
+        let counts = n.convert(counts, dtype)?;
+        return n.emit_sum("ng.reduce_sum", &[counts], attrs, x);
+    }
+    let size = n.op("ng.abs", &[x])?;
+    if order.is_infinite() {
+        return n.emit("ng.reduce_min", &[size], attrs);
+    }
+    kernel(n, dtype, &[Operand::Tensor(size)], |n, v| {
+        let wide = n.elem(v[0])?;
+        let (power, root) =
+            (n.scalar(Number::Float(order), wide)?, n.scalar(Number::Float(order.recip()), wide)?);
+        let powers = n.op("ng.pow", &[v[0], power])?;
+        let sum = n.emit("ng.reduce_sum", &[powers], attrs)?;
+        n.op("ng.pow", &[sum, root])
+    })
 }
 
 /// Of matrices: by their elements ("fro"), by sums of columns (1) or rows (inf).
@@ -392,14 +440,18 @@ fn matrix_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     if n.is_string("ord") || !n.has("ord") {
         return match n.string("ord", "fro")? {
             "fro" => Ok(vec![n.emit_sum("ng.norm", &[x], along(vec![rows, columns]), x)?]),
-            other => unsupported(format!("a matrix norm of order '{}'", other.escape_debug())),
+            // The sum of the singular values.
+            "nuc" => super::opaque::call(n),
+            other => invalid(format!("a matrix norm of order '{}'", other.escape_debug())),
         };
     }
     let order = n.float("ord", 2.0)?;
     let (sums, most) = match order.abs() {
         1.0 => (rows, columns),
         f64::INFINITY => (columns, rows),
-        _ => return unsupported(format!("a matrix norm of order {order}")),
+        // A singular value.
+        2.0 => return super::opaque::call(n),
+        _ => return invalid(format!("a matrix norm of order {order}")),
     };
     let mut attrs = along(vec![sums]);
     attrs.set("ord", 1.0);

@@ -13,9 +13,13 @@ pub(super) const OPS: Table = &[
     ("adjoint", turned),
     ("alias", same),
     ("as_strided", as_strided),
+    ("atleast_1d", atleast),
+    ("atleast_2d", atleast),
+    ("atleast_3d", atleast),
     ("broadcast_tensors", broadcast_tensors),
     ("channel_shuffle", channel_shuffle),
     ("clone", same),
+    ("conj_physical", same),
     ("contiguous", same),
     ("detach", same),
     // In place it cuts gradients, and changes no element.
@@ -33,6 +37,7 @@ pub(super) const OPS: Table = &[
     ("pixel_shuffle", pixel_shuffle),
     ("pixel_unshuffle", pixel_unshuffle),
     ("ravel", view),
+    ("real", same),
     ("reshape", view),
     ("reshape_as", view),
     ("resolve_conj", same),
@@ -62,6 +67,20 @@ fn through(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         n.reshaped = Some(extents);
     }
     Ok(vec![base])
+}
+
+/// In the declared shapes, which have more dimensions of extent 1.
+fn atleast(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    if !n.has("tensors") {
+        return view(n);
+    }
+    let tensors = n.tensors("tensors")?;
+    let mut each = Vec::with_capacity(tensors.len());
+    for (i, tensor) in tensors.into_iter().enumerate() {
+        let (_, to) = n.declared(i)?;
+        each.push(n.reshape(tensor, &to)?);
+    }
+    Ok(each)
 }
 
 /// Each in the shape that all have together.

@@ -20,9 +20,14 @@ pub(super) const OPS: Table = &[
     ("diagonal_copy", |n| diagonal(n, "dim1", "dim2")),
     ("diag_embed", diag_embed),
     ("fill_diagonal", fill_diagonal),
+    ("diagflat", diagflat),
+    ("dsplit", |n| split_along(n, 2)),
     ("fft_fftshift", |n| halves(n, 1)),
     ("fft_ifftshift", |n| halves(n, 0)),
     ("flip", flip),
+    ("fliplr", |n| flip_along(n, 1)),
+    ("flipud", |n| flip_along(n, 0)),
+    ("hsplit", |n| split_along(n, 1)),
     ("meshgrid", meshgrid),
     ("narrow", narrow),
     ("pad", pad),
@@ -49,6 +54,7 @@ pub(super) const OPS: Table = &[
     ("unsafe_chunk", split),
     ("unsafe_split", split),
     ("unsafe_split_with_sizes", split),
+    ("vsplit", |n| split_along(n, 0)),
 ];
 
 /// Each vector along a dimension of its own, all in one shape.
@@ -73,7 +79,18 @@ fn meshgrid(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 
 /// Matrices with vectors as their diagonals.
 fn diag_embed(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let mut x = n.tensor("self")?;
+    let x = n.tensor("self")?;
+    embedded(n, x)
+}
+
+/// The matrix with all elements in order as its diagonal.
+fn diagflat(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    let x = n.flattened(x)?;
+    embedded(n, x)
+}
+
+fn embedded(n: &mut Node<'_, '_>, mut x: Value) -> Result<Vec<Value>> {
     let rank = n.rank(x) + 1;
     let (offset, first, second) = (n.int("offset", 0)?, n.dim("dim1", -2, rank)?, n.dim("dim2", -1, rank)?);
     if rank < 2 || first == second {
@@ -107,11 +124,22 @@ fn diag_embed(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(vec![if order.is_sorted() { value } else { n.transpose(value, &order)? }])
 }
 
-/// The extents of the parts are the declared ones.
 fn split(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     n.ignore(&["split_size", "split_sizes", "chunks", "sections", "indices"]);
     let x = n.tensor("self")?;
     let axis = n.dim("dim", 0, n.rank(x))?;
+    parts(n, x, axis)
+}
+
+/// Along a dimension, or the only one.
+fn split_along(n: &mut Node<'_, '_>, axis: usize) -> Result<Vec<Value>> {
+    n.ignore(&["sections", "indices"]);
+    let x = n.tensor("self")?;
+    parts(n, x, axis.min(n.rank(x).saturating_sub(1)))
+}
+
+/// The extents of the parts are the declared ones.
+fn parts(n: &mut Node<'_, '_>, x: Value, axis: usize) -> Result<Vec<Value>> {
     let mut sizes = Vec::new();
     for i in 0..n.num_outputs() {
         let (_, extents) = n.declared(i)?;
@@ -273,9 +301,10 @@ fn replaced(
 
 /// The elements whose places along two dimensions differ by the offset; they come last.
 fn diagonal(n: &mut Node<'_, '_>, first: &str, second: &str) -> Result<Vec<Value>> {
-    let x = n.tensor("self")?;
+    // Of matrices, as linalg has them, these are the last two.
+    let (x, dims) = if n.has("A") { (n.tensor("A")?, [-2, -1]) } else { (n.tensor("self")?, [0, 1]) };
     let rank = n.rank(x);
-    let (first, second) = (n.dim(first, 0, rank)?, n.dim(second, 1, rank)?);
+    let (first, second) = (n.dim(first, dims[0], rank)?, n.dim(second, dims[1], rank)?);
     let offset = n.int("offset", 0)?;
     Ok(vec![diagonal_of(n, x, first, second, offset)?])
 }
@@ -386,7 +415,7 @@ fn pad(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 
 /// Pairs of numbers from the last dimension backwards.
 fn pad_by(n: &mut Node<'_, '_>, name: &str, mode: &str) -> Result<Vec<Value>> {
-    let x = n.tensor("self")?;
+    let mut x = n.tensor("self")?;
     let rank = n.rank(x);
     let pads = n.ints(name)?;
     if pads.len() % 2 != 0 || pads.len() / 2 > rank {
@@ -401,6 +430,15 @@ fn pad_by(n: &mut Node<'_, '_>, name: &str, mode: &str) -> Result<Vec<Value>> {
     for (i, pair) in pads.chunks_exact(2).enumerate() {
         (low[rank - 1 - i], high[rank - 1 - i]) = (pair[0], pair[1]);
     }
+    if mode == "wrap" {
+        // What is cut off is not there to be repeated.
+        for (axis, (low, high)) in low.iter_mut().zip(&mut high).enumerate() {
+            if *low < 0 || *high < 0 {
+                x = n.slice(x, axis, -(*low).min(0), if *high < 0 { *high } else { i64::MAX }, 1)?;
+            }
+            (*low, *high) = ((*low).max(0), (*high).max(0));
+        }
+    }
     let mut attrs: AttrDict = [("low", Attr::from(low)), ("high", Attr::from(high))].into();
     match mode {
         "constant" if value != 0.0 => attrs.set("value", value),
@@ -408,6 +446,11 @@ fn pad_by(n: &mut Node<'_, '_>, name: &str, mode: &str) -> Result<Vec<Value>> {
         mode => attrs.set("mode", mode),
     }
     Ok(vec![n.emit("ng.pad", &[x], attrs)?])
+}
+
+fn flip_along(n: &mut Node<'_, '_>, axis: i64) -> Result<Vec<Value>> {
+    let x = n.tensor("self")?;
+    Ok(vec![n.emit("ng.reverse", &[x], [("axes", Attr::ints([axis]))])?])
 }
 
 fn flip(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -492,9 +535,12 @@ fn roll(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
 
 /// The elements along an axis so many places further on, in a circle.
 fn rolled_by(n: &mut Node<'_, '_>, x: Value, axis: usize, shift: i64) -> Result<Value> {
-    let Some(extent) = n.extents(x).get(axis).and_then(Extent::known).filter(|&e| e > 0) else {
+    let Some(extent) = n.extents(x).get(axis).and_then(Extent::known) else {
         return unsupported("a dimension of unknown extent");
     };
+    if extent == 0 {
+        return Ok(x);
+    }
     match shift.rem_euclid(extent as i64) {
         0 => Ok(x),
         places => rolled(n, x, axis, extent as i64 - places),

@@ -9,11 +9,12 @@ use super::loss::number;
 use super::node::Node;
 use super::number::{Number, Operand, common, floating, kernel};
 use crate::emit::Emit;
-use crate::error::Result;
+use crate::error::{Result, unsupported};
 
 pub(super) const OPS: Table = &[
     ("heaviside", heaviside),
     ("logaddexp2", logaddexp2),
+    ("mvlgamma", log_gamma_of_matrices),
     ("sinc", sinc),
     ("special_entr", entropy),
     ("special_log_ndtr", log_normal),
@@ -39,6 +40,26 @@ fn logaddexp2(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         let (x, y) = (n.op("ng.mul", &[v[0], unit])?, n.op("ng.mul", &[v[1], unit])?);
         let sum = n.op("ng.logaddexp", &[x, y])?;
         n.op("ng.div", &[sum, unit])
+    })?;
+    Ok(vec![value])
+}
+
+/// log of p (p - 1) / 4 powers of π, and of Γ at x, x - 1/2, and so on to x - (p - 1)/2.
+fn log_gamma_of_matrices(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, p) = (floats(n, "self")?, n.int("p", 1)?);
+    if !(1..=64).contains(&p) {
+        return unsupported(format!("the multivariate gamma function of dimension {p}"));
+    }
+    let value = kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
+        let dtype = n.elem(v[0])?;
+        let mut sum = number(n, (p * (p - 1)) as f64 / 4.0 * std::f64::consts::PI.ln(), dtype)?;
+        for j in 0..p {
+            let back = number(n, j as f64 / 2.0, dtype)?;
+            let at = n.op("ng.sub", &[v[0], back])?;
+            let log = n.op("ng.lgamma", &[at])?;
+            sum = n.op("ng.add", &[log, sum])?;
+        }
+        Ok(sum)
     })?;
     Ok(vec![value])
 }
