@@ -362,6 +362,10 @@ more("cross", jnp.cross, f(4, 3), f(4, 3))
 sample("interp", lambda x: jnp.interp(x, jnp.arange(4.0), jnp.arange(4.0) ** 2), f(4))
 sample("polyval", lambda x: jnp.polyval(jnp.array([1.0, 2.0, 3.0]), x), f(4))
 more("searchsorted", lambda x: jnp.searchsorted(jnp.arange(4.0), x), f(4))
+# Comparisons in the order that has NaN at its end, and positions of truth values.
+sample("interp_sorted", lambda x, y, z: jnp.interp(x, jnp.sort(y), z), f(4), f(5), f(5))
+sample("search_nan", lambda x, y: jnp.searchsorted(jnp.sort(jnp.log(x)), y, side="right"), f(6), f(5))
+sample("choose_first", lambda x, y: jnp.select([x > 0.5, y > 0.0], [x, -y], 0.25), f(3, 4), f(3, 4))
 # Reductions by regions that are no op of ngc.
 sample("cumlogsumexp", lambda x: lax.cumlogsumexp(x, axis=1), f(3, 5))
 sample("region_norm", lambda x: lax.reduce_window(x, 0.0, lambda a, b: jnp.sqrt(a * a + b * b), (2, 3), (2, 1), "SAME"), f(4, 5))

@@ -41,7 +41,7 @@ fn run(context: &Context, module: &Module, inputs: &[Tensor], mode: Mode) -> Vec
 }
 
 /// What is refused, and for which word of the message.
-const REFUSED: &[(&str, &str)] = &[("reduce_prec", "rounding f32 to 5 exponent"), ("interp", "total order")];
+const REFUSED: &[(&str, &str)] = &[("reduce_prec", "rounding f32 to 5 exponent")];
 
 /// XLA rounds a product of bf16 numbers that is used in f32 only once: closer to the exact value, not the same.
 const EXCESS_PRECISION: f64 = 0.008;

@@ -152,14 +152,44 @@ fn truth_values(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<Value>> {
 }
 
 fn compare(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    if n.word("compare_type") == Some("TOTALORDER") {
-        return unsupported("the total order of floating-point numbers, outside of a sort that ngc knows");
-    }
     let Some(direction) = n.word("comparison_direction") else {
         return invalid("attribute 'comparison_direction' is missing");
     };
     let (x, y) = (n.loose(0)?, n.loose(1)?);
+    if n.word("compare_type") == Some("TOTALORDER") && n.elem(x)?.is_float() {
+        return Ok(vec![in_total_order(n, direction, x, y)?]);
+    }
     Ok(vec![n.compare(direction, x, y)?])
+}
+
+/// In the order of IEEE 754, section 5.10: -0 is before 0, and NaN, whose sign ngc does not tell, behind all numbers.
+fn in_total_order(n: &mut Node<'_, '_>, direction: &str, x: Value, y: Value) -> Result<Value> {
+    let is_before = |n: &mut Node<'_, '_>, x: Value, y: Value| -> Result<Value> {
+        let op = |n: &mut Node<'_, '_>, name: &str, of: &[Value]| n.emit(name, of, AttrDict::EMPTY);
+        let (less, level) = (n.compare("LT", x, y)?, n.compare("EQ", x, y)?);
+        // Of equal numbers zeros alone have different reciprocals.
+        let (over_x, over_y) = (op(n, "ng.reciprocal", &[x])?, op(n, "ng.reciprocal", &[y])?);
+        let signs = n.compare("LT", over_x, over_y)?;
+        let zeros = op(n, "ng.and", &[level, signs])?;
+        let (nan_x, nan_y) = (op(n, "ng.is_nan", &[x])?, op(n, "ng.is_nan", &[y])?);
+        let number = op(n, "ng.not", &[nan_x])?;
+        let behind = op(n, "ng.and", &[number, nan_y])?;
+        let less = op(n, "ng.or", &[less, zeros])?;
+        op(n, "ng.or", &[less, behind])
+    };
+    let not = |n: &mut Node<'_, '_>, x: Value| n.emit("ng.not", &[x], AttrDict::EMPTY);
+    match direction {
+        "LT" => is_before(n, x, y),
+        "GT" => is_before(n, y, x),
+        "GE" => is_before(n, x, y).and_then(|before| not(n, before)),
+        "LE" => is_before(n, y, x).and_then(|before| not(n, before)),
+        "EQ" | "NE" => {
+            let (before, behind) = (is_before(n, x, y)?, is_before(n, y, x)?);
+            let apart = n.emit("ng.or", &[before, behind], AttrDict::EMPTY)?;
+            if direction == "NE" { Ok(apart) } else { not(n, apart) }
+        }
+        other => invalid(format!("comparison_direction = {}", other.escape_debug())),
+    }
 }
 
 /// The nearest integer, ties away from 0: the parts are exact, so nothing is rounded twice.

@@ -106,11 +106,20 @@ fn extremum(n: &mut Node<'_, '_>, kind: &str, over: &[usize]) -> Result<Vec<Valu
             "a reduction of two tensors that is neither argmax nor argmin along one dimension",
         );
     };
-    let (x, positions) = (n.exact(0)?, n.loose(1)?);
+    let (mut x, positions) = (n.exact(0)?, n.loose(1)?);
     if !counts_along(n, positions, axis)? {
         return unsupported("a reduction of positions that do not count along the dimension");
     }
-    let initial = neutral(if kind == "max" { "maximum" } else { "minimum" }, n.elem(x)?);
+    let dtype = n.elem(x)?;
+    // Truth values have the order of 0 and 1.
+    let initial = match (dtype, kind) {
+        (DType::BOOL, kind) => f64::from(u8::from(kind == "min")),
+        (_, "max") => neutral("maximum", dtype),
+        _ => neutral("minimum", dtype),
+    };
+    if dtype == DType::BOOL {
+        x = n.convert(x, DType::Int(8))?;
+    }
     if !is_neutral(n, 2, initial) || !is_neutral(n, 3, 0.0) {
         return unsupported("an argmax or argmin that starts with other values than the neutral one and 0");
     }
@@ -118,7 +127,7 @@ fn extremum(n: &mut Node<'_, '_>, kind: &str, over: &[usize]) -> Result<Vec<Valu
     let along = |name: &'static str, value: Attr| -> AttrDict { [(name, value)].into() };
     let value = n.emit(&format!("ng.reduce_{kind}"), &[x], along("axes", Attr::ints([axis as i64])))?;
     let position = n.emit(&format!("ng.arg{kind}"), &[x], along("axis", Attr::int(axis as i64)))?;
-    Ok(vec![value, n.convert(position, to)?])
+    Ok(vec![n.convert(value, dtype)?, n.convert(position, to)?])
 }
 
 /// Whether a value is the coordinate along a dimension of its declared type (operand 1).
