@@ -365,6 +365,8 @@ more("searchsorted", lambda x: jnp.searchsorted(jnp.arange(4.0), x), f(4))
 # Comparisons in the order that has NaN at its end, and positions of truth values.
 sample("interp_sorted", lambda x, y, z: jnp.interp(x, jnp.sort(y), z), f(4), f(5), f(5))
 sample("search_nan", lambda x, y: jnp.searchsorted(jnp.sort(jnp.log(x)), y, side="right"), f(6), f(5))
+pool = lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 2, 1), (1, 2, 1, 1), ((0, 0), (1, 1), (0, 1), (0, 0)))
+sample("max_pool_grad", lambda x, w: jax.vjp(pool, x)[1](w)[0], f(1, 6, 5, 2), f(1, 3, 5, 2))
 sample("choose_first", lambda x, y: jnp.select([x > 0.5, y > 0.0], [x, -y], 0.25), f(3, 4), f(3, 4))
 # Reductions by regions that are no op of ngc.
 sample("cumlogsumexp", lambda x: lax.cumlogsumexp(x, axis=1), f(3, 5))

@@ -7,7 +7,7 @@ use super::node::Node;
 use crate::error::{Result, invalid, unsupported};
 
 /// Reductions of more elements to one are refused.
-const MAX_STEPS: i64 = 64;
+pub(super) const MAX_STEPS: i64 = 64;
 
 /// The operands that are reduced; their initial values are as many.
 fn operands(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -47,7 +47,7 @@ fn fold(
 }
 
 /// The `k`-th of all places within these extents, the last one fastest.
-fn place(extents: &[i64], mut k: i64) -> Vec<i64> {
+pub(super) fn place(extents: &[i64], mut k: i64) -> Vec<i64> {
     let mut place: Vec<i64> = extents
         .iter()
         .rev()

@@ -11,7 +11,8 @@ use ngc_numerics::tensor::element_count;
 
 use super::node::Node;
 use super::{
-    ImportError, Imports, control, dot, elementwise, index, reduce, remark, scatter, shape, sort, window,
+    ImportError, Imports, control, dot, elementwise, index, reduce, remark, scatter, select, shape, sort,
+    window,
 };
 use crate::builder::{FunctionBuilder, Weights};
 use crate::emit::Emit;
@@ -29,8 +30,17 @@ pub(super) type Reader = fn(&mut Node<'_, '_>) -> Result<Vec<Value>>;
 /// Ops by name.
 pub(super) type Table = &'static [(&'static str, Reader)];
 
-const TABLES: &[Table] =
-    &[elementwise::OPS, shape::OPS, dot::OPS, reduce::OPS, window::OPS, index::OPS, scatter::OPS, sort::OPS];
+const TABLES: &[Table] = &[
+    elementwise::OPS,
+    shape::OPS,
+    dot::OPS,
+    reduce::OPS,
+    window::OPS,
+    index::OPS,
+    scatter::OPS,
+    select::OPS,
+    sort::OPS,
+];
 
 /// Ops that [`Graph`] reads by itself, since they hold or call other ops.
 const NESTED: &[&str] = &[

@@ -10,6 +10,7 @@ mod node;
 mod pattern;
 mod reduce;
 mod scatter;
+mod select;
 mod shape;
 mod sort;
 mod window;
