@@ -608,6 +608,10 @@ def other_names():
         lambda x, y: torch.fft.irfft(x),
         lambda x, y: torch.logspace(0.0, 2.0, 6, base=2.0) * x,
         lambda x, y: torch.isreal(y) * x,
+        lambda x, y: torch.fft.hfft2(x[:, :4]),
+        lambda x, y: x.put(torch.tensor([[1, 5], [20, 1]]), y[:2, :2], accumulate=True),
+        lambda x, y: torch.searchsorted(y[0].sort().values, 0.25) * x,
+        lambda x, y: torch.ops.aten.native_layer_norm(x, [6], None, y[0], 1e-5)[2] * x,
     )
     return Several(*functions), (floats(4, 6), floats(4, 6, seed=3)), None
 

@@ -157,6 +157,9 @@ impl<'a> Steps<'a> {
         inputs: &[f64],
         exact: impl Fn(f64) -> Option<f64>,
     ) -> Result<Fitted, String> {
+        if self.body.entry().is_none_or(|entry| self.body.arguments(entry).len() != 1) {
+            return Err("results are right at inputs of functions of one number".into());
+        }
         let intervals: Vec<Interval> = inputs
             .iter()
             .map(|&x| self.demand(self.reference.format.round(x), format, &exact))
@@ -229,10 +232,11 @@ struct Interval {
 /// The number so many places above a number.
 fn neighbour(x: f64, n: i64, format: Format) -> f64 {
     // Encodings in the order of the numbers; -0 and 0 are one place.
-    let sign = 1i64 << (format.width() - 1);
-    let bits = format.to_bits(x) as i64;
-    let place = if x.is_sign_negative() { -(bits & (sign - 1)) } else { bits } + n;
-    format.from_bits(if place < 0 { (-place | sign) as u64 } else { place as u64 })
+    let sign = 1u64 << (format.width() - 1);
+    let size = (format.to_bits(x) & !sign) as i64;
+    let place = if x.is_sign_negative() { n - size } else { n + size };
+    let negative = if place < 0 { sign } else { 0 };
+    format.from_bits(place.unsigned_abs() | negative)
 }
 
 /// How often an implementation is made again: each time at least one more input is right.
@@ -243,10 +247,10 @@ const SWEEPS: usize = 4;
 const MOST: u64 = 256;
 
 /// Makes the coefficients of an implementation of a function of one number of f32 again, until the result of every input is the
-/// correctly rounded one. Gives its text, in which the directive above its polynomial names the inputs that decide.
+/// correctly rounded one. Gives its text, in which the directives above its polynomials name the inputs that decide.
 ///
 /// # Errors
-/// When no coefficients do that, or the implementation has not one polynomial with a directive.
+/// When no coefficients are found that do that, or no polynomial has a directive.
 pub fn correctly_rounded(
     context: &Context,
     source: &str,

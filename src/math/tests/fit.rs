@@ -206,6 +206,10 @@ fn results_are_right_where_that_is_asked_for() {
     for n in 1..=64 {
         assert!(is_right(&text, n as f32 / 7.0));
     }
+    let two = "impl pow(float x, float y) {\n  convert[f64] x -> d\n  //! fit f64 exp(x) on [0, 1], right at 1\n  \
+               poly[0: 1, 1: 1] d -> p\n  convert[f32] p -> r\n  ret r\n}\n";
+    let failed = renew(&context, &read(two)[0]).err().expect("a function of two numbers");
+    assert!(failed.message.contains("functions of one number"), "{}", failed.message);
     // A line cannot be right everywhere.
     let short = "impl exp2(float x) {\n  convert[f64] x -> d\n  //! fit f64 exp2(x) on [-1/2, 1/2], right at 0.25 -0.25 0.5 -0.5\n  \
                  poly[0: 1, 1: 0.7] d -> p\n  convert[f32] p -> y\n  ret y\n}\n";

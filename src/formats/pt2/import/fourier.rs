@@ -22,6 +22,8 @@ pub(super) const OPERATORS: &[(&str, Import)] = &[
     ("fft_fft2", |n| composed(n, Kind::Complex, false)),
     ("fft_fftn", |n| composed(n, Kind::Complex, false)),
     ("fft_hfft", |n| composed(n, Kind::ToReal, false)),
+    ("fft_hfft2", |n| composed(n, Kind::ToReal, false)),
+    ("fft_hfftn", |n| composed(n, Kind::ToReal, false)),
     ("fft_ifft", |n| composed(n, Kind::Complex, true)),
     ("fft_ifft2", |n| composed(n, Kind::Complex, true)),
     ("fft_ifftn", |n| composed(n, Kind::Complex, true)),
@@ -38,7 +40,8 @@ pub(super) const OPERATORS: &[(&str, Import)] = &[
 
 /// Whether an operator makes real numbers of complex ones, as which it takes real ones too.
 pub(super) fn gives_real_numbers(operator: &str) -> bool {
-    ["_fft_c2r", "fft_hfft", "fft_irfft", "fft_irfft2", "fft_irfftn"].contains(&operator)
+    ["_fft_c2r", "fft_hfft", "fft_hfft2", "fft_hfftn", "fft_irfft", "fft_irfft2", "fft_irfftn"]
+        .contains(&operator)
 }
 
 /// What is transformed into what.

@@ -26,6 +26,7 @@ pub(super) const OPS: Table = &[
     ("index_reduce", index_reduce),
     ("index_select", index_select),
     ("one_hot", one_hot),
+    ("put", put_flat),
     ("scatter", scatter),
     ("scatter_add", |n| {
         let x = n.tensor("self")?;
@@ -395,6 +396,16 @@ fn index_fill(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let places = n.unsqueeze(index, (0..n.rank(x) as i64).filter(|&a| a != axis as i64))?;
     let indices = n.broadcast(places, &extents)?;
     joined(n, x, Placed { indices, source, axis }, "none")
+}
+
+/// Elements put, or added, by their numbers among all.
+fn put_flat(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+    let (x, index, source) = (n.tensor("self")?, n.tensor("index")?, n.tensor("source")?);
+    let (flat, indices, source) = (n.flattened(x)?, n.flattened(index)?, n.flattened(source)?);
+    let reduction = if n.flag("accumulate", false)? { "add" } else { "none" };
+    let all = joined(n, flat, Placed { indices, source, axis: 0 }, reduction)?;
+    let shape = n.extents(x);
+    Ok(vec![n.reshape(all[0], &shape)?])
 }
 
 /// Elements by their numbers among all, in the shape of the index.

@@ -5,7 +5,7 @@ use ngc_numerics::DType;
 
 use super::Table;
 use super::node::Node;
-use super::number::{Number, Operand, kernel};
+use super::number::{Number, Operand, kernel, opmath};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
@@ -81,7 +81,26 @@ fn layer_norm(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = trailing(n, &mut attrs)?;
     let mut operands = vec![x];
     operands.extend(scale_and_bias(n, x)?);
-    normalized(n, "ng.layer_norm", &operands, attrs)
+    let mut results = normalized(n, "ng.layer_norm", &operands, attrs)?;
+    if n.is_asked_for(1) || n.is_asked_for(2) {
+        results.extend(statistics(n, x)?);
+    }
+    Ok(results)
+}
+
+/// The mean and the reciprocal of the deviation over the last dimensions, which a layer norm gives beside its result.
+fn statistics(n: &mut Node<'_, '_>, x: Value) -> Result<[Value; 2]> {
+    let (eps, (dtype, _)) = (n.float("eps", 1e-5)?, n.declared(1)?);
+    let shape = n.opt_extents("normalized_shape")?.map_or(0, |shape| shape.len() as i64);
+    let mut attrs: AttrDict = [("axes", Attr::ints(-shape..0))].into();
+    attrs.set("keepdims", true);
+    let x = n.convert(x, opmath(n.elem(x)?))?;
+    let mean = n.emit("ng.reduce_mean", &[x], attrs.clone())?;
+    let variance = n.emit("ng.variance", &[x], attrs)?;
+    let eps = n.scalar(Number::Float(eps), n.elem(variance)?)?;
+    let variance = n.op("ng.add", &[variance, eps])?;
+    let inverse = n.op("ng.rsqrt", &[variance])?;
+    Ok([n.convert(mean, dtype)?, n.convert(inverse, dtype)?])
 }
 
 /// Without `eps` it is the distance of 1 to the next number of the format.

@@ -168,7 +168,11 @@ fn bucketize(n: &mut Node<'_, '_>, x: &str, boundaries: &str) -> Result<Vec<Valu
         _ => n.flag("right", false)?,
     };
     n.ignore(&["right"]);
-    let (x, mut boundaries) = (n.tensor(x)?, n.tensor(boundaries)?);
+    let (x, mut boundaries) = (n.operand(x)?, n.tensor(boundaries)?);
+    let x = match x {
+        Operand::Tensor(x) => x,
+        Operand::Number(number) => n.filled(number, n.elem(boundaries)?)?,
+    };
     if let Some(order) = n.opt_tensor("sorter")? {
         let axis = n.rank(boundaries) as i64 - 1;
         boundaries = n.emit("ng.gather_elements", &[boundaries, order], [("axis", Attr::int(axis))])?;
