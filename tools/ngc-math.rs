@@ -305,6 +305,8 @@ fn fit(
         let progress = Progress::new("verifying");
         let told = |done: usize, total: usize| progress.update(done, total);
         text = right::correctly_rounded(context, &text, file, &Compiler::default(), &told)?;
+        drop(progress);
+        eprintln!("{path}: all 2^32 results are the correctly rounded ones");
     }
     let mut renewed = Vec::new();
     for implementation in &parse_file(&text, file)?.implementations {
