@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
+use ngc_ir::op_def::DecomposeFn;
 use ngc_ir::{
-    AttrDict, Block, Body, Builder, Context, Diagnostic, Loc, Module, Op, OpDef, OpState, Semantics, Type,
-    Value,
+    AttrDict, Block, Body, Builder, Context, Diagnostic, Loc, Module, Op, OpDef, OpState, Semantics,
+    Signature, Type, Value,
 };
 use rustc_hash::FxBuildHasher;
 
@@ -130,28 +131,52 @@ impl Expander<'_> {
     fn steps(
         &mut self,
         def: &'static OpDef,
-        decompose: ngc_ir::op_def::DecomposeFn,
+        decompose: DecomposeFn,
         attrs: &AttrDict,
         operands: &[Value],
         loc: &Loc,
     ) -> Result<Vec<Value>, Diagnostic> {
         let fail = |message: String| Diagnostic::error(loc.clone(), format!("'{}': {message}", def.name));
         let types: Vec<Type> = operands.iter().map(|&v| self.body.ty(v)).collect();
-        let mut steps = Body::new();
-        let root = steps.root();
-        let block = steps.add_block(root);
-        let arguments: Vec<Value> =
-            types.iter().map(|&ty| steps.add_argument(block, ty, loc.clone())).collect();
-        let signature = ngc_ir::Signature { def, operands: &types, attrs };
-        let mut builder = Builder::at_end(self.context, &mut steps, block, loc.clone());
-        let ends = decompose(&mut builder, &signature, &arguments).map_err(fail)?;
+        let signature = Signature { def, operands: &types, attrs };
+        let Steps { body: steps, block, ends } =
+            Steps::of(self.context, &signature, decompose, loc).map_err(fail)?;
         let mut values = vec![None; steps.num_values()];
-        for (argument, &operand) in arguments.iter().zip(operands) {
+        for (argument, &operand) in steps.arguments(block).iter().zip(operands) {
             values[argument.index()] = Some(operand);
         }
         self.follow(&steps, block, &mut values, Some(loc))?;
         let ends: Option<Vec<Value>> = ends.iter().map(|v| values[v.index()]).collect();
         ends.ok_or_else(|| fail("a step is missing".into()))
+    }
+}
+
+/// The steps that define an op, whose operands are the arguments of a block, and its results among their values.
+pub(crate) struct Steps {
+    pub body: Body,
+    pub block: Block,
+    pub ends: Vec<Value>,
+}
+
+impl Steps {
+    /// The steps of an op at a place.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub fn of(
+        context: &Context,
+        signature: &Signature<'_>,
+        decompose: DecomposeFn,
+        loc: &Loc,
+    ) -> Result<Steps, String> {
+        let mut body = Body::new();
+        let root = body.root();
+        let block = body.add_block(root);
+        let operands = signature.operands.iter();
+        let arguments: Vec<Value> = operands.map(|&ty| body.add_argument(block, ty, loc.clone())).collect();
+        let mut builder = Builder::at_end(context, &mut body, block, loc.clone());
+        let ends = decompose(&mut builder, signature, &arguments)?;
+        Ok(Steps { body, block, ends })
     }
 }
 

@@ -4,13 +4,14 @@ use std::fmt;
 
 use ngc_dialects::ng::constant::{CONSTANT, attr_to_tensor};
 use ngc_ir::op_def::Semantics;
-use ngc_ir::{AttrDict, Block, Body, Builder, Context, Loc, Signature, Type, Value};
+use ngc_ir::{AttrDict, Block, Body, Context, Loc, Signature, Type, Value};
 use ngc_numerics::expr::{Constant, Node};
 use ngc_numerics::program::Program;
 use ngc_numerics::{Big, Enclosure, Expr, Format, Prim};
 use rug::{Float, Rational};
 
 use super::real::Real;
+use crate::expand::Steps;
 use crate::fit::expression;
 
 /// The longest formula that is read.
@@ -89,7 +90,7 @@ impl Function {
                 body.arguments(entry).len()
             ));
         };
-        let [formula] = &results(context, body, entry, &[Expr::var(0)])?[..] else {
+        let [formula] = &results(context, body, entry, &[Expr::var(0)], None)?[..] else {
             return Err("has more than one result".into());
         };
         if has_cases(formula) {
@@ -139,15 +140,24 @@ pub fn read_real(text: &str) -> Result<Real, String> {
     }
 }
 
-/// What steps give for arguments: what their terminator, or the end of the block, returns.
-fn results(context: &Context, body: &Body, block: Block, arguments: &[Expr]) -> Result<Vec<Expr>, String> {
+/// The formulas of values of steps, where the arguments have these: those that `ends` names, or the terminator.
+fn results(
+    context: &Context,
+    body: &Body,
+    block: Block,
+    arguments: &[Expr],
+    ends: Option<&[Value]>,
+) -> Result<Vec<Expr>, String> {
     let mut values: Vec<Option<Expr>> = vec![None; body.num_values()];
+    let of = |values: &[Option<Expr>], wanted: &[Value]| -> Option<Vec<Expr>> {
+        wanted.iter().map(|v| values[v.index()].clone()).collect()
+    };
     for (&v, x) in body.arguments(block).iter().zip(arguments) {
         values[v.index()] = Some(x.clone());
     }
     for op in body.ops(block) {
         let (data, operands) = (body.op(op), body.operands(op));
-        let x: Option<Vec<Expr>> = operands.iter().map(|v| values[v.index()].clone()).collect();
+        let x = of(&values, operands);
         let x = x.ok_or_else(|| format!("'{}' takes what has no formula", body.name(op)))?;
         let def = data.def.ok_or_else(|| format!("'{}' is not registered", body.name(op)))?;
         if def.traits.terminator {
@@ -159,7 +169,7 @@ fn results(context: &Context, body: &Body, block: Block, arguments: &[Expr]) -> 
             values[v.index()] = Some(value);
         }
     }
-    Err("does not end in a return".into())
+    ends.and_then(|ends| of(&values, ends)).ok_or_else(|| "does not end in a return".into())
 }
 
 /// The formulas of the results of an op.
@@ -178,15 +188,8 @@ fn value_of(context: &Context, s: &Signature<'_>, x: &[Expr]) -> Result<Vec<Expr
             Ok(vec![replaced(&meaning.function.expr(), x, &params)])
         }
         Semantics::Decomposition(decompose) => {
-            let mut steps = Body::new();
-            let root = steps.root();
-            let block = steps.add_block(root);
-            let arguments: Vec<Value> =
-                s.operands.iter().map(|&ty| steps.add_argument(block, ty, Loc::Unknown)).collect();
-            let mut builder = Builder::at_end(context, &mut steps, block, Loc::Unknown);
-            let ends = decompose(&mut builder, s, &arguments)?;
-            let end = builder.op("func.return", &ends, AttrDict::EMPTY);
-            end.and_then(|_| results(context, &steps, block, x))
+            let Steps { body, block, ends } = Steps::of(context, s, decompose, &Loc::Unknown)?;
+            results(context, &body, block, x, Some(&ends))
         }
         _ => Err("has no formula".into()),
     }

@@ -279,8 +279,9 @@ pub fn correctly_rounded(
             let steps = Steps::of(context, &text, None)?;
             let mut wrong = None;
             for &x in &report.ties {
-                if wrong.is_none() && !steps.is_right(x).map_err(fail)? {
+                if !steps.is_right(x).map_err(fail)? {
                     wrong = Some(x);
+                    break;
                 }
             }
             let Some(wrong) = wrong else { break };

@@ -43,7 +43,7 @@ impl Default for Compiler {
 pub struct Program {
     folder: TempDir,
     format: Format,
-    runner: Vec<OsString>,
+    compiler: Compiler,
 }
 
 /// Takes the name of a file of pairs and writes their results.
@@ -122,31 +122,25 @@ impl Compiler {
             let said: Vec<&str> = said.lines().take(5).collect();
             return Err(fail(format!("'{shown}' refuses what was written for it: {}", said.join("\n"))));
         }
-        Ok(Program { folder, format: format_of(text), runner: self.runner.clone() })
+        Ok(Program { folder, format: format_of(text), compiler: self.clone() })
     }
-}
 
-impl Compiler {
     /// What runs a program.
     pub fn command(&self, program: PathBuf) -> Command {
-        running(&self.runner, program)
-    }
-}
-
-fn running(runner: &[OsString], program: PathBuf) -> Command {
-    match runner {
-        [] => Command::new(program),
-        [first, rest @ ..] => {
-            let mut command = Command::new(first);
-            command.args(rest).arg(program);
-            command
+        match &self.runner[..] {
+            [] => Command::new(program),
+            [first, rest @ ..] => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
         }
     }
 }
 
 impl Program {
     fn command(&self) -> Command {
-        running(&self.runner, self.folder.path().join("sweep"))
+        self.compiler.command(self.folder.path().join("sweep"))
     }
 
     /// The results at ranges of encodings, each a first one and how many.

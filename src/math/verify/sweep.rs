@@ -314,6 +314,7 @@ impl Found {
         self.inputs += other.inputs;
         self.misrounded += other.misrounded;
         self.ties.extend(other.ties);
+        self.ties.truncate(TIES);
         add(&mut self.wrong_specials, other.wrong_specials);
         add(&mut self.not_monotone, other.not_monotone);
         self.least = self.least.max(other.least);

@@ -130,11 +130,8 @@ fn ldexp(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let (x, exponent) = (n.operand("self")?, n.operand("other")?);
     let two = Operand::Number(Number::Float(2.0));
     // A power of two by integers is of the format of what it scales.
-    let own = common(n, &[x, two])?;
-    let dtype = match common(n, &[two, exponent])? {
-        _ if !common(n, &[exponent])?.is_float() => own,
-        dtype => dtype,
-    };
+    let like = if common(n, &[exponent])?.is_float() { exponent } else { x };
+    let dtype = common(n, &[two, like])?;
     let power = Operand::Tensor(power(n, two, exponent, dtype)?);
     let (x, power) = together(n, x, power)?;
     Ok(vec![n.op("ng.mul", &[x, power])?])

@@ -142,7 +142,7 @@ const LINEAR: &str = "
     cumsum detach diag_embed diagonal diagonal_scatter expand expand_as fft_fftshift fft_ifftshift flatten flip
     gather hstack index index_put index_select lift_fresh_copy masked_fill mean movedim narrow neg pad permute repeat
     repeat_interleave reshape reshape_as roll select select_scatter slice slice_scatter split split_with_sizes
-    squeeze stack sum swapaxes t tile transpose tril triu unbind unflatten unfold unsqueeze view view_as view_copy
+    squeeze stack sum swapaxes t tile transpose tril triu unbind unflatten unfold unsqueeze view view_as
     vstack where
 ";
 

@@ -108,11 +108,10 @@ fn avg_pool(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<Value>> {
     if attrs.get("pads").is_some() {
         attrs.set("count_include_pad", true);
     }
-    let count: i64 = n.ints("kernel_size")?.iter().product();
-    let count = if n.ints("kernel_size")?.len() == 1 { count.pow(rank as u32) } else { count };
+    let count: f64 = positive(n, "kernel_size", rank)?.iter().map(|&k| k as f64).product();
     let value = kernel(n, n.elem(x)?, &[Operand::Tensor(x)], |n, v| {
         let mean = n.emit("ng.avg_pool", v, attrs)?;
-        let factor = n.scalar(Number::Float(count as f64 / divisor as f64), n.elem(mean)?)?;
+        let factor = n.scalar(Number::Float(count / divisor as f64), n.elem(mean)?)?;
         n.op("ng.mul", &[mean, factor])
     })?;
     Ok(vec![value])

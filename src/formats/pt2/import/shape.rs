@@ -2,6 +2,7 @@
 
 use ngc_ir::{Attr, Value};
 
+use super::super::extent::Extent;
 use super::Table;
 use super::node::Node;
 use crate::emit::Emit;
@@ -16,7 +17,7 @@ pub(super) const OPS: Table = &[
     ("atleast_1d", atleast),
     ("atleast_2d", atleast),
     ("atleast_3d", atleast),
-    ("broadcast_tensors", broadcast_tensors),
+    ("broadcast_tensors", |n| each_as_declared(n, Node::broadcast)),
     ("channel_shuffle", channel_shuffle),
     ("clone", same),
     ("conj_physical", same),
@@ -50,7 +51,6 @@ pub(super) const OPS: Table = &[
     ("unsqueeze", unsqueeze),
     ("view", view),
     ("view_as", view),
-    ("view_copy", view),
 ];
 
 /// The tensor itself.
@@ -69,27 +69,21 @@ fn through(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     Ok(vec![base])
 }
 
-/// In the declared shapes, which have more dimensions of extent 1.
+/// With more dimensions of extent 1, as the declared shapes say.
 fn atleast(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    if !n.has("tensors") {
-        return view(n);
-    }
-    let tensors = n.tensors("tensors")?;
-    let mut each = Vec::with_capacity(tensors.len());
-    for (i, tensor) in tensors.into_iter().enumerate() {
-        let (_, to) = n.declared(i)?;
-        each.push(n.reshape(tensor, &to)?);
-    }
-    Ok(each)
+    if n.has("tensors") { each_as_declared(n, Node::reshape) } else { view(n) }
 }
 
-/// Each in the shape that all have together.
-fn broadcast_tensors(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
+/// Each tensor of a list in the shape that is declared for its result.
+fn each_as_declared<'g, 'a>(
+    n: &mut Node<'g, 'a>,
+    shaped: fn(&mut Node<'g, 'a>, Value, &[Extent]) -> Result<Value>,
+) -> Result<Vec<Value>> {
     let tensors = n.tensors("tensors")?;
     let mut each = Vec::with_capacity(tensors.len());
     for (i, tensor) in tensors.into_iter().enumerate() {
         let (_, to) = n.declared(i)?;
-        each.push(n.broadcast(tensor, &to)?);
+        each.push(shaped(n, tensor, &to)?);
     }
     Ok(each)
 }
@@ -107,9 +101,7 @@ fn view(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     }
     let (base, seen) = n.viewed("self")?;
     let (_, to) = n.declared(0)?;
-    let product = |list: &[super::super::extent::Extent]| {
-        list.iter().map(|e| e.known()).try_fold(1usize, |a, e| a.checked_mul(e?))
-    };
+    let product = |list: &[Extent]| list.iter().map(|e| e.known()).try_fold(1usize, |a, e| a.checked_mul(e?));
     if let (Some(from), Some(to)) = (product(&seen), product(&to))
         && from != to
     {

@@ -28,13 +28,13 @@ pub(super) fn is_single(program: &Program<'_>, proto: &Proto) -> bool {
 impl Node<'_, '_> {
     /// Results in the shapes that are declared, where single numbers counted as vectors.
     pub(super) fn as_single(&mut self, results: Vec<Value>) -> Result<Vec<Value>> {
+        if !self.single {
+            return Ok(results);
+        }
         let mut each = Vec::with_capacity(results.len());
         for (i, value) in results.into_iter().enumerate() {
-            let wanted = self.declared(i).map(|(_, extents)| extents);
-            each.push(match wanted {
-                Ok(extents) if self.single && extents.len() != self.rank(value) => {
-                    self.reshape(value, &extents)?
-                }
+            each.push(match self.declared(i) {
+                Ok((_, extents)) if extents.len() != self.rank(value) => self.reshape(value, &extents)?,
                 _ => value,
             });
         }

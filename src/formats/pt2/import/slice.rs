@@ -17,16 +17,18 @@ pub(super) const OPS: Table = &[
     ("diag", diag),
     ("diagonal", |n| diagonal(n, "dim1", "dim2")),
     ("diagonal_scatter", diagonal_scatter),
-    ("diagonal_copy", |n| diagonal(n, "dim1", "dim2")),
     ("diag_embed", diag_embed),
     ("fill_diagonal", fill_diagonal),
     ("diagflat", diagflat),
     ("dsplit", |n| split_along(n, 2)),
     ("fft_fftshift", |n| halves(n, 1)),
     ("fft_ifftshift", |n| halves(n, 0)),
-    ("flip", flip),
-    ("fliplr", |n| flip_along(n, 1)),
-    ("flipud", |n| flip_along(n, 0)),
+    ("flip", |n| {
+        let dims = n.ints("dims")?;
+        flipped(n, dims)
+    }),
+    ("fliplr", |n| flipped(n, vec![1])),
+    ("flipud", |n| flipped(n, vec![0])),
     ("hsplit", |n| split_along(n, 1)),
     ("meshgrid", meshgrid),
     ("narrow", narrow),
@@ -42,7 +44,6 @@ pub(super) const OPS: Table = &[
     ("select", select),
     ("select_scatter", select_scatter),
     ("slice", slice),
-    ("slice_copy", slice),
     ("slice_scatter", slice_scatter),
     ("split", split),
     ("split_with_sizes", split),
@@ -448,14 +449,9 @@ fn pad_by(n: &mut Node<'_, '_>, name: &str, mode: &str) -> Result<Vec<Value>> {
     Ok(vec![n.emit("ng.pad", &[x], attrs)?])
 }
 
-fn flip_along(n: &mut Node<'_, '_>, axis: i64) -> Result<Vec<Value>> {
+/// The elements along dimensions in the opposite order.
+fn flipped(n: &mut Node<'_, '_>, dims: Vec<i64>) -> Result<Vec<Value>> {
     let x = n.tensor("self")?;
-    Ok(vec![n.emit("ng.reverse", &[x], [("axes", Attr::ints([axis]))])?])
-}
-
-fn flip(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
-    let x = n.tensor("self")?;
-    let dims = n.ints("dims")?;
     Ok(vec![n.emit("ng.reverse", &[x], [("axes", Attr::from(dims))])?])
 }
 

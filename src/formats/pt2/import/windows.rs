@@ -11,8 +11,7 @@ use super::pool::{positive, repeated};
 use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
-pub(super) const OPS: Table =
-    &[("col2im", col2im), ("im2col", im2col), ("unfold", unfold), ("unfold_copy", unfold)];
+pub(super) const OPS: Table = &[("col2im", col2im), ("im2col", im2col), ("unfold", unfold)];
 
 /// Places of elements of windows along a dimension.
 const LARGEST: i64 = 1 << 24;

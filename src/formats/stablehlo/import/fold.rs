@@ -87,9 +87,32 @@ pub(super) struct Windows {
     pub high: Vec<i64>,
 }
 
+impl Windows {
+    /// An operand with what lies around it.
+    pub(super) fn padded(&self, n: &mut Node<'_, '_>, x: Value, with: f64) -> Result<Value> {
+        if [&self.sizes, &self.strides, &self.dilations].iter().any(|list| list.iter().any(|&n| n < 1)) {
+            return invalid("windows, their strides and their dilations are at least 1");
+        }
+        n.pad(x, self.low.clone(), self.high.clone(), with)
+    }
+
+    /// The elements of a padded operand at a place of each window.
+    pub(super) fn at(&self, n: &mut Node<'_, '_>, x: Value, place: &[i64]) -> Result<Value> {
+        let range = |(axis, extent): (usize, i64)| {
+            let last = (self.sizes[axis] - 1).checked_mul(self.dilations[axis])?;
+            // As many places as the first element of a window may have.
+            let starts = extent.checked_sub(last)?.max(0);
+            let from = place[axis] * self.dilations[axis];
+            Some((axis, from, from + starts, self.strides[axis]))
+        };
+        let ranges: Option<Vec<_>> = n.extents(x)?.into_iter().enumerate().map(range).collect();
+        let Some(ranges) = ranges else { return invalid("windows beyond all elements") };
+        n.slice(x, &ranges)
+    }
+}
+
 /// The elements of each window.
 pub(super) fn within(n: &mut Node<'_, '_>, windows: &Windows) -> Result<Vec<Value>> {
-    let Windows { sizes, strides, dilations, low, high } = windows;
     let inputs = n.operands.len() / 2;
     let padding = (inputs..2 * inputs)
         .map(|i| n.constant(i).and_then(|t| t.to_f64s().first().copied()))
@@ -97,28 +120,12 @@ pub(super) fn within(n: &mut Node<'_, '_>, windows: &Windows) -> Result<Vec<Valu
     let Some(padding) = padding else {
         return unsupported("windows whose initial values are not constants");
     };
-    if [sizes, strides, dilations].iter().any(|list| list.iter().any(|&number| number < 1)) {
-        return invalid("windows, their strides and their dilations are at least 1");
-    }
     let mut x = operands(n)?;
     for (x, padding) in x.iter_mut().zip(padding) {
-        *x = n.pad(*x, low.clone(), high.clone(), padding)?;
+        *x = windows.padded(n, *x, padding)?;
     }
-    let Some(&first) = x.first() else { return invalid("it reduces nothing") };
-    // How many places the first element of a window may have along each axis.
-    let starts =
-        n.extents(first)?.into_iter().zip(sizes.iter().zip(dilations)).map(|(extent, (size, dilation))| {
-            Some(extent.checked_sub((size - 1).checked_mul(*dilation)?)?.max(0))
-        });
-    let Some(starts) = starts.collect::<Option<Vec<i64>>>() else {
-        return invalid("windows beyond all elements");
-    };
-    fold(n, &x, sizes, |n, x, place| {
-        let range = |(axis, at): (usize, &i64)| {
-            let from = at * dilations[axis];
-            (axis, from, from + starts[axis], strides[axis])
-        };
-        let ranges: Vec<_> = place.iter().enumerate().map(range).collect();
-        n.slice(x, &ranges)
-    })
+    if x.is_empty() {
+        return invalid("it reduces nothing");
+    }
+    fold(n, &x, &windows.sizes, |n, x, place| windows.at(n, x, place))
 }

@@ -49,6 +49,16 @@ impl<'n, 'a> Node<'n, 'a> {
         }
     }
 
+    /// So many integers; a splat stands for all entries, and none is the default for all.
+    pub(super) fn numbers(&self, name: &str, default: i64, count: usize) -> Result<Vec<i64>> {
+        let found = self.opt_ints(name)?.unwrap_or_else(|| vec![default; count]);
+        match found[..] {
+            [one] if count > 1 => Ok(vec![one; count]),
+            _ if found.len() == count => Ok(found),
+            _ => invalid(format!("{name} {found:?} does not have {count} entries")),
+        }
+    }
+
     pub(super) fn opt_int(&self, name: &str) -> Result<Option<i64>> {
         self.attr(name).map(|attr| attr.as_int().ok_or_else(|| not(name, "an integer"))).transpose()
     }

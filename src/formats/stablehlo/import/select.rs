@@ -3,7 +3,7 @@
 use ngc_ir::{AttrDict, Value};
 use ngc_numerics::DType;
 
-use super::fold::{MAX_STEPS, place};
+use super::fold::{MAX_STEPS, Windows, place};
 use super::graph::Table;
 use super::node::Node;
 use super::pattern::terms;
@@ -13,18 +13,6 @@ use crate::emit::Emit;
 use crate::error::{Result, invalid, unsupported};
 
 pub(super) const OPS: Table = &[("stablehlo.select_and_scatter", select_and_scatter)];
-
-/// The windows of the operand, which is padded by `low` and `high`.
-struct Windows {
-    sizes: Vec<i64>,
-    strides: Vec<i64>,
-    low: Vec<i64>,
-    high: Vec<i64>,
-    /// The extents of the operand.
-    own: Vec<i64>,
-    /// How many windows there are.
-    counts: Vec<i64>,
-}
 
 /// Of each window the first element is selected that no later one is beyond, and the source is added there.
 fn select_and_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
@@ -40,13 +28,17 @@ fn select_and_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     {
         return unsupported("what is selected by windows, and is not added to 0");
     }
-    let windows = windows(n, x, source)?;
+    let own = n.extents(x)?;
+    let windows = windows(n, own.len())?;
     let taps: i64 = windows.sizes.iter().fold(1, |a, &b| a.saturating_mul(b));
     if taps > MAX_STEPS {
         return unsupported(format!("windows of {taps} elements; ngc unrolls {MAX_STEPS}"));
     }
     let places: Vec<Vec<i64>> = (0..taps).map(|k| place(&windows.sizes, k)).collect();
     let selected = selected(n, x, &windows, &places, direction)?;
+    if n.extents(selected)? != n.extents(source)? {
+        return invalid(format!("{} for windows of {}", n.ty(source), n.ty(x)));
+    }
     let (dtype, mut sum) = (n.elem(source)?, None);
     for (k, place) in places.iter().enumerate() {
         let (which, zero) = (n.scalar(k as f64, DType::Int(32))?, n.scalar(0.0, dtype)?);
@@ -57,7 +49,7 @@ fn select_and_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
         let low = place.iter().zip(&windows.low).map(|(at, low)| at - low);
         let low: Vec<i64> = low.collect();
         let reach = n.extents(part)?;
-        let high = (0..reach.len()).map(|axis| windows.own[axis] - low[axis] - reach[axis]).collect();
+        let high = (0..reach.len()).map(|axis| own[axis] - low[axis] - reach[axis]).collect();
         let part = n.pad(part, low, high, 0.0)?;
         sum = Some(match sum {
             None => part,
@@ -67,19 +59,14 @@ fn select_and_scatter(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     sum.map_or_else(|| invalid("windows without elements"), |sum| Ok(vec![sum]))
 }
 
-fn windows(n: &mut Node<'_, '_>, x: Value, source: Value) -> Result<Windows> {
-    let (own, counts) = (n.extents(x)?, n.extents(source)?);
-    let rank = own.len();
-    let sizes = n.opt_ints("window_dimensions")?.unwrap_or_else(|| vec![1; rank]);
-    let strides = n.opt_ints("window_strides")?.unwrap_or_else(|| vec![1; rank]);
-    let pads = n.opt_ints("padding")?.unwrap_or_else(|| vec![0; 2 * rank]);
-    let pads = if let [all] = pads[..] { vec![all; 2 * rank] } else { pads };
-    let fits = sizes.len() == rank && strides.len() == rank && counts.len() == rank && pads.len() == 2 * rank;
-    if !fits || sizes.iter().chain(&strides).any(|&number| number < 1) || pads.iter().any(|&p| p < 0) {
-        return invalid("windows that do not fit the operand");
+fn windows(n: &Node<'_, '_>, rank: usize) -> Result<Windows> {
+    let pads = n.numbers("padding", 0, 2 * rank)?;
+    if pads.iter().any(|&p| p < 0) {
+        return invalid(format!("padding {pads:?}"));
     }
     let (low, high) = pads.chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip();
-    Ok(Windows { sizes, strides, low, high, own, counts })
+    let sizes = n.numbers("window_dimensions", 1, rank)?;
+    Ok(Windows { sizes, strides: n.numbers("window_strides", 1, rank)?, dilations: vec![1; rank], low, high })
 }
 
 /// The number of the element that each window selects; padding is never selected.
@@ -90,23 +77,15 @@ fn selected(
     places: &[Vec<i64>],
     direction: &str,
 ) -> Result<Value> {
-    let ones = n.splat(1.0, &windows.own, DType::Int(8))?;
-    let padded = |n: &mut Node<'_, '_>, x: Value| n.pad(x, windows.low.clone(), windows.high.clone(), 0.0);
-    let (x, inside) = (padded(n, x)?, padded(n, ones)?);
-    let tap = |n: &mut Node<'_, '_>, x: Value, place: &[i64]| {
-        let range = |axis: usize| {
-            let last = place[axis] + (windows.counts[axis] - 1) * windows.strides[axis];
-            (axis, place[axis], last + 1, windows.strides[axis])
-        };
-        let ranges: Vec<_> = (0..place.len()).map(range).collect();
-        n.slice(x, &ranges)
-    };
+    let own = n.extents(x)?;
+    let ones = n.splat(1.0, &own, DType::Int(8))?;
+    let (x, inside) = (windows.padded(n, x, 0.0)?, windows.padded(n, ones, 0.0)?);
     let op = |n: &mut Node<'_, '_>, name: &str, of: &[Value]| n.emit(name, of, AttrDict::EMPTY);
     let mut best: Option<[Value; 3]> = None;
     for (k, place) in places.iter().enumerate() {
-        let (value, there) = (tap(n, x, place)?, tap(n, inside, place)?);
+        let (value, there) = (windows.at(n, x, place)?, windows.at(n, inside, place)?);
         let there = n.convert(there, DType::BOOL)?;
-        let number = n.splat(k as f64, &windows.counts, DType::Int(32))?;
+        let number = n.splat(k as f64, &n.extents(value)?, DType::Int(32))?;
         best = Some(match best {
             None => [value, number, there],
             Some([most, at, found]) => {

@@ -16,20 +16,11 @@ pub(super) const OPS: Table = &[("stablehlo.reduce_window", reduce_window)];
 fn reduce_window(n: &mut Node<'_, '_>) -> Result<Vec<Value>> {
     let x = n.exact(0)?;
     let (rank, dtype) = (n.rank(x), n.elem(x)?);
-    let numbers = |n: &Node<'_, '_>, name: &str, default: i64, count: usize| -> Result<Vec<i64>> {
-        let found = n.opt_ints(name)?.unwrap_or_else(|| vec![default; count]);
-        // A splat stands for all entries.
-        match found[..] {
-            [one] if count > 1 => Ok(vec![one; count]),
-            _ if found.len() == count => Ok(found),
-            _ => invalid(format!("{name} {found:?} does not have {count} entries")),
-        }
-    };
-    let windows = numbers(n, "window_dimensions", 1, rank)?;
-    let strides = numbers(n, "window_strides", 1, rank)?;
-    let dilations = numbers(n, "window_dilations", 1, rank)?;
-    let pads = numbers(n, "padding", 0, 2 * rank)?;
-    if numbers(n, "base_dilations", 1, rank)?.iter().any(|&d| d != 1) {
+    let windows = n.numbers("window_dimensions", 1, rank)?;
+    let strides = n.numbers("window_strides", 1, rank)?;
+    let dilations = n.numbers("window_dilations", 1, rank)?;
+    let pads = n.numbers("padding", 0, 2 * rank)?;
+    if n.numbers("base_dilations", 1, rank)?.iter().any(|&d| d != 1) {
         return unsupported("base_dilations");
     }
     let known = combination(n).filter(|how| n.operands.len() == 2 && !matches!(*how, "and" | "or"));
