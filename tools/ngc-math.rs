@@ -11,6 +11,7 @@ use ngc_math::calculus::{self, Compiled};
 use ngc_math::check::{Checked, check};
 use ngc_math::fit::right;
 use ngc_math::text::{Text, parse_file};
+use ngc_math::verify::certain::{Asked, certain, questions};
 use ngc_math::verify::{Compiler, Inputs, verify};
 use ngc_math::{c99, function};
 use ngc_numerics::{DType, Evaluator, Mode, Tensor};
@@ -60,6 +61,21 @@ enum Command {
         /// Looks at about so many inputs instead of all, for an estimate
         #[arg(long, value_name = "COUNT")]
         sample: Option<u64>,
+        /// Bounds the error for certain instead, by Taylor forms of each part on which exponents, tables and branches are decided
+        #[arg(long, conflicts_with_all = ["sample", "certificate"])]
+        certain: bool,
+        /// Arguments of which something is certain [default: all numbers of the format]
+        #[arg(long, value_name = "FROM,TO", requires = "certain", allow_hyphen_values = true)]
+        range: Option<String>,
+        /// Cuts parts while their bounds are above this, in units in the last place
+        #[arg(long, value_name = "ULPS", requires = "certain", default_value_t = 1.0)]
+        goal: f64,
+        /// Cuts each part at least so often
+        #[arg(long, value_name = "COUNT", requires = "certain", default_value_t = 1)]
+        chunks: u32,
+        /// Looks at so many parts of each binade at most; of what is left nothing is certain
+        #[arg(long, value_name = "COUNT", requires = "certain", default_value_t = 1 << 17)]
+        most_parts: u64,
         /// Fails unless every error is below this
         #[arg(long, value_name = "ULPS", default_value_t = 1.0)]
         max_ulp: f64,
@@ -98,6 +114,9 @@ enum Command {
         /// The language
         #[arg(long, value_enum, default_value = "c")]
         language: Language,
+        /// Arguments that questions for FPTaylor are about [default: all numbers of the format]
+        #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
+        range: Option<String>,
         /// Where to [default: standard output]
         #[arg(short, value_name = "FILE", default_value = "-")]
         output: String,
@@ -127,6 +146,8 @@ enum Language {
     Machine,
     /// Scripts for Gappa that enclose the rounding error of each polynomial with a comment `//! fit ...`
     Gappa,
+    /// Questions for FPTaylor: the rounding error on each part of the range on which integers, tables and branches are decided
+    Fptaylor,
     /// A script for Sollya that encloses the error of each polynomial with a comment `//! fit ...`
     Sollya,
 }
@@ -189,12 +210,32 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             let (texts, checked) = load(&context, sources, std::slice::from_ref(file))?;
             evaluate(&context, &checked, choose(&texts, function.as_deref())?, arguments)
         }
-        Command::Verify { files, function, sample, max_ulp, certificate } => {
+        Command::Verify {
+            files,
+            function,
+            sample,
+            max_ulp,
+            certificate,
+            certain,
+            range,
+            goal,
+            chunks,
+            most_parts,
+        } => {
             let (texts, checked) = load(&context, sources, files)?;
             let chosen: Vec<&Text> = match function {
                 Some(name) => vec![choose(&texts, Some(name))?],
                 None => texts.iter().collect(),
             };
+            if *certain {
+                let asked = Asked {
+                    range: numbers(range.as_deref())?,
+                    goal: *goal,
+                    chunks: *chunks,
+                    most_parts: *most_parts,
+                };
+                return prove(&context, &checked, &chosen, &asked, *max_ulp);
+            }
             let mut failed = Vec::new();
             for text in chosen {
                 let progress = Progress::new("verifying");
@@ -246,7 +287,7 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             Ok(())
         }
         Command::Library { max_ulp, output } => library(&context, *max_ulp, output),
-        Command::Emit { files, language, output } => {
+        Command::Emit { files, language, range, output } => {
             let (terms, texts) = read(&context, sources, files)?;
             let checked = check(&context, &texts)?;
             let print = |module| print_module(module, &PrintOptions::default());
@@ -265,10 +306,50 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
                     }
                     all.join("\n")
                 }
+                Language::Fptaylor => {
+                    let mut all = Vec::new();
+                    for text in &texts {
+                        all.extend(questions(&context, &checked, text, numbers(range.as_deref())?)?);
+                    }
+                    all.join("\n")
+                }
                 Language::Sollya => ngc_math::fit::sollya::script(&texts)?,
             };
             Ok(write_output(output, text.as_bytes())?)
         }
+    }
+}
+
+/// The ends of a range, of all numbers where none is given.
+fn numbers(range: Option<&str>) -> Result<(f64, f64), Failure> {
+    let Some(range) = range else { return Ok((f64::NEG_INFINITY, f64::INFINITY)) };
+    let range = ngc_tools::math::synthesize::range(range)?;
+    Ok((range.from.to_f64(), range.to.to_f64()))
+}
+
+/// Says what is certain of the errors of implementations.
+fn prove(
+    context: &Context,
+    checked: &Checked,
+    texts: &[&Text],
+    asked: &Asked,
+    max_ulp: f64,
+) -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    for text in texts {
+        let progress = Progress::new("proving");
+        let told = |done: usize, total: usize| progress.update(done, total);
+        let found = certain(context, checked, text, asked, &told)?;
+        drop(progress);
+        let name = function::symbol(text);
+        say(&format!("{name}: {found}"))?;
+        if !(found.bound < max_ulp && found.open.is_empty()) {
+            failed.push(name);
+        }
+    }
+    match failed[..] {
+        [] => Ok(()),
+        _ => Err(Failure::new(format!("not certain to be below {max_ulp} ulp: {}", failed.join(", ")))),
     }
 }
 

@@ -33,7 +33,7 @@ enum Exact {
         prim: Option<Prim>,
     },
     /// That of a formula, and its constants in `f64`.
-    Formula(Arc<(Program, Vec<Interval>)>),
+    Formula(Arc<(Program, Vec<Interval>)>, Expr),
 }
 
 /// The most bits of an exact value before the middle of its enclosure is taken.
@@ -80,6 +80,17 @@ impl Reference {
         Ok(Reference { function: Exact::Op { function, params, prim }, format })
     }
 
+    /// The function as a formula of one number, where it is one.
+    pub fn formula(&self) -> Option<Expr> {
+        match &self.function {
+            Exact::Op { function, .. } if function.arity == 1 && function.params == 0 => {
+                Some(function.expr())
+            }
+            Exact::Op { .. } => None,
+            Exact::Formula(_, formula) => Some(formula.clone()),
+        }
+    }
+
     /// Encloses the value at a number.
     #[inline]
     pub fn enclose(&self, x: f64) -> Interval {
@@ -114,7 +125,7 @@ impl Reference {
             Exact::Op { function, params, .. } => {
                 function.round_correctly(&params[..function.params], x, self.format)
             }
-            Exact::Formula(known) => {
+            Exact::Formula(known, _) => {
                 let decided = |value: &Enclosure<Float>| {
                     let [lo, hi] = [&value.lo, &value.hi].map(|end| self.format.round_real(end));
                     (lo.to_bits() == hi.to_bits()).then(|| value.lo.clone())
@@ -142,7 +153,7 @@ impl Reference {
                 let x: Vec<Float> = x.iter().map(|&x| Float::with_val(53, x)).collect();
                 function.eval_real(&params[..function.params], &x, BITS)
             }
-            Exact::Formula(known) => {
+            Exact::Formula(known, _) => {
                 let decided = |value: &Enclosure<Float>| {
                     let [lo, hi] = [&value.lo, &value.hi].map(|end| Float::with_val(BITS, end));
                     (lo == hi).then_some(lo)
@@ -174,7 +185,7 @@ impl Exact {
     fn formula(formula: &Expr) -> Exact {
         let program = Program::new(formula);
         let constants = program.enclose_constants(&Binary64);
-        Exact::Formula(Arc::new((program, constants)))
+        Exact::Formula(Arc::new((program, constants)), formula.clone())
     }
 
     /// Its values where its arguments have these.
@@ -184,7 +195,7 @@ impl Exact {
                 let params = params.map(Enclosure::point);
                 function.enclose(&Binary64, &params[..function.params], x)
             }
-            Exact::Formula(known) => known.0.enclose(&Binary64, &known.1, &[], x),
+            Exact::Formula(known, _) => known.0.enclose(&Binary64, &known.1, &[], x),
         }
     }
 }

@@ -14,7 +14,7 @@ pub mod gappa;
 mod linear;
 pub(crate) mod remez;
 pub mod right;
-mod series;
+pub(crate) mod series;
 pub mod sollya;
 mod supnorm;
 

@@ -1,6 +1,7 @@
 //! Tests of ngc-math.
 
 mod calculus;
+mod certain;
 mod fit;
 mod language;
 mod library;

@@ -3,6 +3,7 @@
 //! Errors are in units in the last place of the exact value, which below the normal range is the least number. A result that
 //! is infinite counts as the first number beyond the format, and as exact where the exact value is beyond it.
 
+pub mod certain;
 mod compiled;
 mod double;
 mod pairs;

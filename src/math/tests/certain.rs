@@ -1,0 +1,189 @@
+//! Bounds that are certain: no result is farther off, they are near the largest errors where all inputs can be looked at, and what is wrong
+//! in an implementation shows in them.
+
+use std::path::{Path, PathBuf};
+
+use ngc_math::function::format_of;
+use ngc_math::reference::Reference;
+use ngc_math::verify::certain::{Asked, Certain, certain, questions};
+use ngc_math::verify::{Compiler, Inputs, verify};
+use ngc_numerics::Random;
+use rayon::prelude::*;
+
+use crate::machine::{checked, interpreted};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn library(folder: &str, name: &str) -> String {
+    let path = root().join("src/math/library").join(folder).join(format!("{name}.impl"));
+    std::fs::read_to_string(path).expect("an implementation")
+}
+
+fn bound(text: &str, range: (f64, f64), goal: f64) -> Certain {
+    let context = ngc_dialects::context();
+    let (texts, checked) = checked(&context, text);
+    let asked = Asked { range, goal, chunks: 1, most_parts: 4000 };
+    certain(&context, &checked, &texts[0], &asked, &|_, _| ()).unwrap_or_else(|d| panic!("{}", d.message))
+}
+
+/// The largest error of numbers in a range.
+fn sampled(text: &str, (from, to): (f64, f64), seed: u64) -> f64 {
+    let context = ngc_dialects::context();
+    let (texts, _) = checked(&context, text);
+    let reference = Reference::of(&context, &texts[0]).expect("a function");
+    let mut r = Random::new(seed);
+    let format = format_of(&texts[0]);
+    let unit = |r: &mut Random| (r.bits() >> 11) as f64 / 2f64.powi(53);
+    let mut x: Vec<f64> = (0..96).map(|_| format.round(from + unit(&mut r) * (to - from))).collect();
+    x.extend([format.round(from), format.round(to)]);
+    x.retain(|&x| x >= from && x <= to && x != 0.0);
+    let y = interpreted(&context, &texts, &x);
+    x.iter()
+        .zip(y)
+        .filter_map(|(&x, y)| reference.exact_error(x, y))
+        .filter(|e| e.is_finite())
+        .fold(0.0, f64::max)
+}
+
+/// Implementations of one number, with their folders.
+fn implementations() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for folder in ["", "faithful", "double"] {
+        let files = std::fs::read_dir(root().join("src/math/library").join(folder)).expect("the library");
+        for path in files
+            .map(|entry| entry.expect("an entry").path())
+            .filter(|p| p.extension().is_some_and(|e| e == "impl"))
+        {
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&path).expect("an implementation");
+            let (texts, _) = checked(&ngc_dialects::context(), &text);
+            let reference = Reference::of(&ngc_dialects::context(), &texts[0]).expect("a function");
+            if texts[0].arguments.len() == 1 && reference.formula().is_some() {
+                all.push((folder.to_string(), name));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Short ranges all over the format, of which each has its own bound.
+#[test]
+fn no_result_is_farther_off() {
+    let all = implementations();
+    assert!(all.len() > 80, "{} implementations", all.len());
+    let seed: u64 = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(7);
+    let proven: usize = all
+        .par_iter()
+        .enumerate()
+        .map(|(n, (folder, name))| {
+            let text = library(folder, name);
+            let mut r = Random::new(seed ^ (n as u64) << 20);
+            let mut proven = 0;
+            for round in 0..6 {
+                let wide = folder == "double";
+                let exponents: i32 = if round < 4 {
+                    8
+                } else if wide {
+                    900
+                } else {
+                    120
+                };
+                let exponent = (r.bits() % (2 * exponents as u64)) as i32 - exponents;
+                let start = (1.0 + (r.bits() >> 12) as f64 / 2f64.powi(52)) * 2f64.powi(exponent);
+                let width = 2f64.powi(-2 - (r.bits() % 30) as i32);
+                let (a, b) = (start, start * (1.0 + width));
+                let range = if r.bits() & 1 == 0 { (a, b) } else { (-b, -a) };
+                let found = bound(&text, range, f64::MAX);
+                if !found.open.is_empty() || found.parts == 0 {
+                    continue;
+                }
+                let error = sampled(&text, range, r.bits());
+                // Sizes of errors are measured in 160 bits, of which a result that is nearly right leaves few.
+                let most = found.bound * (1.0 + 1e-9) + 1e-12;
+                assert!(error <= most, "{folder}/{name} in {range:?}: {error} above {}", found.bound);
+                proven += 1;
+            }
+            proven
+        })
+        .sum();
+    // Of some nothing is certain: arguments in which whole turns are counted by millions, functions without a series.
+    assert!(proven > 3 * all.len(), "{proven} bounds of {} implementations", all.len());
+}
+
+/// On a binade every number of f32 is looked at.
+#[test]
+fn bounds_are_near_the_largest_errors() {
+    let context = ngc_dialects::context();
+    for (folder, name, from, to) in [
+        ("faithful", "exp", 1.0, 2.0),
+        ("faithful", "log", 1.5, 3.0),
+        ("faithful", "sin", 0.5, 1.5),
+        ("faithful", "atan", 0.5, 1.0),
+        ("", "log2", 2.0, 4.0),
+        ("", "tanh", 0.25, 0.5),
+    ] {
+        let text = library(folder, name);
+        let (texts, checked) = checked(&context, &text);
+        let inputs = Inputs::Between { from: from as f32, to: to as f32, sample: None };
+        let report = verify(&context, &checked, &texts[0], inputs, &Compiler::default(), &|_, _| ());
+        let largest = report.unwrap_or_else(|d| panic!("{}", d.message)).max_ulp;
+        let found = bound(&text, (from, to), 1.15 * largest);
+        assert!(found.open.is_empty(), "{name}: {found}");
+        assert!(
+            largest <= found.bound && found.bound <= 1.25 * largest,
+            "{name}: {largest} and {}",
+            found.bound
+        );
+    }
+}
+
+/// A coefficient, an entry of a table and a bound of a branch that are wrong by little.
+#[test]
+fn what_is_wrong_shows() {
+    let exp = library("double", "exp");
+    let is_proven = |found: &Certain| found.bound < 1.0 && found.open.is_empty();
+    let right = bound(&exp, (1.0, 1.25), 1.0);
+    assert!(is_proven(&right), "{right}");
+    for (right, wrong) in [
+        ("0.1666666666440176", "0.1666666667440176"),
+        ("1.2537167179050217e-16", "1.2537167179050217e-15"),
+        ("min x 710", "min x 1.5"),
+        ("-0.04332169878499658", "-0.043321698784996"),
+    ] {
+        let text = exp.replace(right, wrong);
+        assert_ne!(text, exp);
+        let found = bound(&text, (1.0, 1.25), 1.0);
+        let error = sampled(&text, (1.0, 1.25), 3);
+        assert!(!is_proven(&found), "{wrong}: {found}");
+        assert!(
+            error > 1.0 && (found.bound >= error || !found.open.is_empty()),
+            "{wrong}: {found}, and {error} was found"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_followed_is_said() {
+    let text = "impl exp(double x) {\n bitcast[i64] x -> b\n andi b -134217728 -> high\n bitcast[f64] high -> y\n ret y\n}";
+    let found = bound(text, (1.0, 1.25), 1.0);
+    assert!(found.open.len() == 1 && found.open[0].1.contains("parts"), "{found}");
+}
+
+#[test]
+fn questions_are_about_decided_parts() {
+    let context = ngc_dialects::context();
+    let (texts, checked) = checked(&context, &library("double", "exp"));
+    let all =
+        questions(&context, &checked, &texts[0], (1.0, 1.125)).unwrap_or_else(|d| panic!("{}", d.message));
+    // 16 parts between powers of two.
+    assert_eq!(all.len(), 4, "{}", all.join("\n"));
+    assert!(
+        all.iter()
+            .all(|q| q.contains("float64 x in") && q.contains("rnd64 = fma") && !q.contains("rnd64 = ;"))
+    );
+    let far = questions(&context, &checked, &texts[0], (f64::MIN, f64::MAX));
+    assert!(far.is_err_and(|d| d.message.contains("shorter range")));
+}

@@ -1,0 +1,452 @@
+//! A bound of the error of an implementation that holds for certain, of f64 too. The arguments are cut into parts on which all integers,
+//! tables and branches are decided, as many as there are exponents and entries; on each what is left are operations on numbers. Their
+//! roundings are bounded by Taylor forms (`ngc_numerics::taylor`), and how far they are from the function without rounding by Taylor
+//! series in many bits.
+//!
+//! The last rounding to nearest adds half a unit in the last place of the exact value, whatever binade the rounded one lies in, as long
+//! as the rest is at most one unit: a power of two between both is itself a number, and no farther from either than they are.
+
+mod distance;
+mod follow;
+mod number;
+mod term;
+
+use std::fmt;
+use std::rc::Rc;
+
+use ngc_dialects::num::exact::{FAST_TWO_SUM, TWO_PRODUCT, TWO_SUM};
+use ngc_dialects::num::scale::{EXPONENT, SCALEB, SIGNIFICAND};
+use ngc_ir::{Body, Context, Diagnostic, Module, OpDef};
+use ngc_numerics::taylor::{self, Options};
+use ngc_numerics::{Enclosure, Expr, Format};
+use rug::Float;
+use rug::float::Round;
+
+use self::distance::Function;
+use self::follow::{Steps, Stop};
+use self::term::Term;
+use super::{Progress, in_pieces};
+use crate::calculus::function::Enclosed;
+use crate::check::Checked;
+use crate::expand::expand;
+use crate::function::{format_of, symbol};
+use crate::reference::Reference;
+use crate::text::Text;
+
+/// A part whose bound is above the one that is wanted is halved no oftener.
+const HALVINGS: u32 = 10;
+/// After so many halvings a part is also cut where values come to another binade.
+const LOOSE: u32 = 2;
+/// The most questions that are written.
+const MOST_QUESTIONS: usize = 10_000;
+/// A part is cut where the ends of the Taylor series are more than this, in units in the last place.
+const REST: f64 = 0.01;
+/// Nothing is said of a binade any more where a part that is not cut any further has so many times the bound that is wanted.
+const HOPELESS: f64 = 100.0;
+/// Boxes of a part that Taylor forms are made of, about.
+const EFFORT: usize = 1 << 12;
+
+/// Ops beside those of machines that are followed as what they are.
+static STEPS: [&OpDef; 6] = [&EXPONENT, &SIGNIFICAND, &SCALEB, &TWO_SUM, &FAST_TWO_SUM, &TWO_PRODUCT];
+
+/// What a proof is wanted of.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Arguments between two numbers.
+    pub range: (f64, f64),
+    /// Parts are halved while their bounds are above this.
+    pub goal: f64,
+    /// Into how many parts of the same length at least each decided part is cut.
+    pub chunks: u32,
+    /// So many parts of one binade are looked at, at most.
+    pub most_parts: u64,
+}
+
+/// What is certain.
+#[derive(Clone, Debug)]
+pub struct Certain {
+    /// No error is above this, in units in the last place.
+    pub bound: f64,
+    /// The part where it is.
+    pub worst: (f64, f64),
+    /// How many parts there are.
+    pub parts: u64,
+    /// Arguments of which nothing is known, and why.
+    pub open: Vec<((f64, f64), String)>,
+}
+
+impl fmt::Display for Certain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (lo, hi) = self.worst;
+        let bound = (self.bound * 1e6).ceil() / 1e6;
+        write!(
+            f,
+            "no error is above {bound:.6} ulp (certain, of {} parts, the worst from {lo:?} to {hi:?})",
+            self.parts
+        )?;
+        for ((lo, hi), why) in &self.open {
+            write!(f, "\n  nothing is certain from {lo:?} to {hi:?}: {why}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Bounds the error of an implementation of one argument on a range, but for its zeros and for arguments at which the function is
+/// no number of the format or the greatest.
+///
+/// # Errors
+/// When its function is not known as a formula, or it has more than one argument.
+pub fn certain(
+    context: &Context,
+    checked: &Checked,
+    text: &Text,
+    asked: &Asked,
+    progress: Progress<'_>,
+) -> Result<Certain, Diagnostic> {
+    let fail = |message: String| Diagnostic::error(text.loc.clone(), message);
+    let reference = Reference::of(context, text)?;
+    let formula =
+        reference.formula().ok_or_else(|| fail("the function has no formula of one number".into()))?;
+    let module = steps_of(context, checked)?;
+    let steps = Steps::new(body_of(&module, text)?).map_err(fail)?;
+    let prover = Prover { steps, formula: &formula, value: Enclosed::new(&formula, 100), asked };
+    let format = prover.steps.format;
+    let starts = starts(format, asked.range);
+    let found = in_pieces(&starts, progress, |&(lo, hi)| Ok(prover.binade(lo, hi))).map_err(fail)?;
+    let mut all = Certain { bound: 0.0, worst: (0.0, 0.0), parts: 0, open: Vec::new() };
+    for one in found {
+        all.parts += one.parts;
+        if one.bound > all.bound {
+            (all.bound, all.worst) = (one.bound, one.worst);
+        }
+        for (range, why) in one.open {
+            match all.open.last_mut() {
+                // Neighbours of which the same is said are one.
+                Some(((_, hi), before)) if *before == why && next(format, *hi) == range.0 => *hi = range.1,
+                _ => all.open.push((range, why)),
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Implementations as steps that are followed.
+fn steps_of(context: &Context, checked: &Checked) -> Result<Module, Diagnostic> {
+    expand(context, &checked.module, &STEPS)
+}
+
+fn body_of<'m>(module: &'m Module, text: &Text) -> Result<&'m Body, Diagnostic> {
+    let found = module.symbol(&symbol(text)).and_then(|f| module.body.body(f));
+    found.ok_or_else(|| Diagnostic::error(text.loc.clone(), "has no steps"))
+}
+
+/// Why a step is not followed.
+fn unable(what: &str) -> String {
+    format!("'{what}' is none of the steps that are followed")
+}
+
+const UNDECIDED: &str = "something is not decided at a number";
+
+/// The next number of a format.
+fn next(format: Format, x: f64) -> f64 {
+    place_of(format, order_of(format, x) + 1)
+}
+
+/// Where a number stands among all of a format; both zeros stand at 0.
+fn order_of(format: Format, x: f64) -> i64 {
+    let sign = 1u64 << (format.width() - 1);
+    let bits = format.to_bits(x);
+    if bits & sign == 0 { bits as i64 } else { -((bits & !sign) as i64) }
+}
+
+fn place_of(format: Format, n: i64) -> f64 {
+    let size = format.from_bits(n.unsigned_abs());
+    if n < 0 { -size } else { size }
+}
+
+/// The binades of a range, but for zero; the subnormal numbers are one.
+fn starts(format: Format, (from, to): (f64, f64)) -> Vec<(f64, f64)> {
+    let binade = 1i64 << (format.precision() - 1);
+    let (first, last) =
+        (order_of(format, from.max(-format.max_finite())), order_of(format, to.min(format.max_finite())));
+    let mut all = Vec::new();
+    let mut at = first;
+    while at <= last {
+        let end = match at {
+            0 => {
+                at = 1;
+                continue;
+            }
+            // The subnormal numbers, and others.
+            at if at < 0 => -((-at) / binade * binade).max(1),
+            at => (at / binade + 1) * binade - 1,
+        };
+        let end = end.min(last);
+        all.push((place_of(format, at), place_of(format, end)));
+        at = end + 1;
+    }
+    all
+}
+
+struct Prover<'p> {
+    steps: Steps<'p>,
+    formula: &'p Expr,
+    /// The function where its values are looked at.
+    value: Enclosed,
+    asked: &'p Asked,
+}
+
+/// What is found of a part.
+enum Found {
+    /// It is to be cut behind this number.
+    Cut(f64),
+    /// The function is no number of the format there.
+    Outside,
+    /// No error is above this.
+    Bound(f64),
+    /// Nothing.
+    Unknown(String),
+}
+
+/// The questions that a proof asks about roundings, as input of FPTaylor: one for each part of a range on which integers, tables and
+/// branches are decided.
+///
+/// # Errors
+/// As [`certain`], and when there are too many parts, or something is none of the steps that are followed.
+pub fn questions(
+    context: &Context,
+    checked: &Checked,
+    text: &Text,
+    range: (f64, f64),
+) -> Result<Vec<String>, Diagnostic> {
+    let fail = |message: String| Diagnostic::error(text.loc.clone(), message);
+    let module = steps_of(context, checked)?;
+    let steps = Steps::new(body_of(&module, text)?).map_err(fail)?;
+    let format = format_of(text);
+    let mut parts: Vec<(f64, f64)> = starts(format, range).into_iter().rev().collect();
+    let mut all = Vec::new();
+    while let Some((lo, hi)) = parts.pop() {
+        let followed = steps.follow(lo, hi, false);
+        let at = match followed.result {
+            Ok(result) => {
+                let (term, _) = result.unrounded.as_ref().unwrap_or(&(result.term.clone(), 0)).clone();
+                all.push(term.fptaylor(&format!("{}{}", text.name, all.len()), lo, hi));
+                continue;
+            }
+            Err(Stop::Unable(what)) => return Err(fail(unable(&what))),
+            Err(_) if lo == hi => return Err(fail(UNDECIDED.into())),
+            Err(_) => steps.cut(lo, hi, followed.decided.len()),
+        };
+        if all.len() + parts.len() > MOST_QUESTIONS {
+            return Err(fail(format!(
+                "has more than {MOST_QUESTIONS} parts there: ask about a shorter range"
+            )));
+        }
+        parts.push((next(format, at), hi));
+        parts.push((lo, at));
+    }
+    Ok(all)
+}
+
+impl Prover<'_> {
+    /// What is certain of a binade.
+    fn binade(&self, lo: f64, hi: f64) -> Certain {
+        let mut all = Certain { bound: 0.0, worst: (lo, hi), parts: 0, open: Vec::new() };
+        // Parts, and how often they were halved since all was decided.
+        let mut parts = vec![(lo, hi, 0)];
+        let mut looked_at = 0;
+        while let Some((lo, hi, halvings)) = parts.pop() {
+            looked_at += 1;
+            let format = self.steps.format;
+            let halve = |parts: &mut Vec<(f64, f64, u32)>, at: f64, halvings| {
+                parts.push((next(format, at), hi, halvings));
+                parts.push((lo, at, halvings));
+            };
+            let most = self.asked.most_parts;
+            let found = match looked_at > most {
+                true => Found::Unknown(format!("takes more than {most} parts")),
+                false => self.part(lo, hi, halvings >= LOOSE),
+            };
+            match found {
+                Found::Cut(at) => halve(&mut parts, at, halvings),
+                Found::Outside => {}
+                Found::Unknown(why) if lo == hi || looked_at > most => {
+                    all.open.push(((lo, parts.first().map_or(hi, |p| p.1)), why));
+                    break;
+                }
+                Found::Unknown(why) => {
+                    if halvings >= HALVINGS {
+                        all.open.push(((lo, hi), why));
+                    } else {
+                        halve(&mut parts, middle(format, lo, hi), halvings + 1);
+                    }
+                }
+                Found::Bound(bound) => {
+                    let coarse = 1 << halvings < self.asked.chunks;
+                    if lo < hi && (coarse || bound > self.asked.goal && halvings < HALVINGS) {
+                        halve(&mut parts, middle(format, lo, hi), halvings + 1);
+                        continue;
+                    }
+                    let (bound, part) =
+                        if bound > self.asked.goal { self.beside(lo, hi, bound) } else { (bound, (lo, hi)) };
+                    if bound > HOPELESS * self.asked.goal {
+                        let end = parts.first().map_or(hi, |p| p.1);
+                        all.open.push((
+                            (lo, end),
+                            format!("errors there are only known to be below {bound:.0} ulp"),
+                        ));
+                        break;
+                    }
+                    all.parts += 1;
+                    if bound > all.bound {
+                        (all.bound, all.worst) = (bound, part);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// A bound of a part where a value comes to a power of two at a number of it: as long as one half is good enough, the other one is
+    /// halved.
+    fn beside(&self, mut lo: f64, mut hi: f64, mut bound: f64) -> (f64, (f64, f64)) {
+        let (goal, format) = (self.asked.goal, self.steps.format);
+        let mut most = 0.0f64;
+        while lo < hi && bound > goal {
+            let at = middle(format, lo, hi);
+            let [below, above] =
+                [(lo, at), (next(format, at), hi)].map(|(lo, hi)| match self.part(lo, hi, false) {
+                    Found::Bound(bound) => bound,
+                    _ => f64::INFINITY,
+                });
+            if below <= goal {
+                (lo, bound, most) = (next(format, at), above, most.max(below));
+            } else if above <= goal {
+                (hi, bound, most) = (at, below, most.max(above));
+            } else {
+                break;
+            }
+        }
+        (bound.max(most), (lo, hi))
+    }
+
+    fn part(&self, lo: f64, hi: f64, strict: bool) -> Found {
+        let format = self.steps.format;
+        let cut = || match lo == hi {
+            true => Found::Unknown("the function is not decided at a number".into()),
+            false => Found::Cut(middle(format, lo, hi)),
+        };
+        let [a, b] = [lo, hi].map(|x| Float::with_val(53, x));
+        let exact = self.value.over(&Enclosure::new(a, b));
+        let most = format.max_finite();
+        if exact.is_undefined() || exact.lo >= most || exact.hi <= -most || exact.lo == 0.0 && exact.hi == 0.0
+        {
+            return Found::Outside;
+        }
+        let size = exact.lo.clone().abs().max(&exact.hi.clone().abs());
+        let least = if exact.lo > 0.0 || exact.hi < 0.0 {
+            exact.lo.abs().min(&exact.hi.abs())
+        } else {
+            Float::new(53)
+        };
+        // Where the function is nearly 0, a unit in the last place is another one at each end.
+        let is_near_zero = size > format.min_normal() && size > Float::with_val(53, 4u32 * &least);
+        if exact.may_be_nan || size > most || is_near_zero && lo < hi {
+            return cut();
+        }
+        let mut followed = self.steps.follow(lo, hi, strict);
+        if let Err(Stop::Straddles(v)) = followed.result {
+            let exponent = |x: f64| self.steps.exponent(x, v);
+            if exponent(lo) != exponent(hi) {
+                return Found::Cut(boundary(format, lo, hi, exponent));
+            }
+            followed = self.steps.follow(lo, hi, false);
+        }
+        let result = match followed.result {
+            Ok(result) => result,
+            Err(Stop::Unable(what)) => return Found::Unknown(unable(&what)),
+            Err(_) if lo == hi => return Found::Unknown(UNDECIDED.into()),
+            Err(_) => return Found::Cut(self.steps.cut(lo, hi, followed.decided.len())),
+        };
+        if !(result.lo.is_finite() && result.hi.is_finite()) {
+            return if lo == hi { Found::Bound(f64::INFINITY) } else { cut() };
+        }
+        let direct = || self.bound(&result.term, 0, (lo, hi));
+        let Some((term, k)) = &result.unrounded else { return direct() };
+        let found = match lo == hi {
+            true => direct(),
+            false => self.bound(term, *k, (lo, hi)),
+        };
+        match found {
+            Found::Bound(rest) if lo == hi => Found::Bound(rest),
+            Found::Bound(rest) => {
+                let bound = if rest <= 1.0 { rest + 0.5 } else { rest * 1.001 + 1.0 };
+                // All of the part has one result.
+                let direct =
+                    if bound > self.asked.goal && result.is_point() { direct() } else { Found::Bound(bound) };
+                Found::Bound(if let Found::Bound(direct) = direct { bound.min(direct) } else { bound })
+            }
+            other => other,
+        }
+    }
+
+    /// How far `2^k` times a value is from the function, in units in the last place.
+    fn bound(&self, term: &Rc<Term>, k: i32, (lo, hi): (f64, f64)) -> Found {
+        let format = self.steps.format;
+        let distance = match (Function { formula: self.formula }).distance(&term.formula(), k, (lo, hi)) {
+            Ok(distance) => distance,
+            Err(true) if lo < hi => return Found::Cut(middle(format, lo, hi)),
+            Err(_) => return Found::Unknown("the function is not known as a Taylor series".into()),
+        };
+        let ulp = distance.exponent.max(format.emin()) - format.precision() as i32 + 1;
+        let in_ulps = |x: Float| (x << (k - ulp)).to_f64_round(Round::Up);
+        if lo < hi && in_ulps(distance.rest) > REST {
+            return Found::Cut(middle(format, lo, hi));
+        }
+        let most = in_ulps(distance.most) + in_ulps(Float::with_val(53, roundings(term, (lo, hi))));
+        Found::Bound(most.next_up())
+    }
+}
+
+impl Steps<'_> {
+    /// Where a part is cut on which something is not decided: behind the last number, from its first on, at which as much is decided in
+    /// the same way.
+    fn cut(&self, lo: f64, hi: f64, decided: usize) -> f64 {
+        let at = boundary(self.format, lo, hi, |x| {
+            let mut all = self.follow(x, x, false).decided;
+            all.truncate(decided + 1);
+            all
+        });
+        // What changes from number to number says nothing of where to cut.
+        if at == lo { middle(self.format, lo, hi) } else { at }
+    }
+}
+
+/// The last number of a part, from its first on, of which the same holds; or its middle.
+fn boundary<T: PartialEq>(format: Format, lo: f64, hi: f64, at: impl Fn(f64) -> T) -> f64 {
+    let first = at(lo);
+    let (mut a, mut b) = (order_of(format, lo), order_of(format, hi));
+    if at(hi) == first {
+        return middle(format, lo, hi);
+    }
+    while b - a > 1 {
+        let middle = a + (b - a) / 2;
+        if at(place_of(format, middle)) == first { a = middle } else { b = middle }
+    }
+    place_of(format, a)
+}
+
+/// The number in the middle of a part.
+fn middle(format: Format, lo: f64, hi: f64) -> f64 {
+    let (a, b) = (order_of(format, lo), order_of(format, hi));
+    place_of(format, a + (b - a) / 2)
+}
+
+/// Not below the rounding error of a value on a part.
+fn roundings(term: &Term, part: (f64, f64)) -> f64 {
+    if let Term::Number(..) = term {
+        return 0.0;
+    }
+    let options = Options { effort: EFFORT, tolerance: 0.05, ..Options::default() };
+    taylor::analyze(&term.graph(), &[part], &options).absolute
+}
