@@ -62,7 +62,7 @@ enum Command {
         #[arg(long, value_name = "COUNT")]
         sample: Option<u64>,
         /// Bounds the error for certain instead, by Taylor forms of each part on which exponents, tables and branches are decided
-        #[arg(long, conflicts_with_all = ["sample", "certificate"])]
+        #[arg(long, conflicts_with = "sample")]
         certain: bool,
         /// Arguments of which something is certain [default: all numbers of the format]
         #[arg(long, value_name = "FROM,TO", requires = "certain", allow_hyphen_values = true)]
@@ -74,7 +74,7 @@ enum Command {
         #[arg(long, value_name = "COUNT", requires = "certain", default_value_t = 1)]
         chunks: u32,
         /// Looks at so many parts of each binade at most; of what is left nothing is certain
-        #[arg(long, value_name = "COUNT", requires = "certain", default_value_t = 1 << 17)]
+        #[arg(long, value_name = "COUNT", requires = "certain", default_value_t = 1 << 20)]
         most_parts: u64,
         /// Fails unless every error is below this
         #[arg(long, value_name = "ULPS", default_value_t = 1.0)]
@@ -157,6 +157,9 @@ const EXAMPLES: &str = "Examples:
   ngc-math run exp.impl 1 -0.5 inf                     results beside the exact values
   ngc-math verify exp.impl                             the largest error over all 2^32 inputs
   ngc-math verify exp.impl --sample 1000000            an estimate of it
+  ngc-math verify exp.impl --certain                   a bound that holds for certain, of double too
+  ngc-math verify sin.impl --certain --range=-1000,1000 --goal 0.9
+                                                       of a range, as sharp as 0.9 ulp where that can be
   ngc-math check sine.impl                             the types of terms, and what was proven for them
   ngc-math synthesize --function exp --range=-104,89 --max-ulp 1 -o exp
                                                        a table of terms; exp/pareto.svg, exp/exp-1.impl, ...
@@ -171,6 +174,8 @@ const EXAMPLES: &str = "Examples:
                                                        all functions of ngc, for C programs
   ngc-math emit exp.impl --language machine            the ops that it becomes
   ngc-math emit exp.impl --language sollya | sollya    certain bounds of the errors of its polynomials
+  ngc-math emit exp.impl --language fptaylor --range=1,2
+                                                       questions about its roundings, one for each part of the table
 
 Exit code: 0 done, 1 broken input or an error that is too large, 3 something that ngc does not support.";
 
@@ -234,7 +239,7 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
                     chunks: *chunks,
                     most_parts: *most_parts,
                 };
-                return prove(&context, &checked, &chosen, &asked, *max_ulp);
+                return prove(&context, &checked, &chosen, &asked, *max_ulp, certificate.as_deref());
             }
             let mut failed = Vec::new();
             for text in chosen {
@@ -334,17 +339,25 @@ fn prove(
     texts: &[&Text],
     asked: &Asked,
     max_ulp: f64,
+    certificate: Option<&Path>,
 ) -> Result<(), Failure> {
     let mut failed = Vec::new();
     for text in texts {
         let progress = Progress::new("proving");
         let told = |done: usize, total: usize| progress.update(done, total);
+        // A term says nothing of numbers that its type does not speak of.
+        let (from, to) = text.domain.map_or((f64::MIN, f64::MAX), |(a, b)| (a.into(), b.into()));
+        let asked = &Asked { range: (asked.range.0.max(from), asked.range.1.min(to)), ..*asked };
         let found = certain(context, checked, text, asked, &told)?;
         drop(progress);
         let name = function::symbol(text);
         say(&format!("{name}: {found}"))?;
         if !(found.bound < max_ulp && found.open.is_empty()) {
             failed.push(name);
+        } else if let Some(folder) = certificate {
+            let path = folder.join(format!("{name}.certain.json"));
+            let text = ngc_math::certificate::write_certain(checked, text, asked, &found)?;
+            write_output(&path.to_string_lossy(), text.as_bytes())?;
         }
     }
     match failed[..] {

@@ -10,6 +10,7 @@ use crate::check::Checked;
 use crate::function::symbol;
 use crate::text::Text;
 use crate::verify::Report;
+use crate::verify::certain::{Asked, Certain};
 
 /// The certificate of an implementation, as JSON.
 ///
@@ -38,6 +39,47 @@ pub fn write(checked: &Checked, text: &Text, report: &Report) -> Result<String, 
     let _ = writeln!(json, "  \"misrounded\": {},", report.misrounded);
     let _ = writeln!(json, "  \"wrong_specials\": {},", report.wrong_specials.0);
     let _ = writeln!(json, "  \"not_monotone\": {}\n}}", report.not_monotone.0);
+    Ok(json)
+}
+
+/// The certificate of what is certain of an implementation, as JSON.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_certain(
+    checked: &Checked,
+    text: &Text,
+    asked: &Asked,
+    found: &Certain,
+) -> Result<String, Diagnostic> {
+    let mut json = String::from("{\n");
+    let format = crate::function::format_of(text);
+    let (from, to) = asked.range;
+    let all = from <= -format.max_finite() && to >= format.max_finite();
+    let (within, range) = match all {
+        true => (String::new(), String::new()),
+        false => (format!(" from {from:?} to {to:?}"), format!(" --range={from:?},{to:?}")),
+    };
+    let _ = writeln!(json, "  \"what\": \"{} over all inputs of {format}{within}\",", text.name);
+    let _ = writeln!(
+        json,
+        "  \"established\": \"certain: roundings by Taylor forms and the distance from the function by Taylor series, of {} parts\",",
+        found.parts
+    );
+    let goal = asked.goal;
+    let _ = writeln!(
+        json,
+        "  \"command\": \"ngc-math verify {}.impl --certain{range} --goal {goal:?} --certificate .\",",
+        text.name
+    );
+    let _ = writeln!(json, "  \"code\": \"{}\",", digest(checked, text)?);
+    if !all {
+        let _ = writeln!(json, "  \"from\": {from:?},\n  \"to\": {to:?},");
+    }
+    let _ = writeln!(json, "  \"goal\": {goal:?},");
+    let _ = writeln!(json, "  \"bound\": {:?},", found.bound);
+    let _ = writeln!(json, "  \"worst\": {:?},", found.worst.0);
+    let _ = writeln!(json, "  \"parts\": {}\n}}", found.parts);
     Ok(json)
 }
 

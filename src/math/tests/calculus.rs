@@ -344,9 +344,10 @@ its type it says nothing: infinities and NaN are no numbers of it.
 `ngc-math synthesize` searches terms: it asks for each combinator whether it fits, fills the open ends with polynomials as short as the
 error allows, verifies what is cheap through compiled C99, measures it, and writes what no other term is better than in error, range
 and time, for each of several processors where that is asked for; the function is a name, a formula of x, or a file that holds one.
-`ngc-math select` takes from that what is needed. `ngc-math verify` looks at all inputs of the range of a term. `ngc-math
-bound` bounds the approximation errors of polynomials for certain, `ngc-math emit --language gappa` asks Gappa for their rounding
-errors; a certain bound of a whole term there is not.
+`ngc-math select` takes from that what is needed. `ngc-math verify` looks at all inputs of the range of a term; with `--certain` it
+bounds the error of the whole term: on parts on which integers, entries of tables and branches are decided, the roundings by Taylor
+forms (`ngc-math emit --language fptaylor` writes these questions), the rest by Taylor series. `ngc-math bound` bounds the approximation
+errors of polynomials alone, `ngc-math emit --language gappa` asks Gappa for their rounding errors.
 
 ## Combinators
 

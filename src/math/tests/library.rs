@@ -107,6 +107,15 @@ fn check_one(path: &Path, folders: [&str; 2]) -> Result<(), String> {
     Ok(())
 }
 
+/// What is certain of an implementation.
+fn certain(name: &str, folders: [&str; 2]) -> Option<String> {
+    let certificate = certificate_of(&format!("{name}.certain"), folders)?;
+    let bound: f64 = said(&certificate, "bound").parse().expect("a number");
+    let ends = field(&certificate, "from").zip(field(&certificate, "to"));
+    let within = ends.map_or(String::new(), |(from, to)| format!(" from {from} to {to}"));
+    Some(format!("{:.4}{within}", (bound * 1e4).ceil() / 1e4))
+}
+
 /// The page of the library, from the implementations and their certificates.
 fn page() -> String {
     let context = ngc_dialects::context();
@@ -131,8 +140,9 @@ fn page() -> String {
             let exact = said(&certificate, "established").starts_with("exhaustive");
             let inputs = if exact { "all" } else { "a sample" };
             let max = number("max_ulp");
+            let certain = certain(&name, folders).unwrap_or_else(|| "-".into());
             page += &format!(
-                "| `{name}` | {max:.7} | `{at}{beside}` | {misrounded} | {inputs} | {} |\n",
+                "| `{name}` | {max:.7} | `{at}{beside}` | {misrounded} | {inputs} | {certain} | {} |\n",
                 texts[0].doc
             );
         }
@@ -152,7 +162,10 @@ at, and neighbours are in the right order. Where these are all 2^32, the error i
 Functions of two arguments are measured on pairs: special values with each other, all encodings, moderate and like sizes, bases near
 1, powers near the ends of the format, exact ones and ties, the least and the greatest numbers, and pairs beside which the function
 changes its sign, where what is left of a sum is least. lgamma and digamma are held to the same bound beside each of their zeros from
--40 on. An implementation of a function with parameters, as selu, is of those that its op has where nothing is said.
+-40 on. *Certain* is a bound that no input exceeds, of those between the numbers beside it or else of all at which the function is a
+number of the format below the greatest and other than 0: `ngc-math verify FILE --certain` cuts the inputs into parts on which all
+integers, entries of tables and branches are decided, and bounds the roundings of what is left by Taylor forms and its distance from the
+function by Taylor series. An implementation of a function with parameters, as selu, is of those that its op has where nothing is said.
 `ngc-math verify FILE` measures again, `ngc-math emit FILE` writes C99. `ngc-compile` takes of the implementations of a function
 the one with the largest error that is at most `--max-ulp`, by default 1: the nearer one is there because it costs more.
 ";
@@ -165,8 +178,8 @@ const KINDS: [&str; 3] = [
 ];
 
 const HEADING: &str = "
-| function | max error, ulp | at | results that are not the correctly rounded ones | inputs | how |
-|---|---|---|---|---|---|
+| function | max error, ulp | at | results that are not the correctly rounded ones | inputs | certain, ulp | how |
+|---|---|---|---|---|---|---|
 ";
 
 const SPEED: &str = "\nHow fast they are beside SLEEF's and Intel's is in [math-speed.md](math-speed.md).\n";

@@ -245,7 +245,8 @@ impl Follower<'_, '_> {
                     >= exponent(format.min_subnormal())
             }
         };
-        let low = if exact && high.lo.is_finite() && high.hi.is_finite() {
+        let is_far = |x: f64| x.abs() > format.max_finite() / 4.0;
+        let low = if exact && !is_far(high.lo) && !is_far(high.hi) {
             high.taken(prim, &x, &y)
         } else if is_sum && error_free.ordered {
             let from_y = Number::rounded(Prim::Sub, &[&high, &x], format);

@@ -44,7 +44,7 @@ const REST: f64 = 0.01;
 /// Nothing is said of a binade any more where a part that is not cut any further has so many times the bound that is wanted.
 const HOPELESS: f64 = 100.0;
 /// Boxes of a part that Taylor forms are made of, about.
-const EFFORT: usize = 1 << 12;
+const EFFORT: usize = 1 << 10;
 
 /// Ops beside those of machines that are followed as what they are.
 static STEPS: [&OpDef; 6] = [&EXPONENT, &SIGNIFICAND, &SCALEB, &TWO_SUM, &FAST_TWO_SUM, &TWO_PRODUCT];
@@ -79,11 +79,14 @@ impl fmt::Display for Certain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (lo, hi) = self.worst;
         let bound = (self.bound * 1e6).ceil() / 1e6;
-        write!(
-            f,
-            "no error is above {bound:.6} ulp (certain, of {} parts, the worst from {lo:?} to {hi:?})",
-            self.parts
-        )?;
+        match (self.parts, &self.open[..]) {
+            (0, _) => f.write_str("nothing is certain")?,
+            (_, []) => write!(f, "no error is above {bound:.6} ulp")?,
+            _ => write!(f, "no error is above {bound:.6} ulp where something is certain")?,
+        }
+        if self.parts > 0 {
+            write!(f, " (certain, of {} parts, the worst from {lo:?} to {hi:?})", self.parts)?;
+        }
         for ((lo, hi), why) in &self.open {
             write!(f, "\n  nothing is certain from {lo:?} to {hi:?}: {why}")?;
         }

@@ -141,9 +141,8 @@ impl Number {
         let format = self.format;
         let shifted = |x: f64| format.round_real(&(Float::with_val(53, x) << k));
         let (lo, hi) = (shifted(self.lo), shifted(self.hi));
-        let exact = (k > 0 || self.least() >= format.min_normal() && least(lo, hi) >= format.min_normal())
-            && lo.is_finite()
-            && hi.is_finite();
+        let is_normal = self.least() >= format.min_normal() && least(lo, hi) >= format.min_normal();
+        let exact = (k > 0 || is_normal) && lo.is_finite() && hi.is_finite();
         let times = |term: &Rc<Term>, k: i32, precision| {
             let power = Rc::new(Term::Number(2f64.powi(k), precision));
             Rc::new(Term::Apply(Prim::Mul, vec![term.clone(), power], precision))
@@ -162,7 +161,8 @@ impl Number {
             Rc::new(Term::Cast(times(&times(&self.term, k / 2, None), k - k / 2, None), format))
         };
         let unrounded = match exact {
-            true => self.unrounded.as_ref().map(|(term, by)| (term.clone(), by + k)),
+            // A subnormal number is rounded to fewer places than its multiple has.
+            true => self.unrounded.as_ref().filter(|_| is_normal).map(|(term, by)| (term.clone(), by + k)),
             false => Some((self.term.clone(), k)),
         };
         Some(Number { term, lo, hi, format, unrounded }.settled())
