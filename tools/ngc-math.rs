@@ -67,6 +67,9 @@ enum Command {
         /// Arguments of which something is certain [default: all numbers of the format]
         #[arg(long, value_name = "FROM,TO", requires = "certain", allow_hyphen_values = true)]
         range: Option<String>,
+        /// Leaves out arguments nearer to 0 than this
+        #[arg(long, value_name = "SIZE", requires = "certain", default_value_t = 0.0)]
+        least: f64,
         /// Cuts parts while their bounds are above this, in units in the last place
         #[arg(long, value_name = "ULPS", requires = "certain", default_value_t = 1.0)]
         goal: f64,
@@ -223,6 +226,7 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             certificate,
             certain,
             range,
+            least,
             goal,
             chunks,
             most_parts,
@@ -235,6 +239,7 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             if *certain {
                 let asked = Asked {
                     range: numbers(range.as_deref())?,
+                    least: *least,
                     goal: *goal,
                     chunks: *chunks,
                     most_parts: *most_parts,

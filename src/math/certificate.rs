@@ -60,21 +60,31 @@ pub fn write_certain(
         true => (String::new(), String::new()),
         false => (format!(" from {from:?} to {to:?}"), format!(" --range={from:?},{to:?}")),
     };
-    let _ = writeln!(json, "  \"what\": \"{} over all inputs of {format}{within}\",", text.name);
+    let away =
+        if asked.least > 0.0 { format!(", {:?} or more away from 0,", asked.least) } else { String::new() };
+    let _ = writeln!(
+        json,
+        "  \"what\": \"{} over all inputs of {format}{within}{away} at which it is a number below the greatest and not 0\",",
+        text.name
+    );
     let _ = writeln!(
         json,
         "  \"established\": \"certain: roundings by Taylor forms and the distance from the function by Taylor series, of {} parts\",",
         found.parts
     );
-    let goal = asked.goal;
+    let (goal, flag) =
+        (asked.goal, if asked.least > 0.0 { format!(" --least {:?}", asked.least) } else { String::new() });
     let _ = writeln!(
         json,
-        "  \"command\": \"ngc-math verify {}.impl --certain{range} --goal {goal:?} --certificate .\",",
+        "  \"command\": \"ngc-math verify {}.impl --certain{range}{flag} --goal {goal:?} --certificate .\",",
         text.name
     );
     let _ = writeln!(json, "  \"code\": \"{}\",", digest(checked, text)?);
     if !all {
         let _ = writeln!(json, "  \"from\": {from:?},\n  \"to\": {to:?},");
+    }
+    if asked.least > 0.0 {
+        let _ = writeln!(json, "  \"least\": {:?},", asked.least);
     }
     let _ = writeln!(json, "  \"goal\": {goal:?},");
     let _ = writeln!(json, "  \"bound\": {:?},", found.bound);

@@ -113,7 +113,9 @@ fn certain(name: &str, folders: [&str; 2]) -> Option<String> {
     let bound: f64 = said(&certificate, "bound").parse().expect("a number");
     let ends = field(&certificate, "from").zip(field(&certificate, "to"));
     let within = ends.map_or(String::new(), |(from, to)| format!(" from {from} to {to}"));
-    Some(format!("{:.4}{within}", (bound * 1e4).ceil() / 1e4))
+    let away =
+        field(&certificate, "least").map_or(String::new(), |least| format!(" {least} or more away from 0"));
+    Some(format!("{:.4}{within}{away}", (bound * 1e4).ceil() / 1e4))
 }
 
 /// The page of the library, from the implementations and their certificates.

@@ -57,7 +57,8 @@ impl<'b> Steps<'b> {
         let [argument] = body.arguments(entry) else { return Err("has more than one argument".into()) };
         let end = body.ops(entry).find(|&op| body.op(op).def.is_some_and(|d| d.traits.terminator));
         let result = *end.and_then(|op| body.operands(op).first()).ok_or("gives no result")?;
-        let format = body.ty(*argument).format().ok_or("is no function of floating-point numbers")?;
+        let format = body.ty(*argument).format().filter(|f| matches!(f, Format::F32 | Format::F64));
+        let format = format.ok_or("is no function of numbers of f32 or f64")?;
         let mut tables = vec![None; body.num_values()];
         for op in body.ops(entry).filter(|&op| body.name(op) == "num.table") {
             let entries = body.attr(op, "values").ok_or("a table has no entries")?;
@@ -184,12 +185,8 @@ impl Follower<'_, '_> {
             }
             ("ng.is_nan", _) => {
                 let x = self.number(x[0])?;
-                let finite = x.lo.is_finite() && x.hi.is_finite();
-                return Ok(Known::Truth(self.decide_truth(if x.is_point() {
-                    Some(x.lo.is_nan())
-                } else {
-                    finite.then_some(false)
-                })?));
+                let is_nan = if x.may_be_nan { x.lo.is_nan().then_some(true) } else { Some(false) };
+                return self.decide_truth(is_nan).map(Known::Truth);
             }
             ("ng.not", Some(DType::BOOL)) => return Ok(Known::Truth(!self.truth(x[0])?)),
             ("ng.and", Some(DType::BOOL)) => return Ok(Known::Truth(self.truth(x[0])? && self.truth(x[1])?)),
@@ -210,7 +207,8 @@ impl Follower<'_, '_> {
             }
             ("num.scaleb", _) => {
                 let (y, k) = (self.number(x[0])?, self.number(x[1])?);
-                let k = self.decide((k.lo.floor() == k.hi.floor()).then_some(k.lo.floor() as i64))?;
+                let is_one = !k.may_be_nan && k.lo.floor() == k.hi.floor();
+                let k = self.decide(is_one.then_some(k.lo.floor() as i64))?;
                 let Some(scaled) = i32::try_from(k).ok().and_then(|k| y.scaled(k)) else {
                     return self.unable(name);
                 };
@@ -231,6 +229,9 @@ impl Follower<'_, '_> {
     /// A sum or product and what rounding took from it, which is exact where the operands are in order and nothing underflows.
     fn words(&mut self, op: Op, x: &[Value], error_free: &ErrorFree) -> Made<Known> {
         let body = self.steps.body;
+        if matches!(body.attr(op, "split"), Some(Attr::Bool(true))) {
+            return self.unable("a product by halves");
+        }
         let (x, y) = (self.number(x[0])?, self.number(x[1])?);
         let is_sum = std::ptr::eq(error_free.of, &raw const ADD);
         let prim = if is_sum { Prim::Add } else { Prim::Mul };
@@ -287,27 +288,29 @@ impl Follower<'_, '_> {
                     _ => f64::round_ties_even,
                 };
                 let (lo, hi) = (to(numbers[0].lo), to(numbers[0].hi));
-                self.decide((lo.to_bits() == hi.to_bits()).then_some(lo as i64))?;
+                let is_one = !numbers[0].may_be_nan && lo.to_bits() == hi.to_bits();
+                self.decide(is_one.then_some(lo as i64))?;
                 return Ok(Number::point(lo, format));
             }
             "ng.min" | "ng.max" => {
-                let first = self.order(Cmp::Le, numbers[0], numbers[1])?;
-                return Ok(numbers[usize::from(first != (name == "ng.min"))].clone());
+                let (a, b) = (numbers[0], numbers[1]);
+                // Of zeros the sign decides.
+                let is_less = match (a.least(), b.least()) {
+                    (0.0, 0.0) if a.is_point() && b.is_point() => Some(a.lo.total_cmp(&b.lo).is_le()),
+                    (0.0, 0.0) => None,
+                    _ => order(Cmp::Le, a, b),
+                };
+                let is_less = self.decide_truth(is_less)?;
+                return Ok(if is_less == (name == "ng.min") { a.clone() } else { b.clone() });
             }
             name => return self.unable(name),
         };
         Ok(Number::rounded(prim, &numbers, format))
     }
 
-    /// Whether a relation holds.
-    fn order(&mut self, cmp: Cmp, a: &Number, b: &Number) -> Made<bool> {
-        let decided = decided(cmp, (a.lo, a.hi), (b.lo, b.hi));
-        self.decide_truth(decided)
-    }
-
     fn compare(&mut self, cmp: Cmp, a: Value, b: Value) -> Made<bool> {
         match (self.value(a)?, self.value(b)?) {
-            (Known::Number(a), Known::Number(b)) => self.order(cmp, &a, &b),
+            (Known::Number(a), Known::Number(b)) => self.decide_truth(order(cmp, &a, &b)),
             (Known::Integer(a), Known::Integer(b)) => {
                 self.decide_truth(decided(cmp, (a.lo, a.hi), (b.lo, b.hi)))
             }
@@ -329,8 +332,10 @@ impl Follower<'_, '_> {
 
     fn converted(&mut self, x: Value, to: DType) -> Made<Known> {
         Ok(match (self.value(x)?, to) {
-            (Known::Number(x), DType::Float(format)) => Known::Number(x.cast(format)),
-            (Known::Number(x), DType::Int(width)) if width > 1 => {
+            (Known::Number(x), DType::Float(format @ (Format::F32 | Format::F64))) => {
+                Known::Number(x.cast(format))
+            }
+            (Known::Number(x), DType::Int(width)) if width > 1 && !x.may_be_nan => {
                 let (least, greatest) = to.int_range();
                 let cut = |x: f64| (x.trunc() as i64).clamp(least, greatest);
                 Known::Integer(Integer::between(cut(x.lo), cut(x.hi), width))
@@ -508,7 +513,12 @@ fn constant(body: &Body, op: Op) -> Option<Known> {
     })
 }
 
-/// Whether a relation holds between values of two ranges; nothing where that is open, or a value is NaN.
+/// Whether a relation holds between numbers; nothing where that is open.
+fn order(cmp: Cmp, a: &Number, b: &Number) -> Option<bool> {
+    if a.may_be_nan || b.may_be_nan { None } else { decided(cmp, (a.lo, a.hi), (b.lo, b.hi)) }
+}
+
+/// Whether a relation holds between values of two ranges, none of which is NaN; nothing where that is open.
 fn decided<T: PartialOrd>(cmp: Cmp, (a_lo, a_hi): (T, T), (b_lo, b_hi): (T, T)) -> Option<bool> {
     let less = if a_hi < b_lo {
         Some(true)

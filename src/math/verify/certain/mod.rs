@@ -35,6 +35,9 @@ use crate::text::Text;
 
 /// A part whose bound is above the one that is wanted is halved no oftener.
 const HALVINGS: u32 = 10;
+/// A bound is less where it is less than so much of the one before, and a part is halved no more where it was not so often in a row.
+const IMPROVED: f64 = 0.97;
+const STALE: u32 = 3;
 /// After so many halvings a part is also cut where values come to another binade.
 const LOOSE: u32 = 2;
 /// The most questions that are written.
@@ -54,6 +57,8 @@ static STEPS: [&OpDef; 6] = [&EXPONENT, &SIGNIFICAND, &SCALEB, &TWO_SUM, &FAST_T
 pub struct Asked {
     /// Arguments between two numbers.
     pub range: (f64, f64),
+    /// Arguments nearer to 0 are left out.
+    pub least: f64,
     /// Parts are halved while their bounds are above this.
     pub goal: f64,
     /// Into how many parts of the same length at least each decided part is cut.
@@ -114,7 +119,12 @@ pub fn certain(
     let steps = Steps::new(body_of(&module, text)?).map_err(fail)?;
     let prover = Prover { steps, formula: &formula, value: Enclosed::new(&formula, 100), asked };
     let format = prover.steps.format;
-    let starts = starts(format, asked.range);
+    let (from, to) = asked.range;
+    let starts = match asked.least > 0.0 {
+        true => [starts(format, (from, to.min(-asked.least))), starts(format, (from.max(asked.least), to))]
+            .concat(),
+        false => starts(format, asked.range),
+    };
     let found = in_pieces(&starts, progress, |&(lo, hi)| Ok(prover.binade(lo, hi))).map_err(fail)?;
     let mut all = Certain { bound: 0.0, worst: (0.0, 0.0), parts: 0, open: Vec::new() };
     for one in found {
@@ -251,58 +261,78 @@ pub fn questions(
     Ok(all)
 }
 
+/// Arguments between two numbers.
+#[derive(Clone, Copy)]
+struct Part {
+    lo: f64,
+    hi: f64,
+    /// How often it was halved since all was decided.
+    halvings: u32,
+    /// The bound of the part that it is a half of, and how often in a row halving has not made it less.
+    before: f64,
+    stale: u32,
+}
+
+impl Part {
+    /// Both sides of a number, which belongs to the first; the first is the last to be put on a stack.
+    fn cut(self, format: Format, at: f64) -> [Part; 2] {
+        [Part { lo: next(format, at), ..self }, Part { hi: at, ..self }]
+    }
+
+    /// Both halves of a part that has this bound.
+    fn halved(self, format: Format, bound: f64) -> [Part; 2] {
+        let stale = if bound > IMPROVED * self.before { self.stale + 1 } else { 0 };
+        let at = middle(format, self.lo, self.hi);
+        Part { halvings: self.halvings + 1, before: bound, stale, ..self }.cut(format, at)
+    }
+}
+
 impl Prover<'_> {
     /// What is certain of a binade.
     fn binade(&self, lo: f64, hi: f64) -> Certain {
         let mut all = Certain { bound: 0.0, worst: (lo, hi), parts: 0, open: Vec::new() };
-        // Parts, and how often they were halved since all was decided.
-        let mut parts = vec![(lo, hi, 0)];
+        let (format, most) = (self.steps.format, self.asked.most_parts);
+        let mut parts = vec![Part { lo, hi, halvings: 0, before: f64::INFINITY, stale: 0 }];
         let mut looked_at = 0;
-        while let Some((lo, hi, halvings)) = parts.pop() {
+        while let Some(part) = parts.pop() {
             looked_at += 1;
-            let format = self.steps.format;
-            let halve = |parts: &mut Vec<(f64, f64, u32)>, at: f64, halvings| {
-                parts.push((next(format, at), hi, halvings));
-                parts.push((lo, at, halvings));
-            };
-            let most = self.asked.most_parts;
-            let found = match looked_at > most {
-                true => Found::Unknown(format!("takes more than {most} parts")),
-                false => self.part(lo, hi, halvings >= LOOSE),
-            };
-            match found {
-                Found::Cut(at) => halve(&mut parts, at, halvings),
+            let Part { lo, hi, halvings, .. } = part;
+            // All that is left of the binade.
+            let rest = (lo, parts.first().map_or(hi, |p| p.hi));
+            if looked_at > most {
+                all.open.push((rest, format!("takes more than {most} parts")));
+                break;
+            }
+            match self.part(lo, hi, halvings >= LOOSE) {
+                Found::Cut(at) => parts.extend(part.cut(format, at)),
                 Found::Outside => {}
-                Found::Unknown(why) if lo == hi || looked_at > most => {
-                    all.open.push(((lo, parts.first().map_or(hi, |p| p.1)), why));
-                    break;
+                Found::Unknown(_) if lo < hi && halvings < HALVINGS => {
+                    parts.extend(part.halved(format, f64::INFINITY));
                 }
                 Found::Unknown(why) => {
-                    if halvings >= HALVINGS {
-                        all.open.push(((lo, hi), why));
-                    } else {
-                        halve(&mut parts, middle(format, lo, hi), halvings + 1);
-                    }
+                    all.open.push((rest, why));
+                    break;
                 }
                 Found::Bound(bound) => {
-                    let coarse = 1 << halvings < self.asked.chunks;
-                    if lo < hi && (coarse || bound > self.asked.goal && halvings < HALVINGS) {
-                        halve(&mut parts, middle(format, lo, hi), halvings + 1);
+                    // No bound needs to be less than the greatest.
+                    let goal = self.asked.goal.max(all.bound);
+                    let is_coarse = 1 << halvings < self.asked.chunks;
+                    let is_worth_it = bound > goal && halvings < HALVINGS && part.stale < STALE;
+                    if lo < hi && (is_coarse || is_worth_it) {
+                        parts.extend(part.halved(format, bound));
                         continue;
                     }
-                    let (bound, part) =
-                        if bound > self.asked.goal { self.beside(lo, hi, bound) } else { (bound, (lo, hi)) };
+                    let (bound, worst) = self.beside(lo, hi, bound, goal);
                     if bound > HOPELESS * self.asked.goal {
-                        let end = parts.first().map_or(hi, |p| p.1);
                         all.open.push((
-                            (lo, end),
-                            format!("errors there are only known to be below {bound:.0} ulp"),
+                            rest,
+                            format!("on a part of it errors are only known to be below {bound:.0} ulp"),
                         ));
                         break;
                     }
                     all.parts += 1;
                     if bound > all.bound {
-                        (all.bound, all.worst) = (bound, part);
+                        (all.bound, all.worst) = (bound, worst);
                     }
                 }
             }
@@ -312,8 +342,8 @@ impl Prover<'_> {
 
     /// A bound of a part where a value comes to a power of two at a number of it: as long as one half is good enough, the other one is
     /// halved.
-    fn beside(&self, mut lo: f64, mut hi: f64, mut bound: f64) -> (f64, (f64, f64)) {
-        let (goal, format) = (self.asked.goal, self.steps.format);
+    fn beside(&self, mut lo: f64, mut hi: f64, mut bound: f64, goal: f64) -> (f64, (f64, f64)) {
+        let format = self.steps.format;
         let mut most = 0.0f64;
         while lo < hi && bound > goal {
             let at = middle(format, lo, hi);
@@ -348,7 +378,7 @@ impl Prover<'_> {
         }
         let size = exact.lo.clone().abs().max(&exact.hi.clone().abs());
         let least = if exact.lo > 0.0 || exact.hi < 0.0 {
-            exact.lo.abs().min(&exact.hi.abs())
+            exact.lo.clone().abs().min(&exact.hi.clone().abs())
         } else {
             Float::new(53)
         };
@@ -373,6 +403,16 @@ impl Prover<'_> {
         };
         if !(result.lo.is_finite() && result.hi.is_finite()) {
             return if lo == hi { Found::Bound(f64::INFINITY) } else { cut() };
+        }
+        if let true = result.is_point() {
+            // All of the part has one result, and the function hardly another one.
+            let c = Float::with_val(2200, result.lo);
+            let distance = (c.clone() - &exact.lo).abs().max(&(c - &exact.hi).abs());
+            let ulp = ulp_of(least.get_exp().map_or(-(1 << 20), |e| e - 1), format);
+            let bound = (distance >> ulp).to_f64_round(Round::Up);
+            if bound <= self.asked.goal {
+                return Found::Bound(bound);
+            }
         }
         let direct = || self.bound(&result.term, 0, (lo, hi));
         let Some((term, k)) = &result.unrounded else { return direct() };
@@ -401,13 +441,13 @@ impl Prover<'_> {
             Err(true) if lo < hi => return Found::Cut(middle(format, lo, hi)),
             Err(_) => return Found::Unknown("the function is not known as a Taylor series".into()),
         };
-        let ulp = distance.exponent.max(format.emin()) - format.precision() as i32 + 1;
+        let ulp = ulp_of(distance.exponent, format);
         let in_ulps = |x: Float| (x << (k - ulp)).to_f64_round(Round::Up);
         if lo < hi && in_ulps(distance.rest) > REST {
             return Found::Cut(middle(format, lo, hi));
         }
         let most = in_ulps(distance.most) + in_ulps(Float::with_val(53, roundings(term, (lo, hi))));
-        Found::Bound(most.next_up())
+        Found::Bound(if most.is_nan() { f64::INFINITY } else { most.next_up() })
     }
 }
 
@@ -443,6 +483,11 @@ fn boundary<T: PartialEq>(format: Format, lo: f64, hi: f64, at: impl Fn(f64) -> 
 fn middle(format: Format, lo: f64, hi: f64) -> f64 {
     let (a, b) = (order_of(format, lo), order_of(format, hi));
     place_of(format, a + (b - a) / 2)
+}
+
+/// The exponent of the last place of numbers with an exponent.
+fn ulp_of(exponent: i32, format: Format) -> i32 {
+    exponent.max(format.emin()) - format.precision() as i32 + 1
 }
 
 /// Not below the rounding error of a value on a part.

@@ -17,6 +17,8 @@ pub struct Number {
     pub lo: f64,
     /// The greatest.
     pub hi: f64,
+    /// Whether it may be NaN instead.
+    pub may_be_nan: bool,
     /// Its format.
     pub format: Format,
     /// Where it is a real value rounded once to the format, that value, and the power of two that it is multiplied by.
@@ -31,16 +33,21 @@ impl Number {
 
     /// A number itself.
     pub fn point(x: f64, format: Format) -> Number {
-        Number { lo: x, hi: x, ..Number::of(Rc::new(Term::Number(x, Some(format))), format) }
+        Number {
+            lo: x,
+            hi: x,
+            may_be_nan: x.is_nan(),
+            ..Number::of(Rc::new(Term::Number(x, Some(format))), format)
+        }
     }
 
     fn of(term: Rc<Term>, format: Format) -> Number {
-        Number { term, lo: f64::NEG_INFINITY, hi: f64::INFINITY, format, unrounded: None }
+        Number { term, lo: f64::NEG_INFINITY, hi: f64::INFINITY, may_be_nan: false, format, unrounded: None }
     }
 
     /// Whether only one number is computed.
     pub fn is_point(&self) -> bool {
-        self.lo.to_bits() == self.hi.to_bits()
+        !self.may_be_nan && self.lo.to_bits() == self.hi.to_bits()
     }
 
     /// What is one number is no operation.
@@ -55,7 +62,7 @@ impl Number {
     /// Whether it is negative, a zero by its sign; nothing where that is open.
     pub fn is_negative(&self) -> Option<bool> {
         let sign = self.lo.is_sign_negative();
-        (sign == self.hi.is_sign_negative()).then_some(sign)
+        (!self.may_be_nan && sign == self.hi.is_sign_negative()).then_some(sign)
     }
 
     /// The exponent, where it is a power of two.
@@ -86,10 +93,10 @@ impl Number {
             return twice;
         }
         let terms: Vec<Rc<Term>> = x.iter().map(|x| x.term.clone()).collect();
-        let (lo, hi) = ends(prim, x, format);
+        let (lo, hi, may_be_nan) = ends(prim, x, format);
         let unrounded = Rc::new(Term::Apply(prim, terms.clone(), None));
         let term = Rc::new(Term::Apply(prim, terms, Some(format)));
-        Number { term, lo, hi, format, unrounded: Some((unrounded, 0)) }.settled()
+        Number { term, lo, hi, may_be_nan, format, unrounded: Some((unrounded, 0)) }.settled()
     }
 
     /// What rounding took to make this number of a sum or product, exactly.
@@ -105,7 +112,7 @@ impl Number {
         let whole = Rc::new(Term::Apply(prim, vec![x.term.clone(), y.term.clone()], None));
         let term = Rc::new(Term::Apply(Prim::Sub, vec![whole, self.term.clone()], None));
         let most = format.ulp(self.lo.abs().max(self.hi.abs())) / 2.0;
-        Number { term, lo: -most, hi: most, format, unrounded: None }
+        Number { term, lo: -most, hi: most, may_be_nan: false, format, unrounded: None }
     }
 
     /// The value in another format.
@@ -116,7 +123,7 @@ impl Number {
             true => self.unrounded.clone().filter(|_| self.format == format),
             false => Some((self.term.clone(), 0)),
         };
-        Number { term, lo, hi, format, unrounded }.settled()
+        Number { term, lo, hi, may_be_nan: self.may_be_nan, format, unrounded }.settled()
     }
 
     /// The number with the other sign.
@@ -127,6 +134,7 @@ impl Number {
             term: negate(&self.term, Some(self.format)),
             lo: -self.hi,
             hi: -self.lo,
+            may_be_nan: self.may_be_nan,
             format: self.format,
             unrounded: self.unrounded.as_ref().map(|(term, k)| (negate(term, None), *k)),
         }
@@ -165,7 +173,7 @@ impl Number {
             true => self.unrounded.as_ref().filter(|_| is_normal).map(|(term, by)| (term.clone(), by + k)),
             false => Some((self.term.clone(), k)),
         };
-        Some(Number { term, lo, hi, format, unrounded }.settled())
+        Some(Number { term, lo, hi, may_be_nan: self.may_be_nan, format, unrounded }.settled())
     }
 }
 
@@ -174,12 +182,21 @@ fn least(lo: f64, hi: f64) -> f64 {
     if lo <= 0.0 && hi >= 0.0 { 0.0 } else { lo.abs().min(hi.abs()) }
 }
 
-/// Between which numbers an operation of numbers lies that is monotone in each of them: its least and greatest are at corners, and
-/// rounding keeps the order.
-fn ends(prim: Prim, x: &[&Number], format: Format) -> (f64, f64) {
-    let divides_by_zero = prim == Prim::Div && x[1].least() == 0.0;
+/// Between which numbers an operation of numbers lies that is monotone in each of them, and whether it may be NaN: its least and
+/// greatest are at corners, and rounding keeps the order.
+fn ends(prim: Prim, x: &[&Number], format: Format) -> (f64, f64, bool) {
+    let open = (f64::NEG_INFINITY, f64::INFINITY, true);
     let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
     let is_square = prim == Prim::Mul && Rc::ptr_eq(&x[0].term, &x[1].term);
+    // Between corners there may be products of 0 and infinity, and differences of infinities.
+    let is_finite = |x: &&Number| x.is_point() || x.lo.is_finite() && x.hi.is_finite();
+    if x.iter().any(|x| x.may_be_nan)
+        || !x.iter().all(is_finite)
+        || !x.iter().all(|x| x.is_point()) && x.iter().any(|x| x.lo.is_infinite())
+        || prim == Prim::Div && x[1].least() == 0.0
+    {
+        return open;
+    }
     for corner in 0..1 << x.len() {
         let mut at = [0.0; 3];
         for (n, x) in x.iter().enumerate() {
@@ -189,8 +206,8 @@ fn ends(prim: Prim, x: &[&Number], format: Format) -> (f64, f64) {
             continue;
         }
         let value = apply(prim, at, format);
-        if value.is_nan() || divides_by_zero {
-            return (f64::NEG_INFINITY, f64::INFINITY);
+        if value.is_nan() {
+            return open;
         }
         if value.total_cmp(&lo).is_lt() {
             lo = value;
@@ -202,7 +219,7 @@ fn ends(prim: Prim, x: &[&Number], format: Format) -> (f64, f64) {
     if is_square && x[0].lo < 0.0 && x[0].hi > 0.0 {
         lo = 0.0;
     }
-    (lo, hi)
+    (lo, hi, false)
 }
 
 fn apply(prim: Prim, [a, b, c]: [f64; 3], format: Format) -> f64 {
@@ -305,11 +322,14 @@ impl Integer {
         }
         // The slope is that of the binades; the line goes through the ends.
         let k = exponent(lo) - exponent(x.lo);
+        if k.abs() > 1000 {
+            return None;
+        }
         let number = |x: f64| Rc::new(Term::Number(x, None));
         let part = Rc::new(Term::Apply(Prim::Sub, vec![number(x.lo), x.term.clone()], None));
         let moved = Rc::new(Term::Apply(Prim::Mul, vec![part, number(2f64.powi(k))], None));
         let term = Rc::new(Term::Apply(Prim::Add, vec![number(hi), moved], None));
-        Some(Number { term, lo, hi, format, unrounded: None })
+        Some(Number { term, lo, hi, may_be_nan: false, format, unrounded: None })
     }
 
     /// The number of this encoding, as an operation of the number that it was; nothing where it is none.

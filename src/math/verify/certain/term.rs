@@ -81,8 +81,9 @@ impl Term {
     }
 }
 
+/// A number as a constant; what is none has no value.
 fn rational(x: f64) -> Constant {
-    Constant::Rational(Rational::from_f64(x).unwrap_or_default())
+    Rational::from_f64(x).map_or(Constant::Nan, Constant::Rational)
 }
 
 /// Writes definitions for FPTaylor.
