@@ -74,7 +74,7 @@ enum Command {
         #[arg(long, value_name = "ULPS", requires = "certain", default_value_t = 1.0)]
         goal: f64,
         /// Cuts each part at least so often
-        #[arg(long, value_name = "COUNT", requires = "certain", default_value_t = 1)]
+        #[arg(long, value_name = "COUNT", requires = "certain", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
         chunks: u32,
         /// Looks at so many parts of each binade at most; of what is left nothing is certain
         #[arg(long, value_name = "COUNT", requires = "certain", default_value_t = 1 << 20)]
@@ -346,6 +346,11 @@ fn prove(
     max_ulp: f64,
     certificate: Option<&Path>,
 ) -> Result<(), Failure> {
+    if !(asked.goal > 0.0 && asked.least >= 0.0 && asked.least.is_finite()) {
+        return Err(Failure::new(
+            "--goal takes a number above 0, and --least one that is not negative".to_string(),
+        ));
+    }
     let mut failed = Vec::new();
     for text in texts {
         let progress = Progress::new("proving");

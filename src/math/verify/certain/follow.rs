@@ -9,7 +9,8 @@ use ngc_numerics::primitives::ADD;
 use ngc_numerics::{Cmp, DType, Format, Prim, Tensor};
 use rug::Float;
 
-use super::number::{Integer, Number, exponent};
+use super::integer::Integer;
+use super::number::{Number, exponent};
 
 /// What is known of a value.
 #[derive(Clone)]

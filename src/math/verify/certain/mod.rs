@@ -8,7 +8,10 @@
 
 mod distance;
 mod follow;
+mod integer;
 mod number;
+mod parts;
+mod questions;
 mod term;
 
 use std::fmt;
@@ -24,24 +27,24 @@ use rug::float::Round;
 
 use self::distance::Function;
 use self::follow::{Steps, Stop};
+use self::parts::{Part, boundary, middle, next, starts};
 use self::term::Term;
 use super::{Progress, in_pieces};
 use crate::calculus::function::Enclosed;
 use crate::check::Checked;
 use crate::expand::expand;
-use crate::function::{format_of, symbol};
+use crate::function::symbol;
 use crate::reference::Reference;
 use crate::text::Text;
 
+pub use self::questions::questions;
+
 /// A part whose bound is above the one that is wanted is halved no oftener.
 const HALVINGS: u32 = 10;
-/// A bound is less where it is less than so much of the one before, and a part is halved no more where it was not so often in a row.
-const IMPROVED: f64 = 0.97;
+/// A part is halved no more where that has not made its bound less so often in a row.
 const STALE: u32 = 3;
 /// After so many halvings a part is also cut where values come to another binade.
 const LOOSE: u32 = 2;
-/// The most questions that are written.
-const MOST_QUESTIONS: usize = 10_000;
 /// A part is cut where the ends of the Taylor series are more than this, in units in the last place.
 const REST: f64 = 0.01;
 /// Nothing is said of a binade any more where a part that is not cut any further has so many times the bound that is wanted.
@@ -160,47 +163,6 @@ fn unable(what: &str) -> String {
 
 const UNDECIDED: &str = "something is not decided at a number";
 
-/// The next number of a format.
-fn next(format: Format, x: f64) -> f64 {
-    place_of(format, order_of(format, x) + 1)
-}
-
-/// Where a number stands among all of a format; both zeros stand at 0.
-fn order_of(format: Format, x: f64) -> i64 {
-    let sign = 1u64 << (format.width() - 1);
-    let bits = format.to_bits(x);
-    if bits & sign == 0 { bits as i64 } else { -((bits & !sign) as i64) }
-}
-
-fn place_of(format: Format, n: i64) -> f64 {
-    let size = format.from_bits(n.unsigned_abs());
-    if n < 0 { -size } else { size }
-}
-
-/// The binades of a range, but for zero; the subnormal numbers are one.
-fn starts(format: Format, (from, to): (f64, f64)) -> Vec<(f64, f64)> {
-    let binade = 1i64 << (format.precision() - 1);
-    let (first, last) =
-        (order_of(format, from.max(-format.max_finite())), order_of(format, to.min(format.max_finite())));
-    let mut all = Vec::new();
-    let mut at = first;
-    while at <= last {
-        let end = match at {
-            0 => {
-                at = 1;
-                continue;
-            }
-            // The subnormal numbers, and others.
-            at if at < 0 => -((-at) / binade * binade).max(1),
-            at => (at / binade + 1) * binade - 1,
-        };
-        let end = end.min(last);
-        all.push((place_of(format, at), place_of(format, end)));
-        at = end + 1;
-    }
-    all
-}
-
 struct Prover<'p> {
     steps: Steps<'p>,
     formula: &'p Expr,
@@ -221,78 +183,12 @@ enum Found {
     Unknown(String),
 }
 
-/// The questions that a proof asks about roundings, as input of FPTaylor: one for each part of a range on which integers, tables and
-/// branches are decided.
-///
-/// # Errors
-/// As [`certain`], and when there are too many parts, or something is none of the steps that are followed.
-pub fn questions(
-    context: &Context,
-    checked: &Checked,
-    text: &Text,
-    range: (f64, f64),
-) -> Result<Vec<String>, Diagnostic> {
-    let fail = |message: String| Diagnostic::error(text.loc.clone(), message);
-    let module = steps_of(context, checked)?;
-    let steps = Steps::new(body_of(&module, text)?).map_err(fail)?;
-    let format = format_of(text);
-    let mut parts: Vec<(f64, f64)> = starts(format, range).into_iter().rev().collect();
-    let mut all = Vec::new();
-    while let Some((lo, hi)) = parts.pop() {
-        let followed = steps.follow(lo, hi, false);
-        let at = match followed.result {
-            Ok(result) => {
-                let (term, _) = result.unrounded.as_ref().unwrap_or(&(result.term.clone(), 0)).clone();
-                all.push(term.fptaylor(&format!("{}{}", text.name, all.len()), lo, hi));
-                continue;
-            }
-            Err(Stop::Unable(what)) => return Err(fail(unable(&what))),
-            Err(_) if lo == hi => return Err(fail(UNDECIDED.into())),
-            Err(_) => steps.cut(lo, hi, followed.decided.len()),
-        };
-        if all.len() + parts.len() > MOST_QUESTIONS {
-            return Err(fail(format!(
-                "has more than {MOST_QUESTIONS} parts there: ask about a shorter range"
-            )));
-        }
-        parts.push((next(format, at), hi));
-        parts.push((lo, at));
-    }
-    Ok(all)
-}
-
-/// Arguments between two numbers.
-#[derive(Clone, Copy)]
-struct Part {
-    lo: f64,
-    hi: f64,
-    /// How often it was halved since all was decided.
-    halvings: u32,
-    /// The bound of the part that it is a half of, and how often in a row halving has not made it less.
-    before: f64,
-    stale: u32,
-}
-
-impl Part {
-    /// Both sides of a number, which belongs to the first; the first is the last to be put on a stack.
-    fn cut(self, format: Format, at: f64) -> [Part; 2] {
-        [Part { lo: next(format, at), ..self }, Part { hi: at, ..self }]
-    }
-
-    /// Both halves of a part that has this bound.
-    fn halved(self, format: Format, bound: f64) -> [Part; 2] {
-        let stale = if bound > IMPROVED * self.before { self.stale + 1 } else { 0 };
-        let at = middle(format, self.lo, self.hi);
-        Part { halvings: self.halvings + 1, before: bound, stale, ..self }.cut(format, at)
-    }
-}
-
 impl Prover<'_> {
     /// What is certain of a binade.
     fn binade(&self, lo: f64, hi: f64) -> Certain {
         let mut all = Certain { bound: 0.0, worst: (lo, hi), parts: 0, open: Vec::new() };
         let (format, most) = (self.steps.format, self.asked.most_parts);
-        let mut parts = vec![Part { lo, hi, halvings: 0, before: f64::INFINITY, stale: 0 }];
+        let mut parts = vec![Part::new((lo, hi))];
         let mut looked_at = 0;
         while let Some(part) = parts.pop() {
             looked_at += 1;
@@ -404,7 +300,7 @@ impl Prover<'_> {
         if !(result.lo.is_finite() && result.hi.is_finite()) {
             return if lo == hi { Found::Bound(f64::INFINITY) } else { cut() };
         }
-        if let true = result.is_point() {
+        if result.is_point() {
             // All of the part has one result, and the function hardly another one.
             let c = Float::with_val(2200, result.lo);
             let distance = (c.clone() - &exact.lo).abs().max(&(c - &exact.hi).abs());
@@ -449,40 +345,6 @@ impl Prover<'_> {
         let most = in_ulps(distance.most) + in_ulps(Float::with_val(53, roundings(term, (lo, hi))));
         Found::Bound(if most.is_nan() { f64::INFINITY } else { most.next_up() })
     }
-}
-
-impl Steps<'_> {
-    /// Where a part is cut on which something is not decided: behind the last number, from its first on, at which as much is decided in
-    /// the same way.
-    fn cut(&self, lo: f64, hi: f64, decided: usize) -> f64 {
-        let at = boundary(self.format, lo, hi, |x| {
-            let mut all = self.follow(x, x, false).decided;
-            all.truncate(decided + 1);
-            all
-        });
-        // What changes from number to number says nothing of where to cut.
-        if at == lo { middle(self.format, lo, hi) } else { at }
-    }
-}
-
-/// The last number of a part, from its first on, of which the same holds; or its middle.
-fn boundary<T: PartialEq>(format: Format, lo: f64, hi: f64, at: impl Fn(f64) -> T) -> f64 {
-    let first = at(lo);
-    let (mut a, mut b) = (order_of(format, lo), order_of(format, hi));
-    if at(hi) == first {
-        return middle(format, lo, hi);
-    }
-    while b - a > 1 {
-        let middle = a + (b - a) / 2;
-        if at(place_of(format, middle)) == first { a = middle } else { b = middle }
-    }
-    place_of(format, a)
-}
-
-/// The number in the middle of a part.
-fn middle(format: Format, lo: f64, hi: f64) -> f64 {
-    let (a, b) = (order_of(format, lo), order_of(format, hi));
-    place_of(format, a + (b - a) / 2)
 }
 
 /// The exponent of the last place of numbers with an exponent.
