@@ -247,8 +247,11 @@ impl Follower<'_, '_> {
                     >= exponent(format.min_subnormal())
             }
         };
-        let is_far = |x: f64| x.abs() > format.max_finite() / 4.0;
-        let low = if exact && !is_far(high.lo) && !is_far(high.hi) {
+        // No step of a sum overflows where one number does not count beside the greatest, or the sum is well below.
+        let size = |x: &Number| x.lo.abs().max(x.hi.abs());
+        let is_small = size(&x).min(size(&y)) <= format.max_finite() * format.unit_roundoff() / 1024.0;
+        let is_far = size(&high) > format.max_finite() / if is_sum && is_small { 1.0 } else { 4.0 };
+        let low = if exact && !is_far {
             high.taken(prim, &x, &y)
         } else if is_sum && error_free.ordered {
             let from_y = Number::rounded(Prim::Sub, &[&high, &x], format);
@@ -486,7 +489,8 @@ impl Follower<'_, '_> {
     fn merged(&mut self, name: &str, x: Integer, bits: i64) -> Made<Integer> {
         let sign = DType::Int(x.width).int_range().0;
         let places = bits.trailing_zeros();
-        if bits == 0 {
+        // A sign that is there stays.
+        if bits == 0 || bits == sign && name == "num.ori" && x.hi < 0 {
             return Ok(x);
         }
         // Where these places are free, both are a sum; a sign that is turned is one too.
