@@ -111,10 +111,16 @@ fn check_one(path: &Path, folders: [&str; 2]) -> Result<(), String> {
 fn certain(name: &str, folders: [&str; 2]) -> Option<String> {
     let certificate = certificate_of(&format!("{name}.certain"), folders)?;
     let bound: f64 = said(&certificate, "bound").parse().expect("a number");
-    let ends = field(&certificate, "from").zip(field(&certificate, "to"));
-    let within = ends.map_or(String::new(), |(from, to)| format!(" from {from} to {to}"));
+    let end = |name: &str| field(&certificate, name).map(|x| x.parse::<f64>().expect("a number"));
+    let shown = |x: f64| if x.fract() == 0.0 && x.abs() < 1e6 { format!("{x:.0}") } else { format!("{x:?}") };
+    let within = match (end("from"), end("to")) {
+        (Some(from), Some(to)) if from <= -1e300 => format!(" up to {}", shown(to)),
+        (Some(from), Some(to)) if to >= 1e300 => format!(" from {}", shown(from)),
+        (Some(from), Some(to)) => format!(" from {} to {}", shown(from), shown(to)),
+        _ => String::new(),
+    };
     let away =
-        field(&certificate, "least").map_or(String::new(), |least| format!(" {least} or more away from 0"));
+        field(&certificate, "least").map_or(String::new(), |least| format!(", {least} or more away from 0"));
     Some(format!("{:.4}{within}{away}", (bound * 1e4).ceil() / 1e4))
 }
 
