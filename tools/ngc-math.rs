@@ -58,6 +58,9 @@ enum Command {
         /// The one that is meant [default: all]
         #[arg(long, value_name = "NAME")]
         function: Option<String>,
+        /// The function, where its name is not that of an op
+        #[arg(long, value_name = "FORMULA", allow_hyphen_values = true)]
+        formula: Option<String>,
         /// Looks at about so many inputs instead of all, for an estimate
         #[arg(long, value_name = "COUNT")]
         sample: Option<u64>,
@@ -163,6 +166,8 @@ const EXAMPLES: &str = "Examples:
   ngc-math verify exp.impl --certain                   a bound that holds for certain, of double too
   ngc-math verify sin.impl --certain --range=-1000,1000 --goal 0.9
                                                        of a range, as sharp as 0.9 ulp where that can be
+  ngc-math verify f.impl --formula 'log(1 + exp(x))' --sample 1000000
+                                                       of an implementation whose name is no function that ngc knows
   ngc-math check sine.impl                             the types of terms, and what was proven for them
   ngc-math synthesize --function exp --range=-104,89 --max-ulp 1 -o exp
                                                        a table of terms; exp/pareto.svg, exp/exp-1.impl, ...
@@ -221,6 +226,7 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
         Command::Verify {
             files,
             function,
+            formula,
             sample,
             max_ulp,
             certificate,
@@ -231,7 +237,11 @@ fn run(command: &Command, sources: &mut Sources) -> Result<(), Failure> {
             chunks,
             most_parts,
         } => {
-            let (texts, checked) = load(&context, sources, files)?;
+            let (mut texts, checked) = load(&context, sources, files)?;
+            if let Some(formula) = formula {
+                let formula = calculus::function::read_formula(formula, &["x"]).map_err(Failure::new)?;
+                texts.iter_mut().for_each(|text| text.formula = Some(formula.clone()));
+            }
             let chosen: Vec<&Text> = match function {
                 Some(name) => vec![choose(&texts, Some(name))?],
                 None => texts.iter().collect(),

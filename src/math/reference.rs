@@ -69,7 +69,8 @@ impl Reference {
         let found = found.filter(|e| e.params.len() <= MOST_PARAMS && e.function.arity == operands.len());
         let Elementwise { function, params: given } = found.ok_or_else(|| {
             fail(format!(
-                "'{}' is no function that ngc knows exactly: name it as an op of `ng` with {} operands",
+                "'{}' is no function that ngc knows exactly: name it as an op of `ng` with {} operands, or say it: --formula \
+                 'log(1 + exp(x))'",
                 text.name,
                 operands.len()
             ))

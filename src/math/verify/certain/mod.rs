@@ -220,10 +220,10 @@ impl Prover<'_> {
                     }
                     let (bound, worst) = self.beside(lo, hi, bound, goal);
                     if bound > HOPELESS * self.asked.goal {
-                        all.open.push((
-                            rest,
-                            format!("on a part of it errors are only known to be below {bound:.0} ulp"),
-                        ));
+                        let bound = bound.ceil();
+                        let known =
+                            format!("on a part of it errors are only known to be below {bound:.0} ulp");
+                        all.open.push((rest, format!("{known}; a greater goal bounds all of it")));
                         break;
                     }
                     all.parts += 1;
