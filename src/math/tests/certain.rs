@@ -264,5 +264,5 @@ fn certificates_hold() {
         }
         count += 1;
     }
-    assert!(count >= 15, "{count} certificates");
+    assert!(count >= 20, "{count} certificates");
 }
