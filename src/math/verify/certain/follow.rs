@@ -102,19 +102,21 @@ impl Follower<'_, '_> {
         if let Some(known) = &self.known[v.index()] {
             return Ok(known.clone());
         }
-        self.made(v)
-    }
-
-    fn made(&mut self, v: Value) -> Made<Known> {
-        let Some(op) = self.steps.body.defining_op(v) else { return self.unable("an unknown value") };
-        let known = self.op(op)?;
-        if let Some(known) = &self.known[v.index()] {
-            return Ok(known.clone());
+        let body = self.steps.body;
+        let Some(op) = body.defining_op(v) else { return self.unable("an unknown value") };
+        if let Some(error_free) = body.op(op).def.and_then(|def| def.error_free.as_ref()) {
+            let words = self.words(op, error_free)?.map(Known::Number);
+            let wanted = words[usize::from(v != body.result(op, 0))].clone();
+            for (n, word) in words.into_iter().enumerate() {
+                self.known[body.result(op, n).index()] = Some(word);
+            }
+            return Ok(wanted);
         }
+        let known = self.op(op)?;
         if let (true, Known::Number(x)) = (self.strict, &known)
             && exponent(x.lo) != exponent(x.hi)
             // What is left of a difference comes to other binades all the time.
-            && x.lo.abs().max(x.hi.abs()) < 2.0 * x.least()
+            && x.size() < 2.0 * x.least()
         {
             return Err(Stop::Straddles(v));
         }
@@ -172,9 +174,6 @@ impl Follower<'_, '_> {
         if let Some(value) = constant(body, op) {
             return Ok(value);
         }
-        if let Some(error_free) = body.op(op).def.and_then(|def| def.error_free.as_ref()) {
-            return self.words(op, &x, error_free);
-        }
         match (name, elem) {
             ("ng.where" | "ng.select", _) => {
                 return if self.truth(x[0])? { self.value(x[1]) } else { self.value(x[2]) };
@@ -228,19 +227,18 @@ impl Follower<'_, '_> {
     }
 
     /// A sum or product and what rounding took from it, which is exact where the operands are in order and nothing underflows.
-    fn words(&mut self, op: Op, x: &[Value], error_free: &ErrorFree) -> Made<Known> {
+    fn words(&mut self, op: Op, error_free: &ErrorFree) -> Made<[Number; 2]> {
         let body = self.steps.body;
         if matches!(body.attr(op, "split"), Some(Attr::Bool(true))) {
             return self.unable("a product by halves");
         }
-        let (x, y) = (self.number(x[0])?, self.number(x[1])?);
+        let (x, y) = (self.number(body.operands(op)[0])?, self.number(body.operands(op)[1])?);
         let is_sum = std::ptr::eq(error_free.of, &raw const ADD);
         let prim = if is_sum { Prim::Add } else { Prim::Mul };
-        let high = Number::rounded(prim, &[&x, &y], x.format);
-        let largest = y.lo.abs().max(y.hi.abs());
         let format = x.format;
+        let high = Number::rounded(prim, &[&x, &y], format);
         let exact = match is_sum {
-            true => !error_free.ordered || x.least() >= largest || x.is_point() && x.lo == 0.0,
+            true => !error_free.ordered || x.least() >= y.size() || x.is_point() && x.lo == 0.0,
             // The last place of the product is that of both factors.
             false => {
                 exponent(x.least()) + exponent(y.least()) - 2 * format.precision() as i32 + 2
@@ -248,9 +246,8 @@ impl Follower<'_, '_> {
             }
         };
         // No step of a sum overflows where one number does not count beside the greatest, or the sum is well below.
-        let size = |x: &Number| x.lo.abs().max(x.hi.abs());
-        let is_small = size(&x).min(size(&y)) <= format.max_finite() * format.unit_roundoff() / 1024.0;
-        let is_far = size(&high) > format.max_finite() / if is_sum && is_small { 1.0 } else { 4.0 };
+        let is_small = x.size().min(y.size()) <= format.max_finite() * format.unit_roundoff() / 1024.0;
+        let is_far = high.size() > format.max_finite() / if is_sum && is_small { 1.0 } else { 4.0 };
         let low = if exact && !is_far {
             high.taken(prim, &x, &y)
         } else if is_sum && error_free.ordered {
@@ -261,9 +258,7 @@ impl Follower<'_, '_> {
         } else {
             Number::rounded(Prim::Fma, &[&x, &y, &high.negated()], format)
         };
-        self.known[body.result(op, 0).index()] = Some(Known::Number(high));
-        self.known[body.result(op, 1).index()] = Some(Known::Number(low));
-        Ok(Known::Truth(true))
+        Ok([high, low])
     }
 
     fn arithmetic(&mut self, name: &str, x: &[Value], format: Format) -> Made<Number> {
@@ -380,7 +375,7 @@ impl Follower<'_, '_> {
                 if let Some(number) = x.decoded().filter(|number| number.format == format && !x.is_point()) {
                     return Ok(Known::Number(number));
                 }
-                if let Some((of, _)) = x.less.as_ref().filter(|_| !x.is_point()) {
+                if let Some(of) = x.less.as_ref().filter(|_| !x.is_point()) {
                     let places = format.precision() - 1;
                     self.decide((exponent(of.lo) == exponent(of.hi)).then_some(exponent(of.lo).into()))?;
                     self.decide((x.lo >> places == x.hi >> places).then_some(x.lo >> places))?;
@@ -525,33 +520,16 @@ fn order(cmp: Cmp, a: &Number, b: &Number) -> Option<bool> {
 
 /// Whether a relation holds between values of two ranges, none of which is NaN; nothing where that is open.
 fn decided<T: PartialOrd>(cmp: Cmp, (a_lo, a_hi): (T, T), (b_lo, b_hi): (T, T)) -> Option<bool> {
-    let less = if a_hi < b_lo {
-        Some(true)
-    } else if a_lo >= b_hi {
-        Some(false)
-    } else {
-        None
+    let (below, not_below) = (a_hi < b_lo, a_lo >= b_hi);
+    let (above, not_above) = (a_lo > b_hi, a_hi <= b_lo);
+    let (apart, equal) = (below || above, not_below && not_above);
+    let (holds, fails) = match cmp {
+        Cmp::Lt => (below, not_below),
+        Cmp::Gt => (above, not_above),
+        Cmp::Le => (not_above, above),
+        Cmp::Ge => (not_below, below),
+        Cmp::Eq => (equal, apart),
+        Cmp::Ne => (apart, equal),
     };
-    let greater = if a_lo > b_hi {
-        Some(true)
-    } else if a_hi <= b_lo {
-        Some(false)
-    } else {
-        None
-    };
-    let equal = if less == Some(true) || greater == Some(true) {
-        Some(false)
-    } else if less == Some(false) && greater == Some(false) {
-        Some(true)
-    } else {
-        None
-    };
-    match cmp {
-        Cmp::Lt => less,
-        Cmp::Gt => greater,
-        Cmp::Le => greater.map(|x| !x),
-        Cmp::Ge => less.map(|x| !x),
-        Cmp::Eq => equal,
-        Cmp::Ne => equal.map(|x| !x),
-    }
+    (holds || fails).then_some(holds)
 }

@@ -19,7 +19,7 @@ pub struct Integer {
     /// The number whose encoding it is but for a summand, modulo the width.
     pub of: Option<(Number, i64)>,
     /// The number whose encoding it leaves of an integer.
-    pub less: Option<(Number, i64)>,
+    pub less: Option<Number>,
 }
 
 impl Integer {
@@ -67,7 +67,7 @@ impl Integer {
     /// What it leaves of an integer; nothing where some wrap and some do not.
     pub fn taken_from(&self, c: i64) -> Option<Integer> {
         let (lo, hi) = (self.wrapped(c.wrapping_sub(self.hi)), self.wrapped(c.wrapping_sub(self.lo)));
-        let less = self.of.as_ref().map(|(x, by)| (x.clone(), self.wrapped(c.wrapping_sub(*by))));
+        let less = self.of.as_ref().map(|(x, _)| x.clone());
         (lo <= hi && hi.wrapping_sub(lo) == self.hi.wrapping_sub(self.lo)).then_some(Integer {
             lo,
             hi,
@@ -80,7 +80,7 @@ impl Integer {
     /// The number whose encoding is an integer less the encoding of a number, both positive and each in one binade, where encodings are
     /// linear in the numbers: nothing is rounded.
     pub fn decoded_less(&self) -> Option<Number> {
-        let (x, _) = self.less.as_ref()?;
+        let x = self.less.as_ref()?;
         let format = x.format;
         let mask = u64::MAX >> (64 - u32::from(self.width));
         let at = |bits: i64| format.from_bits(bits as u64 & mask);

@@ -25,9 +25,10 @@ use ngc_numerics::{Enclosure, Expr, Format};
 use rug::Float;
 use rug::float::Round;
 
-use self::distance::Function;
+use self::distance::distance;
 use self::follow::{Steps, Stop};
-use self::parts::{Part, boundary, middle, next, starts};
+use self::number::{EXACT_BITS, exponent_of};
+use self::parts::{Part, boundary, middle, starts};
 use self::term::Term;
 use super::{Progress, in_pieces};
 use crate::calculus::function::Enclosed;
@@ -138,7 +139,7 @@ pub fn certain(
         for (range, why) in one.open {
             match all.open.last_mut() {
                 // Neighbours of which the same is said are one.
-                Some(((_, hi), before)) if *before == why && next(format, *hi) == range.0 => *hi = range.1,
+                Some(((_, hi), before)) if *before == why && format.next_up(*hi) == range.0 => *hi = range.1,
                 _ => all.open.push((range, why)),
             }
         }
@@ -244,12 +245,12 @@ impl Prover<'_> {
         while lo < hi && bound > goal {
             let at = middle(format, lo, hi);
             let [below, above] =
-                [(lo, at), (next(format, at), hi)].map(|(lo, hi)| match self.part(lo, hi, false) {
+                [(lo, at), (format.next_up(at), hi)].map(|(lo, hi)| match self.part(lo, hi, false) {
                     Found::Bound(bound) => bound,
                     _ => f64::INFINITY,
                 });
             if below <= goal {
-                (lo, bound, most) = (next(format, at), above, most.max(below));
+                (lo, bound, most) = (format.next_up(at), above, most.max(below));
             } else if above <= goal {
                 (hi, bound, most) = (at, below, most.max(above));
             } else {
@@ -302,37 +303,35 @@ impl Prover<'_> {
         }
         if result.is_point() {
             // All of the part has one result, and the function hardly another one.
-            let c = Float::with_val(2200, result.lo);
+            let c = Float::with_val(EXACT_BITS, result.lo);
             let distance = (c.clone() - &exact.lo).abs().max(&(c - &exact.hi).abs());
-            let ulp = ulp_of(least.get_exp().map_or(-(1 << 20), |e| e - 1), format);
+            let ulp = ulp_of(exponent_of(&least), format);
             let bound = (distance >> ulp).to_f64_round(Round::Up);
             if bound <= self.asked.goal {
                 return Found::Bound(bound);
             }
         }
         let direct = || self.bound(&result.term, 0, (lo, hi));
-        let Some((term, k)) = &result.unrounded else { return direct() };
-        let found = match lo == hi {
-            true => direct(),
-            false => self.bound(term, *k, (lo, hi)),
+        let Some((term, k)) = result.unrounded.as_ref().filter(|_| lo < hi) else { return direct() };
+        let rest = match self.bound(term, *k, (lo, hi)) {
+            Found::Bound(rest) => rest,
+            other => return other,
         };
-        match found {
-            Found::Bound(rest) if lo == hi => Found::Bound(rest),
-            Found::Bound(rest) => {
-                let bound = if rest <= 1.0 { rest + 0.5 } else { rest * 1.001 + 1.0 };
-                // All of the part has one result.
-                let direct =
-                    if bound > self.asked.goal && result.is_point() { direct() } else { Found::Bound(bound) };
-                Found::Bound(if let Found::Bound(direct) = direct { bound.min(direct) } else { bound })
-            }
-            other => other,
+        let bound = if rest <= 1.0 { rest + 0.5 } else { rest * 1.001 + 1.0 };
+        // All of the part has one result.
+        if bound > self.asked.goal
+            && result.is_point()
+            && let Found::Bound(direct) = direct()
+        {
+            return Found::Bound(bound.min(direct));
         }
+        Found::Bound(bound)
     }
 
     /// How far `2^k` times a value is from the function, in units in the last place.
     fn bound(&self, term: &Rc<Term>, k: i32, (lo, hi): (f64, f64)) -> Found {
         let format = self.steps.format;
-        let distance = match (Function { formula: self.formula }).distance(&term.formula(), k, (lo, hi)) {
+        let distance = match distance(self.formula, &term.formula(), k, (lo, hi)) {
             Ok(distance) => distance,
             Err(true) if lo < hi => return Found::Cut(middle(format, lo, hi)),
             Err(_) => return Found::Unknown("the function is not known as a Taylor series".into()),

@@ -7,6 +7,9 @@ use rug::Float;
 
 use super::term::Term;
 
+/// Bits in which sums and products of two numbers of f64 are exact.
+pub const EXACT_BITS: u32 = 2200;
+
 /// A floating-point value.
 #[derive(Clone)]
 pub struct Number {
@@ -73,7 +76,12 @@ impl Number {
 
     /// The least magnitude.
     pub fn least(&self) -> f64 {
-        if self.lo <= 0.0 && self.hi >= 0.0 { 0.0 } else { self.lo.abs().min(self.hi.abs()) }
+        least(self.lo, self.hi)
+    }
+
+    /// The greatest magnitude.
+    pub fn size(&self) -> f64 {
+        self.lo.abs().max(self.hi.abs())
     }
 
     /// An operation that is monotone in each operand, rounded to the format.
@@ -103,14 +111,14 @@ impl Number {
         let format = self.format;
         if x.is_point() && y.is_point() {
             let low = match prim {
-                Prim::Add => rug::Float::with_val(2200, x.lo) + y.lo - self.lo,
-                _ => rug::Float::with_val(2200, x.lo) * y.lo - self.lo,
+                Prim::Add => Float::with_val(EXACT_BITS, x.lo) + y.lo - self.lo,
+                _ => Float::with_val(EXACT_BITS, x.lo) * y.lo - self.lo,
             };
             return Number::point(format.round_real(&low), format);
         }
         let whole = Rc::new(Term::Apply(prim, vec![x.term.clone(), y.term.clone()], None));
         let term = Rc::new(Term::Apply(Prim::Sub, vec![whole, self.term.clone()], None));
-        let most = format.ulp(self.lo.abs().max(self.hi.abs())) / 2.0;
+        let most = format.ulp(self.size()) / 2.0;
         Number { term, lo: -most, hi: most, may_be_nan: false, format, unrounded: None }
     }
 
@@ -188,10 +196,9 @@ fn ends(prim: Prim, x: &[&Number], format: Format) -> (f64, f64, bool) {
     let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
     let is_square = prim == Prim::Mul && Rc::ptr_eq(&x[0].term, &x[1].term);
     // Between corners there may be products of 0 and infinity, and differences of infinities.
-    let is_finite = |x: &&Number| x.is_point() || x.lo.is_finite() && x.hi.is_finite();
+    let is_infinite = |x: &&Number| x.lo.is_infinite() || x.hi.is_infinite();
     if x.iter().any(|x| x.may_be_nan)
-        || !x.iter().all(is_finite)
-        || !x.iter().all(|x| x.is_point()) && x.iter().any(|x| x.lo.is_infinite())
+        || !x.iter().all(|x| x.is_point()) && x.iter().any(is_infinite)
         || prim == Prim::Div && x[1].least() == 0.0
     {
         return open;
@@ -238,5 +245,10 @@ fn apply(prim: Prim, [a, b, c]: [f64; 3], format: Format) -> f64 {
 
 /// The exponent of a number, that of zero as low as any.
 pub fn exponent(x: f64) -> i32 {
-    Float::with_val(53, x).get_exp().map_or(-(1 << 20), |e| e - 1)
+    exponent_of(&Float::with_val(53, x))
+}
+
+/// As [`exponent`], of a number in more bits.
+pub fn exponent_of(x: &Float) -> i32 {
+    x.get_exp().map_or(-(1 << 20), |e| e - 1)
 }

@@ -30,7 +30,7 @@ impl Part {
 
     /// Both sides of a number, which belongs to the first; the first is the last to be put on a stack.
     pub fn cut(self, format: Format, at: f64) -> [Part; 2] {
-        [Part { lo: next(format, at), ..self }, Part { hi: at, ..self }]
+        [Part { lo: format.next_up(at), ..self }, Part { hi: at, ..self }]
     }
 
     /// Both halves of a part that has this bound.
@@ -39,11 +39,6 @@ impl Part {
         let at = middle(format, self.lo, self.hi);
         Part { halvings: self.halvings + 1, before: bound, stale, ..self }.cut(format, at)
     }
-}
-
-/// The next number of a format.
-pub fn next(format: Format, x: f64) -> f64 {
-    place_of(format, order_of(format, x) + 1)
 }
 
 /// Where a number stands among all of a format; both zeros stand at 0.

@@ -3,7 +3,7 @@
 use ngc_ir::{Context, Diagnostic};
 
 use super::follow::{Steps, Stop};
-use super::parts::{next, starts};
+use super::parts::starts;
 use super::{UNDECIDED, body_of, steps_of, unable};
 use crate::check::Checked;
 use crate::function::format_of;
@@ -16,7 +16,7 @@ const MOST_QUESTIONS: usize = 10_000;
 /// branches are decided.
 ///
 /// # Errors
-/// As [`certain`], and when there are too many parts, or something is none of the steps that are followed.
+/// As [`certain`](super::certain), and when there are too many parts, or something is none of the steps that are followed.
 pub fn questions(
     context: &Context,
     checked: &Checked,
@@ -46,7 +46,7 @@ pub fn questions(
                 "has more than {MOST_QUESTIONS} parts there: ask about a shorter range"
             )));
         }
-        parts.push((next(format, at), hi));
+        parts.push((format.next_up(at), hi));
         parts.push((lo, at));
     }
     Ok(all)
