@@ -35,10 +35,10 @@ pub const ENTRIES: &[Entry] = entries!(
     "acos" "acosh" "asin" "asinh" "atan" "atan2" "atanh" "cbrt" "cos" "cosh" "digamma" "erf" "erfc" "exp" "exp2" "expm1" "gelu" "gelu_tanh"
     "hypot" "lgamma" "log" "log10" "log1p" "log2" "logaddexp" "log_sigmoid" "mish" "pow" "rsqrt" "sigmoid" "silu" "sin" "sinh" "softplus" "softsign" "tan" "tanh"
     "xlogy"
-    "faithful/acos" "faithful/asin" "faithful/atan" "faithful/cos" "faithful/cosh" "faithful/erf" "faithful/erfc" "faithful/exp" "faithful/exp2"
-    "faithful/expm1" "faithful/gelu" "faithful/log"
-    "faithful/log10" "faithful/log1p" "faithful/log2" "faithful/sigmoid" "faithful/silu" "faithful/sin"
-    "faithful/tan" "faithful/tanh";
+    "faithful/acos" "faithful/acosh" "faithful/asin" "faithful/asinh" "faithful/atan" "faithful/atan2" "faithful/atanh" "faithful/cbrt" "faithful/cos" "faithful/cosh"
+    "faithful/erf" "faithful/erfc" "faithful/exp" "faithful/exp2" "faithful/expm1" "faithful/hypot" "faithful/log"
+    "faithful/log10" "faithful/log1p" "faithful/log2" "faithful/log_sigmoid" "faithful/sigmoid" "faithful/silu" "faithful/sin" "faithful/sinh"
+    "faithful/softplus" "faithful/tan" "faithful/tanh";
     "f64":
     "double/acos" "double/acosh" "double/asin" "double/asinh" "double/atan" "double/atan2" "double/atanh" "double/cbrt" "double/cos" "double/cosh" "double/erf" "double/erfc" "double/exp" "double/exp2"
     "double/expm1" "double/gelu" "double/gelu_tanh" "double/hardswish" "double/hypot" "double/log" "double/log10" "double/log1p" "double/log2" "double/logaddexp" "double/log_sigmoid" "double/mish" "double/pow" "double/rsqrt" "double/selu" "double/sigmoid"
