@@ -351,7 +351,19 @@ fn round(
     for &op in dead.iter().rev() {
         report.erased += rewriter.erase_if_dead(op);
     }
+    debug_assert!(is_in_order(rewriter.body()), "a value is read before it is there");
     replaced
+}
+
+/// Whether every value is there where it is read.
+fn is_in_order(body: &Body) -> bool {
+    let mut there = FxHashSet::default();
+    body.entry().into_iter().flat_map(|block| body.ops(block)).all(|op| {
+        let known =
+            body.operands(op).iter().all(|v| body.defining_op(*v).is_none_or(|op| there.contains(&op)));
+        there.insert(op);
+        known
+    })
 }
 
 /// The ops of the function that a plan stands for, the value's own first.

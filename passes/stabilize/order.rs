@@ -293,7 +293,7 @@ impl Errors {
             let given = given.rungs.get(n).copied().unwrap_or_default();
             // What is more exact than usual where arguments are truth values was meant for these.
             let least = if own.marked { 0.0 } else { least };
-            let off = if own.failures < given.failures { STEP } else { FACTOR };
+            let off = if own.failures < given.failures { SUMS } else { FACTOR };
             // What stands at an end of its range was not rounded.
             let close = match own.bound {
                 true => worst <= FACTOR * given.worst + slack,

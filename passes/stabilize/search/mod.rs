@@ -286,9 +286,9 @@ impl<'a> Search<'a> {
         Some(search)
     }
 
-    /// Takes the values of the window up to one as ways to compute what they are.
+    /// Takes the values of the window up to one, and none behind it, as ways to compute what they are.
     fn reach(&mut self, last: Value) {
-        while let Some((value, id, source)) = self.later.pop() {
+        while let Some((value, id, source)) = self.later.pop_if(|(value, ..)| value.index() <= last.index()) {
             // What is there with its own sign is better than what is there with the other one.
             if self.sources.get(&id).is_none_or(|known| known.factor != 1 && source.factor == 1) {
                 self.sources.insert(id, source.clone());

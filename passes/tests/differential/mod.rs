@@ -1,6 +1,7 @@
 //! Two searches of `stabilize` on all programs that there are: what is finite, how accurate it is on hostile inputs, what a
 //! second run changes, what is another function over the reals. `tools/differential` runs it and says how.
 
+mod beside;
 #[path = "../../../src/reals/tests/spellings/changes/mod.rs"]
 mod changes;
 mod compare;
@@ -74,6 +75,13 @@ fn two_searches() {
     for &n in slow.iter().take(8) {
         println!("  {:40} measured in {:.2?}", programs[n].name, compared[n].measuring);
     }
+}
+
+#[test]
+fn spellings_stand_beside_each_other() {
+    let count = variable("NGC_PROGRAMS", beside::PROGRAMS).parse().expect("a number of programs");
+    let seed = variable("NGC_SEED", &variable("PROPTEST_RNG_SEED", ""));
+    beside::hold(&variable("NGC_ONLY", ""), &seed, count);
 }
 
 #[test]
