@@ -125,7 +125,12 @@ fn joined_digit(cut: &Cut, a: &Index, b: &Index, space: &[Size]) -> Option<Index
         Whole::Axis(axis) => Index::axis(*axis),
         Whole::Sum(sum) => (**sum).clone(),
     };
-    let joined = alike.then(|| joined_place(cut, &of(first), &of(second), space)).flatten()?;
+    let wholes = [of(first), of(second)];
+    // A dimension is the one digit of itself.
+    if !alike || wholes == [a.clone(), b.clone()] {
+        return None;
+    }
+    let joined = joined_place(cut, &wholes[0], &wholes[1], space)?;
     joined.digit(&first.divisor, first.modulus.as_ref(), space)?.scaled(factor)?.plus(&common)
 }
 
