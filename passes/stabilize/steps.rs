@@ -1,5 +1,6 @@
 //! What a value costs: operations on single numbers, and ops.
 
+use ngc_dialects::transfer;
 use ngc_ir::{Body, Op, Value};
 use rustc_hash::FxHashSet;
 
@@ -10,11 +11,7 @@ pub const FEW: usize = 64;
 
 /// Operations on single numbers on the way to a value.
 pub fn steps(body: &Body, of: Value) -> usize {
-    let elements_of = |op: &Op| {
-        let read = body.operands(*op).iter().map(|&v| elements(body, v)).max().unwrap_or(1);
-        read.max(elements(body, body.result(*op, 0)))
-    };
-    computing(body, of).iter().map(elements_of).sum()
+    computing(body, of).into_iter().map(|op| elements_of(body, op)).sum()
 }
 
 /// Ops that compute something on the way to a value.
@@ -22,11 +19,42 @@ pub fn ops(body: &Body, of: Value) -> usize {
     computing(body, of).len()
 }
 
+/// Ops and operations on single numbers on the way to a value in a spelling that another one takes apart: an op for several
+/// that the other one lacks counts as those that it is made of.
+pub fn apart(body: &Body, of: Value, other: Value) -> (usize, usize) {
+    let kept: FxHashSet<&str> = computing(body, other).into_iter().map(|op| body.name(op)).collect();
+    computing(body, of).into_iter().map(|op| op_apart(body, op, &kept)).fold((0, 0), both)
+}
+
+fn op_apart(body: &Body, op: Op, kept: &FxHashSet<&str>) -> (usize, usize) {
+    let whole = body.op(op).def.is_some_and(|def| !def.traits.contraction) && !kept.contains(body.name(op));
+    match body.with_signature(op, transfer::steps).flatten().filter(|_| whole) {
+        Some(steps) => {
+            let (body, block, _) = &*steps;
+            let ops = body.ops(*block).filter(|op| computes(body, *op));
+            ops.map(|op| op_apart(body, op, kept)).fold((0, 0), both)
+        }
+        None => (1, elements_of(body, op)),
+    }
+}
+
+fn both(a: (usize, usize), b: (usize, usize)) -> (usize, usize) {
+    (a.0 + b.0, a.1.saturating_add(b.1))
+}
+
+fn elements_of(body: &Body, op: Op) -> usize {
+    let read = body.operands(op).iter().map(|&v| elements(body, v)).max().unwrap_or(1);
+    read.max(elements(body, body.result(op, 0)))
+}
+
+fn computes(body: &Body, op: Op) -> bool {
+    !moves(body, op) && !body.is_constant(op)
+}
+
 fn computing(body: &Body, of: Value) -> Vec<Op> {
-    let computes = |op: &Op| !moves(body, *op) && !body.is_constant(*op);
     let ops: FxHashSet<Op> =
         made_of(body, [of], |_| false).into_iter().filter_map(|value| body.defining_op(value)).collect();
-    ops.into_iter().filter(computes).collect()
+    ops.into_iter().filter(|op| computes(body, *op)).collect()
 }
 
 /// Some values and all that they are made of, but for those at which the way ends and what is behind them.

@@ -19,7 +19,7 @@ use crate::stabilize::ladder;
 use crate::stabilize::order::Errors;
 use crate::stabilize::plan::{Found, Plan};
 use crate::stabilize::proof;
-use crate::stabilize::steps::{FEW, ops, steps};
+use crate::stabilize::steps::{FEW, apart, ops, steps};
 use crate::stabilize::window::Window;
 
 /// A form has no more ops than this, unless the given one has as many; and what has half as many does not grow: else one form is
@@ -271,11 +271,11 @@ impl Search<'_> {
         }
         let work = steps(body, new);
         let usual = !given.is_stable_where_finite() || found.gains_on(ordinary, given);
+        let (before, steps_before) = apart(body, value, new);
         let grows = !usual && after > MORE * before;
-        let before = steps(body, value);
         let cured = self.is_lost(given) && !self.is_lost(found);
         let twice = cured || recentred && found.gains_on(ordinary, given);
-        let most = if twice { 2 * before } else { before };
+        let most = if twice { 2 * steps_before } else { steps_before };
         !(given.is_stable_on(ordinary) && (grows || work > FEW && work > most))
     }
 
