@@ -22,6 +22,7 @@ use ngc_reals::facts::Facts;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::write::{Known, Values};
 use ngc_reals::{Form, Function, Id, Node, Store};
+use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::evaluate::Voids;
@@ -219,11 +220,11 @@ impl<'a> Search<'a> {
                 }
                 Node::Number(_) | Node::Size(_) | Node::Place | Node::Holds(_) => {}
                 _ => {
-                    // What is taken the other way round is there, too.
-                    let negative = negative(&mut store, reading, &later);
+                    // What is taken the other way round is there, too, and what is made greater by a power of two.
+                    let multiple = multiple(&mut store, reading, &later);
                     later.push((value, reading.element.id, Known { value, axes, factor: 1.into() }));
                     later.extend(
-                        negative.map(|(id, axes)| (value, id, Known { value, axes, factor: (-1).into() })),
+                        multiple.map(|(id, axes, factor)| (value, id, Known { value, axes, factor })),
                     );
                 }
             }
@@ -585,21 +586,37 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The sum that a value is, with the other sign, and the axes of the value that its slots are; nothing where that is one op of
-/// leaves and of values that come before.
-fn negative(store: &mut Store, of: &Reading, before: &[(Value, Id, Known)]) -> Option<(Id, Vec<usize>)> {
+/// What a value is times a number that makes it no less exact, the axes of the value that its slots are, and that number: of a
+/// multiple by a power of two what is multiplied, of a sum the sum with the other sign. Nothing where that is one op of leaves
+/// and of values that come before.
+fn multiple(
+    store: &mut Store,
+    of: &Reading,
+    before: &[(Value, Id, Known)],
+) -> Option<(Id, Vec<usize>, Rational)> {
     let Node::Linear(constant, terms) = store.node(of.element.id) else { return None };
     let there =
         |id: Id| matches!(store.node(id), Node::Leaf(_)) || before.iter().any(|(_, other, _)| *other == id);
     let parts = terms.len() + usize::from(!constant.is_zero());
-    if parts == 1
-        || parts == 2 && terms.iter().all(|(factor, part)| factor.clone().abs() == 1 && there(part.id))
-    {
-        return None;
-    }
-    let negative = store.scaled(-1, of.element.clone(), &of.extents);
-    let axes = negative.map.iter().map(|index| Some(index.as_axis()?.0 as usize)).collect::<Option<_>>()?;
-    Some((negative.id, axes))
+    let all_there = terms.iter().all(|(_, part)| there(part.id));
+    let (whole, factor) = match &terms[..] {
+        [(factor, part)] if parts == 1 => {
+            // A sum and its mean are written the one for the other anyhow.
+            let exact =
+                is_power_of_two(factor) && !all_there && !matches!(store.node(part.id), Node::Reduce(..));
+            (store.compose(part, &of.element.map, &of.extents).filter(|_| exact)?, factor.clone().recip())
+        }
+        _ if parts == 2 && all_there && terms.iter().all(|(factor, _)| factor.clone().abs() == 1) => {
+            return None;
+        }
+        _ => (store.scaled(-1, of.element.clone(), &of.extents), (-1).into()),
+    };
+    let axes = whole.map.iter().map(|index| Some(index.as_axis()?.0 as usize)).collect::<Option<_>>()?;
+    Some((whole.id, axes, factor))
+}
+
+fn is_power_of_two(factor: &Rational) -> bool {
+    factor.numer().clone().abs().is_power_of_two() && factor.denom().is_power_of_two()
 }
 
 /// The place along the n-th slot.
