@@ -2,8 +2,10 @@
 //! ranges whose ends lie where conditions turn (ratios near 1, 2 and 4, ends of integer types, numbers that cancel).
 //!
 //! For operands that are exact (`e`) and computed (`c`) in the stated ranges, the transfer function promises that values lie
-//! in their enclosures, that the op itself errs by Δ at most at `c`, absolute and relative, and that `f(c)` is no farther
-//! from `f(e)` than the sensitivities allow. Each promise is climbed against by itself.
+//! in their enclosures, that the op itself errs by Δ at most at `c`, absolute and relative, that `f(c)` is no farther from
+//! `f(e)` than the sensitivities allow, and that `log f` moves no farther than the condition number times what the logarithms
+//! of operands move: along a path between them that stays in their ranges it is the bound of the slope. Each promise is
+//! climbed against by itself.
 //!
 //! `NGC_ATTACK_GRAPHS` sets from how many graphs ops are taken (default 160), `NGC_ATTACK_ROUNDS` on how many ranges
 //! functions of elements are tried (default 40), `NGC_ATTACK_SEED` which.
@@ -174,6 +176,28 @@ enum Promise {
     Delta,
     Relative,
     Sensitivity,
+    Condition,
+}
+
+const PROMISES: [Promise; 6] = [
+    Promise::Exact,
+    Promise::Computed,
+    Promise::Delta,
+    Promise::Relative,
+    Promise::Sensitivity,
+    Promise::Condition,
+];
+
+/// How far the logarithms of magnitudes are apart; infinitely where a sign differs or one number alone is 0.
+fn apart_in_logarithm(a: &Float, b: &Float) -> Float {
+    let one_sided = a.is_sign_negative() != b.is_sign_negative() || a.is_zero() || b.is_zero();
+    match a == b {
+        true => Float::new(BITS),
+        false if one_sided || !a.is_finite() || !b.is_finite() => {
+            Float::with_val(BITS, rug::float::Special::Infinity)
+        }
+        false => Float::with_val(BITS, a / b).ln().abs(),
+    }
 }
 
 /// How much of its bound a figure takes at operands `e` and `c`, or by how much it is missed: a promise is broken above 1.
@@ -196,7 +220,7 @@ fn taken(
     )?;
     let other = match promise {
         Promise::Exact => None,
-        Promise::Sensitivity => Some(t.run(context, mode, c)?),
+        Promise::Sensitivity | Promise::Condition => Some(t.run(context, mode, c)?),
         _ => Some(t.run(context, Mode::Rounded, c)?),
     };
     let distance = |a: &Tensor, b: &Tensor| {
@@ -206,6 +230,12 @@ fn taken(
         });
         apart.fold(0.0, |most, x| if x.is_nan() { f64::INFINITY } else { f64::max(most, x) })
     };
+    let moved = || e.iter().zip(c).flat_map(|(e, c)| reals(e).into_iter().zip(reals(c)));
+    let in_logarithm = || {
+        let all = moved().map(|(a, b)| apart_in_logarithm(&a, &b));
+        all.fold(Float::new(BITS), |most, x| most.max(&x))
+    };
+    let in_logarithm = matches!(promise, Promise::Condition).then(in_logarithm);
     let distances: Vec<f64> = e.iter().zip(c).map(|(e, c)| distance(e, c)).collect();
     let size = exact.iter().chain(e).chain(c).flat_map(reals).filter(Float::is_finite);
     let size = size.fold(Float::new(64), |a, b| a.max(&Float::with_val(64, b.abs())));
@@ -249,6 +279,16 @@ fn taken(
                     let ways = figures.sensitivity.iter().zip(&distances);
                     let bound = ways.fold(0.0, |sum, (way, &d)| ngc_numerics::figures::add(sum, way.pass(d)));
                     if bound.is_finite() { near(Float::with_val(BITS, bound)) } else { 0.0 }
+                }
+                Promise::Condition if figures.condition.is_finite() && x.is_finite() && y?.is_finite() => {
+                    // Across a jump there is no slope.
+                    let ways = figures.sensitivity.iter().zip(&distances);
+                    let jumps = ways.into_iter().any(|(way, &d)| way.jump > 0.0 && d > 0.0);
+                    let most = in_logarithm.as_ref().filter(|most| most.is_finite() && !jumps);
+                    let Some(most) = most else { continue };
+                    let found = apart_in_logarithm(x, y?);
+                    let bound = Float::with_val(BITS, most * figures.condition) + &slack;
+                    if found.is_zero() { 0.0 } else { Float::with_val(BITS, found / bound).to_f64() }
                 }
                 _ => 0.0,
             };
@@ -323,15 +363,34 @@ fn shaken(r: &mut Random, e: &Tensor, (lo, hi): (f64, f64)) -> Tensor {
     c
 }
 
+/// All elements of an operand but zeros multiplied or divided by one number.
+fn stretched(r: &mut Random, e: &Tensor, (lo, hi): (f64, f64)) -> Tensor {
+    let mut c = e.clone();
+    let by = (r.unit() * 2f64.powi(-(r.below(12) as i32))).exp();
+    if let (Data::Float(v), Some(format)) = (&mut c.data, c.dtype.format()) {
+        let (least, greatest) = (lo.max(-format.max_finite()), hi.min(format.max_finite()));
+        for x in v.iter_mut().filter(|x| x.is_finite()) {
+            let new = format.round((if r.chance(50) { *x * by } else { *x / by }).clamp(least, greatest));
+            if (new < 0.0) == (*x < 0.0) && (new == 0.0) == (*x == 0.0) {
+                *x = new;
+            }
+        }
+    }
+    c
+}
+
 /// Climbs against each promise. The first that is broken, in words.
-fn attack(r: &mut Random, t: &Target, context: &Context, best: &mut [f64; 5]) -> Option<String> {
-    use Promise::{Computed, Delta, Exact, Relative, Sensitivity};
-    for (n, promise) in [Exact, Computed, Delta, Relative, Sensitivity].into_iter().enumerate() {
+fn attack(r: &mut Random, t: &Target, context: &Context, best: &mut [f64; 6]) -> Option<String> {
+    for (n, promise) in PROMISES.into_iter().enumerate() {
         let mut e = t.draw(r);
         let pair = |r: &mut Random, e: &[Tensor]| -> Vec<Tensor> {
             e.iter()
                 .zip(&t.ranges)
-                .map(|(e, &range)| if r.chance(25) { e.clone() } else { shaken(r, e, range) })
+                .map(|(e, &range)| match promise {
+                    _ if r.chance(25) => e.clone(),
+                    Promise::Condition => stretched(r, e, range),
+                    _ => shaken(r, e, range),
+                })
                 .collect()
         };
         let mut c = pair(r, &e);
@@ -391,7 +450,7 @@ fn setting(name: &str, default: u64) -> u64 {
 /// The shares of their bounds that were reached by op, and the promises that were broken.
 #[derive(Default)]
 struct Found {
-    best: BTreeMap<&'static str, [f64; 5]>,
+    best: BTreeMap<&'static str, [f64; 6]>,
     broken: Vec<String>,
 }
 
@@ -417,8 +476,10 @@ impl Found {
     }
 
     fn holds(&self) {
-        for (name, [_, _, delta, relative, sensitivity]) in &self.best {
-            println!("{name:28} Δ {delta:6.3}  relative {relative:6.3}  sensitivity {sensitivity:6.3}");
+        for (name, [_, _, delta, relative, sensitivity, condition]) in &self.best {
+            println!(
+                "{name:28} Δ {delta:6.3}  relative {relative:6.3}  sensitivity {sensitivity:6.3}  condition {condition:6.3}"
+            );
         }
         let broken = &self.broken;
         assert!(broken.is_empty(), "{} broken\n{}", broken.len(), broken[..broken.len().min(12)].join("\n"));

@@ -46,8 +46,20 @@ impl Charts<'_> {
                 );
                 laws
             }
+            Node::Product(factors) => {
+                vec![(Chart::Complement, self.rests_of_factors(&factors, &space))]
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// A product in which sums are without those of their elements that are subtracted from them: a root of squares is a norm again.
+    fn rests_of_factors(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
+        let rests: Vec<Option<Use>> = factors.iter().map(|(x, _)| self.rest_of_sums(x, space)).collect();
+        rests.iter().any(Option::is_some).then_some(())?;
+        let with_rests =
+            factors.iter().zip(rests).map(|((x, e), rest)| (rest.unwrap_or_else(|| x.clone()), e.clone()));
+        Some(self.store.product(1.into(), with_rests.collect(), space))
     }
 
     /// `log Σ w v = log W + log1p(-Σ w/W (1 - v))`, W the sum of the weights: values that may all be near 1.

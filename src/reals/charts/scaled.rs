@@ -104,7 +104,7 @@ impl Charts<'_> {
         if beside {
             terms.push((constant, self.store.rational(1)));
         }
-        let power = |id: Id| matches!(self.node(id), Node::Product(f) if f.iter().any(|(_, e)| *e != 1));
+        let power = |id: Id| self.is_power(id);
         // Sums of squares beside a number are parts of norms, which have ops of their own.
         let powers = |(_, x): &(Rational, Use)| match self.node(x.id) {
             Node::Reduce(Reduce::Sum, _, body) => !beside && power(body.id),
@@ -179,8 +179,7 @@ impl Charts<'_> {
             };
             let inner = within(space, &over);
             self.nonnegative(&body).then_some(())?;
-            powers |=
-                matches!(self.node(body.id), Node::Product(factors) if factors.iter().any(|(_, e)| *e != 1));
+            powers |= self.is_power(body.id);
             let factor = self.store.rational(c);
             let root = self.store.product(1.into(), vec![(factor, half()), (body, half())], &inner);
             sizes.push(self.store.reduce(Reduce::Max, over.clone(), root.clone(), space));
@@ -211,6 +210,15 @@ impl Charts<'_> {
             _ => self.store.close(Node::Linear(Rational::new(), sum), space),
         };
         Some((sum, vec![(scale, Rational::from(2))]))
+    }
+
+    /// Whether a term is a product with a power, or one behind a mask.
+    fn is_power(&self, id: Id) -> bool {
+        match self.store.node(id) {
+            Node::Product(factors) => factors.iter().any(|(_, e)| *e != 1),
+            Node::Where(_, yes, no) => self.is_power(yes.id) || self.is_power(no.id),
+            _ => false,
+        }
     }
 
     /// `Σ x y = m_x m_y Σ (x / m_x) (y / m_y)`, each value scaled by the greatest of its magnitudes.

@@ -351,14 +351,7 @@ fn operands(store: &mut Store, sum: &Use, space: &[Size]) -> Vec<Use> {
     let Some((_, over, body)) = store.reduction(sum, space) else { return Vec::new() };
     let inner = within(space, &over);
     let mut found = Vec::new();
-    let base = match store.node(body.id).clone() {
-        Node::Product(factors) => match &factors[..] {
-            [(base, _)] => store.compose(base, &body.map, &inner),
-            _ => None,
-        },
-        Node::Apply(Function::Prim(Prim::Abs), x) => store.compose(&x[0], &body.map, &inner),
-        _ => logarithm(store, &body, &inner),
-    };
+    let base = base(store, &body, &inner).or_else(|| logarithm(store, &body, &inner));
     for x in base.into_iter().chain([body]) {
         if let Some((outside, rest)) = gauge::parted(store, &x, space.len(), &inner)
             && !outside.is_empty()
@@ -373,6 +366,28 @@ fn operands(store: &mut Store, sum: &Use, space: &[Size]) -> Vec<Use> {
     }
     found.dedup();
     found
+}
+
+/// The base of a power, the number of a magnitude, or one of these behind a mask.
+fn base(store: &mut Store, of: &Use, space: &[Size]) -> Option<Use> {
+    match store.node(of.id) {
+        Node::Product(factors) => match &factors[..] {
+            [(base, _)] => store.compose(base, &of.map, space),
+            _ => None,
+        },
+        Node::Apply(Function::Prim(Prim::Abs), x) => store.compose(&x[0], &of.map, space),
+        Node::Where(..) => {
+            let (tests, yes, no) = store.parted(of, space)?;
+            let is_zero = |x: &Use| store.as_rational(x).is_some_and(|x| x.is_zero());
+            let (yes, no) = match (is_zero(&yes), is_zero(&no)) {
+                (true, _) => (yes, base(store, &no, space)?),
+                (_, true) => (base(store, &yes, space)?, no),
+                _ => return None,
+            };
+            Some(store.choose_by_place(tests, yes, no, space))
+        }
+        _ => None,
+    }
 }
 
 /// The logarithm of an exponential, or of one behind a mask.
