@@ -174,6 +174,33 @@ def choices():
 
 
 @small
+def steps():
+    from torch._higher_order_ops.map import map as over_rows
+    from torch._higher_order_ops.scan import scan
+
+    class Model(nn.Module):
+        """A recursion of logarithms of sums of exponentials, from either end and along another dimension, a running mean, and a map over rows."""
+
+        def forward(self, x, y):
+            def forward(state, row):
+                new = torch.log(torch.exp(state + y.sum()) + torch.exp(row))
+                return new, new.amax()
+
+            def with_two(state, rows):
+                mean, count = state
+                return (mean + (rows[0] - mean) / count, count + 1), rows[0] * rows[1]
+
+            last, tops = scan(forward, x[0], x, dim=0)
+            first, others = scan(forward, torch.zeros(5, dtype=x.dtype), x[:, :3], dim=1, reverse=True)
+            state = (torch.zeros(4, dtype=x.dtype), torch.ones((), dtype=x.dtype))
+            (mean, count), products = scan(with_two, state, (x, 2 * x), dim=0)
+            rows = over_rows(lambda row, y: torch.softmax(row * y, -1), x, y)
+            return last, tops, first, others, mean, count, products, rows
+
+    return Model(), (floats(5, 4), floats(4)), None
+
+
+@small
 def attention():
     """Causal attention over a sequence of any length, with positions."""
 

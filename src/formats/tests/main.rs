@@ -8,6 +8,7 @@ mod onnx_export;
 mod onnx_hostile;
 mod pt2;
 mod pt2_parts;
+mod pt2_steps;
 mod sequences;
 mod support;
 mod tensor_pb;

@@ -71,7 +71,11 @@ fn read(bytes: &[u8]) -> Result<Module, FormatError> {
 
 /// The small classifier, changed.
 fn changed(change: impl FnOnce(&mut Files)) -> Result<Module, FormatError> {
-    let mut files = unpack(&stored("mlp"));
+    changed_program("mlp", change)
+}
+
+fn changed_program(name: &str, change: impl FnOnce(&mut Files)) -> Result<Module, FormatError> {
+    let mut files = unpack(&stored(name));
     change(&mut files);
     read(&pack(&files, CompressionMethod::Stored))
 }
@@ -81,11 +85,20 @@ fn file<'a>(files: &'a mut Files, name: &str) -> &'a mut Vec<u8> {
 }
 
 fn with_json(name: &str, change: impl FnOnce(&mut Value)) -> Result<Module, FormatError> {
-    changed(|files| {
-        let data = file(files, name);
-        let mut json: Value = serde_json::from_slice(data).unwrap();
-        change(&mut json);
-        *data = serde_json::to_vec(&json).unwrap();
+    changed(|files| change_json(files, name, change))
+}
+
+fn change_json(files: &mut Files, name: &str, change: impl FnOnce(&mut Value)) {
+    let data = file(files, name);
+    let mut json: Value = serde_json::from_slice(data).unwrap();
+    change(&mut json);
+    *data = serde_json::to_vec(&json).unwrap();
+}
+
+/// A program of `testdata/pt2` whose graph is changed.
+pub(crate) fn with_graph_of(program: &str, change: impl FnOnce(&mut Value)) -> Result<Module, FormatError> {
+    changed_program(program, |files| {
+        change_json(files, MODEL, |json| change(&mut json["graph_module"]["graph"]))
     })
 }
 
@@ -98,7 +111,7 @@ fn with_weight(change: impl FnOnce(&mut Value)) -> Result<Module, FormatError> {
 }
 
 #[track_caller]
-fn invalid(result: Result<Module, FormatError>, text: &str) {
+pub(crate) fn invalid(result: Result<Module, FormatError>, text: &str) {
     match result {
         Err(FormatError::Invalid(found)) => assert!(found.contains(text), "{found}"),
         Err(other) => panic!("{other:?}"),
@@ -107,7 +120,7 @@ fn invalid(result: Result<Module, FormatError>, text: &str) {
 }
 
 #[track_caller]
-fn unsupported(result: Result<Module, FormatError>, text: &str) {
+pub(crate) fn unsupported(result: Result<Module, FormatError>, text: &str) {
     match result {
         Err(FormatError::Unsupported(found)) => assert!(found.contains(text), "{found}"),
         Err(other) => panic!("{other:?}"),

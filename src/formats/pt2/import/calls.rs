@@ -2,11 +2,12 @@
 //!
 //! What is computed without gradients, within `autocast(enabled=False)`, or computed anew for gradients, is a graph of its own in
 //! a program that was not decomposed: the same values, called with the names of the caller. Of two graphs of which a value says which
-//! one is taken both are computed, and results chosen: what is not chosen leaves no trace. Loops are no part of these.
+//! one is taken both are computed, and results chosen: what is not chosen leaves no trace. Steps over rows are taken one by one.
 
 use std::collections::HashMap;
 
 use super::super::schema::{Argument, ExportedProgram, Graph, Named, NamedArgument, Node};
+use super::steps;
 use crate::error::{Result, invalid, unsupported};
 
 /// Parts within each other, at most.
@@ -51,6 +52,8 @@ fn is_call(node: &Node) -> bool {
         matches!(
             name,
             "cond"
+                | "scan"
+                | "map_impl"
                 | "wrap_with_set_grad_enabled"
                 | "wrap_with_autocast"
                 | "tag_activation_checkpoint"
@@ -63,6 +66,9 @@ fn is_call(node: &Node) -> bool {
 fn called(graph: &mut Graph, node: Node, deepest: usize) -> Result<Vec<(String, String)>> {
     if node.target.ends_with(".cond") {
         return chosen(graph, node, deepest).map(|()| Vec::new());
+    }
+    if node.target.ends_with(".scan") || node.target.ends_with(".map_impl") {
+        return steps::unrolled(graph, node, deepest);
     }
     let Node { target, inputs, outputs, .. } = node;
     // The device, the type, whether it is in effect.
@@ -112,11 +118,11 @@ fn chosen(graph: &mut Graph, node: Node, deepest: usize) -> Result<()> {
     Ok(())
 }
 
-fn names(list: &[Argument]) -> Vec<String> {
+pub(super) fn names(list: &[Argument]) -> Vec<String> {
     list.iter().flat_map(Argument::names).map(str::to_string).collect()
 }
 
-fn pairs<T, U>(first: Vec<T>, second: Vec<U>) -> Result<Vec<(T, U)>> {
+pub(super) fn pairs<T, U>(first: Vec<T>, second: Vec<U>) -> Result<Vec<(T, U)>> {
     match first.len() == second.len() {
         true => Ok(first.into_iter().zip(second).collect()),
         false => invalid(format!("{} values for {}", second.len(), first.len())),
@@ -124,7 +130,12 @@ fn pairs<T, U>(first: Vec<T>, second: Vec<U>) -> Result<Vec<(T, U)>> {
 }
 
 /// Adds the operators of a part to which values are given; gives what its results are called.
-fn taken_in(graph: &mut Graph, mut part: Graph, given: &[Argument], deepest: usize) -> Result<Vec<String>> {
+pub(super) fn taken_in(
+    graph: &mut Graph,
+    mut part: Graph,
+    given: &[Argument],
+    deepest: usize,
+) -> Result<Vec<String>> {
     within(&mut part, deepest)?;
     let mut named: HashMap<String, String> = pairs(names(&part.inputs), names(given))?.into_iter().collect();
     for mut own in part.nodes {
@@ -152,7 +163,7 @@ fn taken_in(graph: &mut Graph, mut part: Graph, given: &[Argument], deepest: usi
 }
 
 /// A name that the graph does not use.
-fn free(graph: &Graph, name: &str) -> String {
+pub(super) fn free(graph: &Graph, name: &str) -> String {
     let is_free =
         |name: &String| !graph.tensor_values.contains_key(name) && !graph.sym_int_values.contains_key(name);
     let mut names = (1..).map(|n| format!("{name}_{n}"));

@@ -38,6 +38,7 @@ mod slice;
 mod softmax;
 mod special;
 mod state;
+mod steps;
 mod views;
 mod windows;
 
