@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::super::schema::{Argument, ExportedProgram, Graph, Named, NamedArgument, Node};
+use super::super::schema::{Argument, ExportedProgram, Graph, Metadata, Named, NamedArgument, Node};
 use super::steps;
 use crate::error::{Result, invalid, unsupported};
 
@@ -105,17 +105,31 @@ fn chosen(graph: &mut Graph, node: Node, deepest: usize) -> Result<()> {
     let given: Vec<Argument> = given.collect();
     let [yes, no] = [yes.graph, no.graph].map(|part| taken_in(graph, part, &given, deepest));
     for (name, (yes, no)) in pairs(names(&outputs), pairs(yes?, no?)?)? {
-        let tensor = |name: String| Argument::AsTensor(Named { name });
-        let operands = [("condition", condition.clone()), ("self", tensor(yes)), ("other", tensor(no))];
-        graph.nodes.push(Node {
-            target: "torch.ops.aten.where.self".into(),
-            inputs: operands.map(|(name, arg)| NamedArgument { name: name.into(), arg }).into(),
-            outputs: vec![tensor(name.clone())],
-            metadata: metadata.clone(),
-            name: Some(name),
-        });
+        let operands = [("condition", condition.clone()), ("self", tensor(&yes)), ("other", tensor(&no))];
+        push(graph, "torch.ops.aten.where.self", operands, &name, &metadata);
     }
     Ok(())
+}
+
+/// Adds an operator of one result.
+pub(super) fn push<const N: usize>(
+    graph: &mut Graph,
+    target: &str,
+    inputs: [(&str, Argument); N],
+    result: &str,
+    metadata: &Metadata,
+) {
+    graph.nodes.push(Node {
+        target: target.into(),
+        inputs: inputs.map(|(name, arg)| NamedArgument { name: name.into(), arg }).into(),
+        outputs: vec![tensor(result)],
+        metadata: metadata.clone(),
+        name: Some(result.to_string()),
+    });
+}
+
+pub(super) fn tensor(name: &str) -> Argument {
+    Argument::AsTensor(Named { name: name.to_string() })
 }
 
 pub(super) fn names(list: &[Argument]) -> Vec<String> {

@@ -3,8 +3,8 @@
 //! Each step is the graph that is called on one row of the values that are gone through, so their number must be known. The
 //! number of turns of a `while_loop` hangs on values, which is not read.
 
-use super::super::schema::{Argument, Graph, Named, NamedArgument, Node, Part, SymInt, TensorMeta};
-use super::calls::{free, names, pairs, taken_in};
+use super::super::schema::{Argument, Graph, Named, Node, Part, SymInt, TensorMeta};
+use super::calls::{free, names, pairs, push, taken_in, tensor};
 use crate::error::{Result, invalid, unsupported};
 
 /// Operators of all steps, at most.
@@ -99,24 +99,4 @@ fn row(graph: &Graph, name: &str) -> Result<(usize, TensorMeta)> {
             unsupported("steps over rows of which the number is not known; export with that dimension fixed")
         }
     }
-}
-
-fn tensor(name: &str) -> Argument {
-    Argument::AsTensor(Named { name: name.to_string() })
-}
-
-fn push<const N: usize>(
-    graph: &mut Graph,
-    target: &str,
-    inputs: [(&str, Argument); N],
-    result: &str,
-    metadata: &super::super::schema::Metadata,
-) {
-    graph.nodes.push(Node {
-        target: target.into(),
-        inputs: inputs.map(|(name, arg)| NamedArgument { name: name.into(), arg }).into(),
-        outputs: vec![tensor(result)],
-        metadata: metadata.clone(),
-        name: Some(result.to_string()),
-    });
 }
