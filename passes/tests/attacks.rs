@@ -230,12 +230,10 @@ fn taken(
         });
         apart.fold(0.0, |most, x| if x.is_nan() { f64::INFINITY } else { f64::max(most, x) })
     };
-    let moved = || e.iter().zip(c).flat_map(|(e, c)| reals(e).into_iter().zip(reals(c)));
-    let in_logarithm = || {
-        let all = moved().map(|(a, b)| apart_in_logarithm(&a, &b));
-        all.fold(Float::new(BITS), |most, x| most.max(&x))
-    };
-    let in_logarithm = matches!(promise, Promise::Condition).then(in_logarithm);
+    let in_logarithm = matches!(promise, Promise::Condition).then(|| {
+        let pairs = e.iter().zip(c).flat_map(|(e, c)| reals(e).into_iter().zip(reals(c)));
+        pairs.fold(Float::new(BITS), |most, (a, b)| most.max(&apart_in_logarithm(&a, &b)))
+    });
     let distances: Vec<f64> = e.iter().zip(c).map(|(e, c)| distance(e, c)).collect();
     let size = exact.iter().chain(e).chain(c).flat_map(reals).filter(Float::is_finite);
     let size = size.fold(Float::new(64), |a, b| a.max(&Float::with_val(64, b.abs())));
