@@ -48,7 +48,7 @@ PRECISION = 200
 # Short calls leave all of their elements to what vector loops do at their ends.
 SHORT = 7
 # ngc-run takes ten times as long for these.
-SLOW = {"ng.digamma", "ng.lgamma"}
+SLOW = {"ng.digamma", "ng.lgamma", "ng.stirling_error"}
 # Errors beyond this many units are stated as absolute ones too: where a function has a zero or a tail that the runtime gets
 # wrong by no more than it gets other results wrong, units in the last place say too much.
 FEW = 4.0
@@ -484,7 +484,7 @@ def ternary(elem, random, op):
 
 UNARY = """abs acos acosh asin asinh atan atanh cbrt ceil cos cosh digamma erf erfc erfcx exp exp2 expm1 exprel exprel2
 exprel_slope floor hardswish lgamma log log10 log1p log2 log_sigmoid mish neg reciprocal relu round rsqrt sigmoid sign silu sin sinc sinh softplus
-softsign sqrt square stumpff2 stumpff3 tan tanh""".split()
+softsign sqrt square stirling_error stumpff2 stumpff3 tan tanh""".split()
 UNARY = [(f"ng.{name}", "") for name in UNARY]
 UNARY += [("ng.gelu", ""), ("ng.gelu", 'approximate = "tanh"'), ("ng.elu", ""), ("ng.selu", "")]
 UNARY += [("ng.leaky_relu", ""), ("ng.leaky_relu", "alpha = 0.1"), ("ng.leaky_relu", "alpha = 0.3")]

@@ -42,6 +42,9 @@ struct Target {
     figures: Vec<Figures>,
 }
 
+/// The exponential of the opposite number is below all numbers that MPFR has.
+const VANISHING: f64 = 1e18;
+
 /// A range with ends where conditions of bounds turn.
 fn range(r: &mut Random, elem: DType) -> (f64, f64) {
     let DType::Float(format) = elem else {
@@ -284,6 +287,9 @@ fn taken(
                     let jumps = ways.into_iter().any(|(way, &d)| way.jump > 0.0 && d > 0.0);
                     let most = in_logarithm.as_ref().filter(|most| most.is_finite() && !jumps);
                     let Some(most) = most else { continue };
+                    if size > VANISHING && x.is_zero() != y?.is_zero() {
+                        continue;
+                    }
                     let found = apart_in_logarithm(x, y?);
                     let bound = Float::with_val(BITS, most * figures.condition) + &slack;
                     if found.is_zero() { 0.0 } else { Float::with_val(BITS, found / bound).to_f64() }

@@ -177,7 +177,7 @@ impl Big {
             | Prim::Stumpff3
             | Prim::Stumpff5 => self.quotient(prim, x),
             Prim::Erfcx => erf::scaled(self.bits, x),
-            Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => {
+            Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma | Prim::StirlingError => {
                 gamma::enclose(self.bits, prim, x)
             }
             Prim::Erf | Prim::Erfc => return erf::enclose(self.bits, prim, x),

@@ -96,7 +96,9 @@ impl Domain for Binary64 {
             | Prim::Sinc
             | Prim::Stumpff3
             | Prim::Stumpff5 => quotients::enclose(prim, x),
-            Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => gamma::enclose(prim, x),
+            Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma | Prim::StirlingError => {
+                gamma::enclose(prim, x)
+            }
             _ => exact(f64::NAN),
         }
     }

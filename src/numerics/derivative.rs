@@ -110,6 +110,7 @@ pub fn partials(prim: Prim, args: &[Expr], value: &Expr) -> SmallVec<[Expr; 3]> 
         Prim::Stumpff3 => smallvec![x * (3 * stumpff5(x) - stumpff4(x))],
         Prim::Stumpff5 => smallvec![(stumpff4(x) - 5 * value) / x],
         Prim::Lgamma => smallvec![digamma(x)],
+        Prim::StirlingError => smallvec![digamma(x) - log(x) + 1 / (2 * x)],
         Prim::Digamma => smallvec![trigamma(x)],
         Prim::Trigamma => smallvec![tetragamma(x)],
         // No primitive is the next derivative.

@@ -352,6 +352,18 @@ fn derivatives(prim: Prim, x: Interval, v: Interval) -> (Interval, Interval) {
         }
         Prim::Stumpff5 => (within(WHOLE, 720.0), within(WHOLE, 2520.0)),
         Prim::Lgamma => (of(Prim::Digamma, x), of(Prim::Trigamma, x)),
+        // There is none below 0.
+        Prim::StirlingError if x.hi <= 0.0 => (WHOLE, WHOLE),
+        // μ(x) = ∫ g(t) e^(-t x) dt over t ≥ 0, where 0 ≤ g ≤ 1/12 (Binet), so of each derivative t^n g(t) is the kernel.
+        Prim::StirlingError => {
+            let x = Enclosure { lo: x.lo.max(0.0), ..x };
+            let (square, inverse) = (square(x), div(one, x));
+            let first = sub(of(Prim::Digamma, x), sub(of(Prim::Log, x), div(inverse, two)));
+            let second = sub(of(Prim::Trigamma, x), add(inverse, div(one, mul(two, square))));
+            let least = Enclosure::new(-div(point(1.0 / 12.0), square).hi.next_up(), 0.0);
+            let most = Enclosure::new(0.0, div(point(1.0 / 6.0), mul(x, square)).hi.next_up());
+            (intersect(&least, &first), intersect(&most, &second))
+        }
         Prim::Digamma => (of(Prim::Trigamma, x), of(Prim::Tetragamma, x)),
         Prim::Trigamma => (of(Prim::Tetragamma, x), polygamma(3, x)),
         Prim::Tetragamma => (polygamma(3, x), polygamma(4, x)),

@@ -268,6 +268,7 @@ fn unary<D: Domain>(d: &D, prim: Prim, x: &Interval<D>) -> Interval<D> {
         Prim::Acosh => within(d, prim, x, 1.0, f64::INFINITY),
         Prim::Asin | Prim::Atanh => within(d, prim, x, -1.0, 1.0),
         Prim::Acos => within(d, prim, x, -1.0, 1.0),
+        Prim::StirlingError => within(d, prim, x, 0.0, f64::INFINITY),
         Prim::Erfc | Prim::Erfcx => falling(d, prim, x),
         Prim::Sinc => cardinal_sine(d, x),
         Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma => gamma::apply(d, prim, x),
@@ -313,7 +314,8 @@ fn within<D: Domain>(d: &D, prim: Prim, x: &Interval<D>, from: f64, to: f64) -> 
     let lo = if x.lo < from { d.embed(from) } else { x.lo.clone() };
     let hi = if x.hi > to { d.embed(to) } else { x.hi.clone() };
     let inside = Enclosure { lo, hi, may_be_nan: outside };
-    if prim == Prim::Acos { falling(d, prim, &inside) } else { rising(d, prim, &inside) }.flagged(outside)
+    let falls = matches!(prim, Prim::Acos | Prim::StirlingError);
+    if falls { falling(d, prim, &inside) } else { rising(d, prim, &inside) }.flagged(outside)
 }
 
 /// The range of `n` such that the interval reaches from the quarter turn `n.0` to the quarter turn `n.1`, or nothing

@@ -140,6 +140,8 @@ prims! {
     Stumpff5 stumpff5 1,
     /// `log|Γ(x)|`, with the pole `+inf` at 0, -1, -2 ...
     Lgamma lgamma 1,
+    /// What Stirling's formula lacks, `log Γ(x) - ((x - 1/2) log x - x + log √(2π))`, for x ≥ 0: Binet's function (DLMF 5.11.1).
+    StirlingError stirling_error 1,
     /// `ψ(x) = Γ'(x) / Γ(x)`, the derivative of `lgamma` (DLMF 5.2.2).
     Digamma digamma 1,
     /// `ψ'(x)`, the derivative of `digamma`, with the pole `+inf` at 0, -1, -2 ...
@@ -376,7 +378,7 @@ functions! {
     cosh Cosh(x); tanh Tanh(x); asinh Asinh(x); acosh Acosh(x); atanh Atanh(x); erf Erf(x); erfc Erfc(x);
     erfcx Erfcx(x); exprel Exprel(x); exprel_slope ExprelSlope(x); exprel2 Exprel2(x);
     sinc Sinc(x); stumpff3 Stumpff3(x); stumpff5 Stumpff5(x);
-    lgamma Lgamma(x); digamma Digamma(x); trigamma Trigamma(x); tetragamma Tetragamma(x);
+    lgamma Lgamma(x); stirling_error StirlingError(x); digamma Digamma(x); trigamma Trigamma(x); tetragamma Tetragamma(x);
 }
 
 /// Stumpff's `c₂(x²) = (1 - cos x) / x²`, and 1/2 at 0: by half the angle, where nothing cancels.

@@ -214,6 +214,8 @@ pub fn condition(prim: Prim, x: &Interval) -> f64 {
             let root = add(mul(x, x), 2.0).sqrt().next_up();
             mul(x, add(x, root)).max(0.5)
         }
+        // x μ(x) = ∫ g(s/x) e^(-s) ds rises, for g falls (Binet).
+        Prim::StirlingError if x.lo >= 0.0 => 1.0,
         Prim::Lgamma | Prim::Digamma | Prim::Trigamma | Prim::Tetragamma if x.lo > 0.0 => of_gamma(prim, x),
         _ => f64::INFINITY,
     }

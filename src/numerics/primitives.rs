@@ -73,6 +73,7 @@ primitives! {
     STUMPFF3 Stumpff3 Formula;
     STUMPFF5 Stumpff5 Formula;
     LGAMMA Lgamma Formula;
+    STIRLING_ERROR StirlingError Formula;
     DIGAMMA Digamma Formula;
     TRIGAMMA Trigamma Formula;
     TETRAGAMMA Tetragamma Formula;

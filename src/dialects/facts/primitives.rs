@@ -77,6 +77,7 @@ fn unary(prim: Prim, x: Signs) -> Signs {
         Prim::Sinc => [Z.or(U), NUM, P, NUM, Z.or(U)],
         // c₃ and c₅ are averages of cosines with positive weights that vanish nowhere together.
         Prim::Stumpff3 | Prim::Stumpff5 => [Z.or(U), P, P, P, Z.or(U)],
+        Prim::StirlingError => [U, U, PI, P, Z],
         Prim::Lgamma => [PI, NUM.or(PI).or(U), PI.or(U), NUM, PI],
         Prim::Digamma => [U, NUM.or(U), U.or(MI).or(PI), NUM, PI],
         Prim::Trigamma => [U, P.or(PI).or(U), PI.or(U), P, Z],

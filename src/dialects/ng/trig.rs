@@ -10,8 +10,28 @@ use super::elementwise::{BINARY, UNARY, formula, primitive};
 
 /// Ops of this family.
 pub const OPS: &[&OpDef] = &[
-    &SIN, &COS, &TAN, &ASIN, &ACOS, &ATAN, &ATAN2, &SINC, &STUMPFF2, &STUMPFF3, &SINH, &COSH, &TANH, &ASINH,
-    &ACOSH, &ATANH, &ERF, &ERFC, &ERFCX, &LGAMMA, &DIGAMMA,
+    &SIN,
+    &COS,
+    &TAN,
+    &ASIN,
+    &ACOS,
+    &ATAN,
+    &ATAN2,
+    &SINC,
+    &STUMPFF2,
+    &STUMPFF3,
+    &SINH,
+    &COSH,
+    &TANH,
+    &ASINH,
+    &ACOSH,
+    &ATANH,
+    &ERF,
+    &ERFC,
+    &ERFCX,
+    &LGAMMA,
+    &STIRLING_ERROR,
+    &DIGAMMA,
 ];
 
 /// `ng.sin`.
@@ -221,6 +241,19 @@ pub static LGAMMA: OpDef = OpDef {
         at both infinities, as C has it (NIST DLMF 5.2).",
     example: "%0 = ng.lgamma %x : tensor<4xf32>",
     semantics: primitive!(LGAMMA),
+    ..UNARY
+};
+
+/// `ng.stirling_error`.
+pub static STIRLING_ERROR: OpDef = OpDef {
+    name: "ng.stirling_error",
+    summary: "what Stirling's formula lacks, log Γ(x) - ((x - 1/2) log x - x + log √(2π))",
+    description: "Binet's function (NIST DLMF 5.11.1), of whole numbers the Stirling error of C. Loader (Fast and accurate \
+        computation of binomial probabilities, 2000): differences of logarithms of the gamma function keep by it the digits that \
+        cancel. Positive and falling, near `1/(12 x)` far out; `stirling_error(±0)` is `inf`, `stirling_error(inf)` is `+0`; NaN \
+        below 0.",
+    example: "%0 = ng.stirling_error %x : tensor<4xf32>",
+    semantics: primitive!(STIRLING_ERROR),
     ..UNARY
 };
 

@@ -200,6 +200,7 @@ pub fn is_lacking(prim: Prim) -> bool {
             | Prim::Erfcx
             | Prim::Stumpff3
             | Prim::Stumpff5
+            | Prim::StirlingError
             | Prim::Digamma
             | Prim::Trigamma
             | Prim::Tetragamma

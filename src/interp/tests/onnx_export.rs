@@ -105,6 +105,7 @@ const STEPWISE: &[(&str, f64)] = &[
     ("ng.sigmoid", 3.0),
     ("ng.silu", 3.0),
     ("ng.sinc", 1.0),
+    ("ng.stirling_error", 14.0),
     ("ng.stumpff2", 4.0),
     ("ng.stumpff3", 3.0),
     ("ng.xlogy", 2.0),

@@ -8,9 +8,11 @@
 //! Mathematics of Computation 66, 1997, theorem 8), so this holds of all derivatives. Below 1/2 the argument is reflected
 //! (5.15.6).
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rug::float::{Constant, Round};
+use rug::float::{Constant, OrdFloat, Round};
 use rug::ops::AssignRound;
 use rug::{Assign, Float, Integer, Rational};
 
@@ -23,17 +25,20 @@ use crate::expr::Prim;
 /// integers. At `-inf` `log|Γ|` is `+inf`, as C has it, and the others NaN.
 pub fn enclose(bits: u32, prim: Prim, x: &Float) -> (Float, Float) {
     let special = |value: f64| exact(Float::with_val(bits, value));
-    let even = matches!(prim, Prim::Lgamma | Prim::Trigamma);
+    let even = matches!(prim, Prim::Lgamma | Prim::Trigamma | Prim::StirlingError);
     if x.is_nan() {
         return special(f64::NAN);
     }
     if x.is_infinite() {
         return special(match (prim, x.is_sign_positive()) {
             (Prim::Lgamma, _) | (Prim::Digamma, true) => f64::INFINITY,
-            (Prim::Trigamma, true) => 0.0,
+            (Prim::Trigamma | Prim::StirlingError, true) => 0.0,
             (Prim::Tetragamma, true) => -0.0,
             _ => f64::NAN,
         });
+    }
+    if prim == Prim::StirlingError && *x < 0 {
+        return special(f64::NAN);
     }
     if x.is_zero() {
         return special(if even || x.is_sign_negative() { f64::INFINITY } else { f64::NEG_INFINITY });
@@ -44,6 +49,7 @@ pub fn enclose(bits: u32, prim: Prim, x: &Float) -> (Float, Float) {
     match prim {
         Prim::Lgamma => log_gamma(bits, x),
         Prim::Digamma => digamma(bits, x),
+        Prim::StirlingError => stirling_error(bits, x),
         _ => polygamma(bits, if prim == Prim::Trigamma { 1 } else { 2 }, x),
     }
 }
@@ -60,7 +66,25 @@ fn far(bits: u32) -> i32 {
     i32::try_from(bits + GUARD).unwrap_or(i32::MAX)
 }
 
+/// `log|Γ|`, remembered: MPFR takes as long for it as for a hundred logarithms, and searches ask for the same numbers again.
 fn log_gamma(bits: u32, x: &Float) -> (Float, Float) {
+    /// Numbers that are remembered, at most.
+    const MOST: usize = 1 << 15;
+    type Known = HashMap<(u32, OrdFloat), (Float, Float)>;
+    thread_local!(static KNOWN: RefCell<Known> = RefCell::default());
+    let key = (bits, OrdFloat::from(x.clone()));
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(found) = known.get(&key) {
+            return found.clone();
+        }
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.entry(key).or_insert(new_log_gamma(bits, x)).clone()
+    })
+}
+
+fn new_log_gamma(bits: u32, x: &Float) -> (Float, Float) {
     if x.get_exp() < Some(-far(bits)) {
         // -log|x| - γ x + O(x²)
         let size = x.clone().abs();
@@ -70,6 +94,28 @@ fn log_gamma(bits: u32, x: &Float) -> (Float, Float) {
     let mut result = (Float::new(bits), std::cmp::Ordering::Equal);
     let rounded = result.assign_round(x.ln_abs_gamma_ref(), Round::Nearest);
     sides((result.0, rounded))
+}
+
+/// By `log Γ`, of which what Stirling's formula lacks is a part of the order of `1/(12 x²)`.
+fn stirling_error(bits: u32, x: &Float) -> (Float, Float) {
+    let exponent = x.get_exp().unwrap_or(0);
+    if exponent > far(bits) / 2 {
+        // 1/(12 x) - 1/(360 x³) < μ(x) < 1/(12 x) (Alzer, as above).
+        let twelve = Float::with_val(x.prec() + 4, x * 12u32);
+        return wider(sides(Float::with_val_round(bits, twelve.recip_ref(), Round::Nearest)));
+    }
+    let working = bits + 2 * GUARD + 2 * exponent.max(0).unsigned_abs();
+    let float = |value: Float| Float::with_val(working, value);
+    let (below, above) = log_gamma(working, x);
+    let log = Float::with_val(working, x.ln_ref());
+    let less = Float::with_val(working.max(x.prec() + 2), x - 0.5);
+    let power = float(less * &log);
+    let root = float(Float::with_val(working, Constant::Pi) << 1).ln() >> 1;
+    let rest = Float::with_val(working, x - &power) - &root;
+    let size = Float::with_val(working, power.abs_ref()) + x + above.clone().abs() + 2u32;
+    let error = size >> (working - 4);
+    let lo = Float::with_val_round(bits, below + &rest - &error, Round::Down).0;
+    (lo, Float::with_val_round(bits, above + rest + error, Round::Up).0)
 }
 
 fn digamma(bits: u32, x: &Float) -> (Float, Float) {

@@ -13,8 +13,9 @@ use crate::expr::Prim;
 
 /// Where the asymptotic series serves.
 const LARGE: f64 = 10.0;
-/// Here no step is lost to rounding, and nothing leaves the format.
-const REACH: std::ops::RangeInclusive<f64> = 1e-6..=1e90;
+/// Here nothing leaves the format: numbers, and their cubes.
+const REACH: std::ops::RangeInclusive<f64> = 1e-300..=1e300;
+const REACH_OF_CUBES: std::ops::RangeInclusive<f64> = 1e-90..=1e90;
 /// B₂, B₄ ... B₂₀.
 const BERNOULLI: [f64; 10] = [
     1.0 / 6.0,
@@ -34,7 +35,11 @@ pub fn enclose(prim: Prim, x: f64) -> (f64, f64) {
     const RELATIVE: f64 = 1.0 / (1u64 << 46) as f64;
     /// Of the sum of sizes: less of it than this is left to big floats.
     const CANCELLED: f64 = 1.0 / 256.0;
-    if REACH.contains(&x.abs()) && (x > 0.0 || x != libm::rint(x)) {
+    if prim == Prim::StirlingError && x < 0.0 {
+        return (f64::NAN, f64::NAN);
+    }
+    let reach = if matches!(prim, Prim::Trigamma | Prim::Tetragamma) { REACH_OF_CUBES } else { REACH };
+    if reach.contains(&x.abs()) && (x > 0.0 || x != libm::rint(x)) {
         let (value, size) = if x > 0.0 { above_zero(prim, x) } else { reflected(prim, x) };
         if value.abs() > CANCELLED * size {
             let slack = RELATIVE * size;
@@ -53,6 +58,7 @@ fn above_zero(prim: Prim, x: f64) -> Sized {
     match prim {
         Prim::Lgamma => log_gamma(x),
         Prim::Digamma => digamma(x),
+        Prim::StirlingError => stirling_error(x),
         _ => polygamma(if prim == Prim::Trigamma { 1 } else { 2 }, x),
     }
 }
@@ -105,6 +111,22 @@ fn log_gamma(x: f64) -> Sized {
     let passed = libm::log(product);
     let rest = HALF_LOG_TAU + y * series(y, |k| 1.0 / (2.0 * k * (2.0 * k - 1.0)));
     (power - y + rest - passed, power + y + 1.0 + passed.abs())
+}
+
+/// A step from x + 1 to x adds `(x + 1/2) log(1 + 1/x) - 1`, which is `artanh(t) / t - 1` of `t = 1 / (2 x + 1)`.
+fn stirling_error(x: f64) -> Sized {
+    let first = if x < 1.0 { (x + 0.5) * libm::log1p(1.0 / x) } else { 0.0 };
+    let (y, passed) = climb(x, 0.0, |sum, y| {
+        if y < 1.0 {
+            return sum + (first - 1.0);
+        }
+        let square = 1.0 / ((2.0 * y + 1.0) * (2.0 * y + 1.0));
+        // Σ t^(2 k) / (2 k + 1) over k from 1 to 16: t is at most 1/3.
+        let terms = (1..=16u8).rev().map(|k| 1.0 / (2.0 * f64::from(k) + 1.0));
+        sum + terms.fold(0.0, |rest, term| square * (term + rest))
+    });
+    let value = passed + y * series(y, |k| 1.0 / (2.0 * k * (2.0 * k - 1.0)));
+    (value, value + first)
 }
 
 fn digamma(x: f64) -> Sized {

@@ -16,7 +16,9 @@ fn step() -> usize {
     if evidence::whole("functions") { 1 } else { STEP }
 }
 
-const PRIMS: [Prim; 4] = [Prim::Lgamma, Prim::Digamma, Prim::Trigamma, Prim::Tetragamma];
+/// Each is the derivative of the one before it.
+const CHAIN: [Prim; 4] = [Prim::Lgamma, Prim::Digamma, Prim::Trigamma, Prim::Tetragamma];
+const PRIMS: [Prim; 5] = [CHAIN[0], CHAIN[1], CHAIN[2], CHAIN[3], Prim::StirlingError];
 
 /// Zeros and turning points: of `log Γ`, its least value, and the first two below 0.
 const CORNERS: [f64; 5] = [1.0, 2.0, 1.4616321449683622, -0.504083008264455, -1.57349847316239];
@@ -107,7 +109,7 @@ fn conditions_hold() {
             [1e-300, 1e-6, 1e-3, 0.5, 0.9, 1.5, 2.0, 2.01, 2.2, 3.0, 100.0][i % 11] * r.uniform(1.0, 1.5);
         let to = from * 2f64.powf(r.uniform(0.0, if i % 2 == 0 { 0.5 } else { 20.0 }));
         let x = (from + (to - from) * r.uniform(0.0, 1.0).powi(3)).clamp(from, to);
-        for (prim, slope) in PRIMS.into_iter().zip(&PRIMS[1..]) {
+        for (prim, slope) in CHAIN.into_iter().zip(&CHAIN[1..]) {
             let said = condition(prim, &Enclosure::new(from, to));
             for x in [from, x, to] {
                 let known = (of(*slope, x) * x / of(prim, x)).abs().to_f64();
@@ -151,6 +153,7 @@ fn values_at_poles_and_infinities() {
         (Prim::Digamma, [nan, nan, inf, -inf, inf]),
         (Prim::Trigamma, [nan, inf, inf, inf, 0.0]),
         (Prim::Tetragamma, [nan, nan, inf, -inf, 0.0]),
+        (Prim::StirlingError, [nan, nan, inf, inf, 0.0]),
     ];
     for (prim, known) in table {
         for (x, known) in [-inf, -3.0, -0.0, 0.0, inf].into_iter().zip(known) {

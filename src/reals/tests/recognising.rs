@@ -50,7 +50,7 @@ fn shown(store: &Store, forms: &[Form]) -> Vec<String> {
 }
 
 /// Ops that a term names in one step, or in a sum or a product.
-const ONE_STEP: [&str; 44] = [
+const ONE_STEP: [&str; 45] = [
     "ng.abs",
     "ng.acos",
     "ng.acosh",
@@ -91,6 +91,7 @@ const ONE_STEP: [&str; 44] = [
     "ng.sinh",
     "ng.sqrt",
     "ng.square",
+    "ng.stirling_error",
     "ng.stumpff3",
     "ng.sub",
     "ng.tan",

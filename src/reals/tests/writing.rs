@@ -124,8 +124,10 @@ fn what_is_written_back_computes_the_same() {
                         Float::with_val(BITS, x - &y).abs() <= Float::with_val(64, &scale >> 170u32)
                     })
                 };
+                // The exponential of what is so great is beyond all numbers that MPFR has.
+                let beyond = b.is_infinite() && *a > 1e18;
                 assert!(
-                    close || !stable(),
+                    close || beyond || !stable(),
                     "graph {number}: {name} is {b:.20}, not {a:.20}\n{}",
                     shown(&graph, v)
                 );

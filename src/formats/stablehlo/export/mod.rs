@@ -47,8 +47,16 @@ const TABLES: &[Table] =
     &[formula::OPS, shape::OPS, index::OPS, reduce::OPS, linear::OPS, window::OPS, sort::OPS];
 
 /// Elementwise ops whose formula is one primitive, which StableHLO lacks.
-const BY_STEPS: [&str; 7] =
-    ["ng.erfcx", "ng.exprel", "ng.exprel2", "ng.exprel_slope", "ng.sinc", "ng.stumpff2", "ng.stumpff3"];
+const BY_STEPS: [&str; 8] = [
+    "ng.erfcx",
+    "ng.exprel",
+    "ng.exprel2",
+    "ng.exprel_slope",
+    "ng.sinc",
+    "ng.stirling_error",
+    "ng.stumpff2",
+    "ng.stumpff3",
+];
 
 /// Writes the functions of a module as StableHLO. Sums and products keep the format that they accumulate in: operands are
 /// converted to it, and the result back. Products ask for the highest precision, which accelerators do not give else.
