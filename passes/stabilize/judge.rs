@@ -4,14 +4,14 @@ use std::f64::consts::{FRAC_PI_2, PI};
 use std::rc::Rc;
 
 use ngc_interp::elements::{Column, Elements, Mode};
-use ngc_ir::{Body, Context, Resources, Value};
+use ngc_ir::{Body, Context, Op, Resources, Value};
 use ngc_numerics::{Enclosure, Format, Prim};
 use rug::{Float, Rational};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::exact::{Exact, Leaves};
-use super::ladder::{Ladder, Move, Point, Use};
+use super::ladder::{Ladder, Move, NUMBERS, Point, Use};
 use super::order::{self, Errors, Place};
 use super::steps::{FEW, steps};
 use super::window::{Leaf, Window, number, primitive};
@@ -75,6 +75,9 @@ pub struct Judge<'a> {
     reaches: FxHashMap<Key, Vec<Reach>>,
 }
 
+/// Points near 0 are near smaller numbers too.
+const BESIDE_ZERO: f64 = 0.125;
+
 impl<'a> Judge<'a> {
     /// Of what a value of a window is made of, at `further` points as well; nothing where the value has no format, or its ops
     /// cannot be evaluated, or only at great cost.
@@ -89,6 +92,14 @@ impl<'a> Judge<'a> {
         // What the window speaks of.
         let ops = window.body.walk();
         let mut near: Vec<f64> = ops.iter().filter_map(|&op| number(&window.body, op)).collect();
+        // What is added to a number vanishes at the opposite one.
+        let added = |&op: &Op| {
+            let of = |v: &Value| number(&window.body, window.body.defining_op(*v)?);
+            let sums = primitive(&window.body, op) == Some(Prim::Add);
+            sums.then(|| window.body.operands(op).iter().find_map(of)).flatten()
+        };
+        let is_new = |x: &f64| x.abs() > BESIDE_ZERO && !NUMBERS.contains(x);
+        near.extend(ops.iter().filter_map(added).map(|x| -x).filter(is_new));
         let turns = |&op| matches!(primitive(&window.body, op), Some(Prim::Sin | Prim::Cos | Prim::Tan));
         if ops.iter().any(turns) {
             near.extend([FRAC_PI_2, PI]);

@@ -129,7 +129,7 @@ const LEAVES: usize = 6;
 const ALONE: usize = 3;
 
 /// Numbers that conditions, poles and zeros often stand at.
-const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
+pub const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
 
 impl Ladder {
     /// About `count` points for leaves of a format, and `further` ones on rungs of their own; `near` are
