@@ -65,6 +65,7 @@ pub const BUNDLED: &[(&str, &str)] = &[
     ("trigonometry", include_str!("../rules/trigonometry.ngr")),
     ("hyperbolic", include_str!("../rules/hyperbolic.ngr")),
     ("quotients", include_str!("../rules/quotients.ngr")),
+    ("gamma", include_str!("../rules/gamma.ngr")),
     ("reductions", include_str!("../rules/reductions.ngr")),
 ];
 
