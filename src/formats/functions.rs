@@ -106,6 +106,17 @@ impl Math<'_, '_> {
         Ok(bracket)
     }
 
+    /// c₀ + x (c₁ + x (c₂ + ...)).
+    fn polynomial(&mut self, coefficients: &[f64], x: Value) -> Result<Value> {
+        let (last, others) = coefficients.split_last().ok_or("a polynomial has coefficients")?;
+        let mut sum = self.number(*last, x)?;
+        for &coefficient in others.iter().rev() {
+            let product = self.binary("ng.mul", sum, x)?;
+            sum = self.plus(coefficient, product)?;
+        }
+        Ok(sum)
+    }
+
     /// x, or another value where x is negative.
     pub fn unless_negative(&mut self, x: Value, below: Value) -> Result<Value> {
         let zero = self.number(0.0, x)?;
@@ -238,11 +249,7 @@ fn by_scaled(
     let t = m.unary("ng.reciprocal", divisor)?;
     let double = m.binary("ng.add", t, t)?;
     let u = m.plus(-1.0, double)?;
-    let mut p = m.number(ERFCX[27], x)?;
-    for &coefficient in ERFCX[..27].iter().rev() {
-        let product = m.binary("ng.mul", p, u)?;
-        p = m.plus(coefficient, product)?;
-    }
+    let p = m.polynomial(&ERFCX, u)?;
     let power = m.unary("ng.exp", p)?;
     let scaled = m.binary("ng.mul", t, power)?;
     // The square of half the digits is exact; the rest of the square is small. From 64 on neither exponential changes.
@@ -318,11 +325,7 @@ fn stirling_error(m: &mut Math<'_, '_>, [x]: [Value; 1]) -> Result<Value> {
     let above = m.plus(0.5, y)?;
     let part = m.binary("ng.div", two, above)?;
     let v = m.binary("ng.sub", one, part)?;
-    let mut p = m.number(STIRLING[23], x)?;
-    for &coefficient in STIRLING[..23].iter().rev() {
-        let product = m.binary("ng.mul", p, v)?;
-        p = m.plus(coefficient, product)?;
-    }
+    let p = m.polynomial(&STIRLING, v)?;
     let far = m.binary("ng.div", p, y)?;
     let (over, under) = (log1p(m, [x])?, m.unary("ng.log", x)?);
     let log = m.binary("ng.sub", over, under)?;

@@ -23,11 +23,10 @@ fn signs(x: f64) -> Signs {
 fn at(prim: Prim, x: &[f64]) -> Signs {
     let args: Vec<Float> = x.iter().map(|&x| Float::with_val(300, x)).collect();
     let value = primitive(prim).eval_real(&[], &args, 300);
-    let logs = [Prim::Log, Prim::Log2, Prim::Log10, Prim::Log1p, Prim::Atanh];
-    let gammas = [Prim::Lgamma, Prim::Trigamma, Prim::StirlingError];
-    let limit = logs.contains(&prim) || gammas.contains(&prim);
+    use Prim::{Atanh, Lgamma, Log, Log1p, Log2, Log10, StirlingError, Trigamma};
+    let limits = [Log, Log2, Log10, Log1p, Atanh, Lgamma, Trigamma, StirlingError];
     let divisor = matches!(prim, Prim::Div | Prim::Rem) && x[1] == 0.0;
-    let pole = value.is_infinite() && x.iter().all(|x| x.is_finite()) && !limit;
+    let pole = value.is_infinite() && x.iter().all(|x| x.is_finite()) && !limits.contains(&prim);
     if pole || divisor || value.is_nan() {
         return Signs::UNDEFINED;
     }

@@ -55,6 +55,18 @@ fn enclosures_of_points_hold_their_values() {
     }
 }
 
+/// At no magnitude does what is computed on the way leave the format, or lose digits at its lower end.
+#[test]
+fn enclosures_hold_at_every_magnitude() {
+    for x in (-1074..1024).flat_map(|e| [1.0, 1.14, 1.37, 1.91].map(|m| m * 2f64.powi(e))) {
+        for prim in PRIMS {
+            let (lo, hi) = Binary64.unary(prim, &x);
+            let (below, above) = Big::new(160).unary(prim, &Float::with_val(53, x));
+            assert!(lo <= below && above <= hi, "{} at {x:?}: {lo:?} {hi:?}, not {below}", prim.name());
+        }
+    }
+}
+
 #[test]
 fn enclosures_of_intervals_hold_their_values() {
     let mut r = Random::new(8);
