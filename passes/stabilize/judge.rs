@@ -37,6 +37,9 @@ const POINTS: (usize, usize) = (256, 6);
 /// Points that are kept of those at which a form is worse than the given one.
 const WORST: usize = 8;
 
+/// Points near 0 are near smaller numbers too.
+const BESIDE_ZERO: f64 = 0.125;
+
 /// So many times as many points hold the form that was chosen against the given one.
 const MORE: usize = 4;
 
@@ -74,9 +77,6 @@ pub struct Judge<'a> {
     known: FxHashMap<Key, Rc<Vec<Option<f64>>>>,
     reaches: FxHashMap<Key, Vec<Reach>>,
 }
-
-/// Points near 0 are near smaller numbers too.
-const BESIDE_ZERO: f64 = 0.125;
 
 impl<'a> Judge<'a> {
     /// Of what a value of a window is made of, at `further` points as well; nothing where the value has no format, or its ops

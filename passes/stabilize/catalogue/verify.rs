@@ -23,7 +23,7 @@ impl Report<'_> {
     /// Points at which the sides agreed, if they nowhere differed.
     pub fn points(&self) -> usize {
         match self.verdict {
-            Verdict::Holds { points } => points,
+            Verdict::Holds { points, .. } => points,
             _ => 0,
         }
     }
@@ -33,7 +33,7 @@ impl Report<'_> {
         match &self.verdict {
             Verdict::Differs(point) => format!("does not hold: {point}"),
             Verdict::NoValue => "is not established: a side cannot be evaluated".into(),
-            Verdict::Holds { points } if self.holds() => {
+            Verdict::Holds { points, drawn } if self.holds() => {
                 let text = match self.of {
                     Entry::Law(law) => Some(law.text.clone()),
                     Entry::Chart(chart) => chart.text(),
@@ -42,11 +42,10 @@ impl Report<'_> {
                 let indexed = text.is_some_and(|text| text.variables.iter().any(|variable| variable.indexed));
                 let extents = if indexed { ", over extents from 1 to 5" } else { "" };
                 let example = if matches!(self.of, Entry::Chart(_)) { " of its example" } else { "" };
-                format!("holds by evaluation{example}: {points} of {POINTS} points{extents}")
+                format!("holds by evaluation{example}: {points} of {drawn} points{extents}")
             }
-            Verdict::Holds { .. } | Verdict::NeverMet => format!(
-                "is not established: of {POINTS} points the left side has a value and the conditions hold at {}",
-                self.points()
+            Verdict::Holds { points, drawn } => format!(
+                "is not established: of {drawn} points the left side has a value and the conditions hold at {points}"
             ),
         }
     }

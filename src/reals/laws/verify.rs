@@ -61,15 +61,15 @@ const PATIENCE: usize = 16;
 /// What a number of points say of a law.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// The sides agree at so many points; elsewhere the left side has no value or a condition does not hold.
+    /// The sides agree at so many of the points that were drawn; elsewhere the left side has no value or a condition does not hold.
     Holds {
         /// How many.
         points: usize,
+        /// Of how many.
+        drawn: usize,
     },
     /// The sides differ at a point.
     Differs(Point),
-    /// The left side has no value, or a condition does not hold, at any point: nothing was seen.
-    NeverMet,
     /// A side cannot be evaluated.
     NoValue,
 }
@@ -162,11 +162,12 @@ fn at_points(
 ) -> Verdict {
     let mut random = Random::default();
     let numbers = numbers(text);
-    let mut met = 0;
+    let (mut met, mut drawn) = (0, 0);
     for n in 0..points * PATIENCE {
         if n >= points && met * LEAST_PART >= points {
             break;
         }
+        drawn += 1;
         let extent = 1 + n % 5;
         let values = match numbers.get(n) {
             // All variables alike.
@@ -193,7 +194,7 @@ fn at_points(
             Compared::None => return Verdict::NoValue,
         }
     }
-    if met == 0 { Verdict::NeverMet } else { Verdict::Holds { points: met } }
+    Verdict::Holds { points: met, drawn }
 }
 
 /// The largest product that numbers may make.

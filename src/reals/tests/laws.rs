@@ -30,7 +30,7 @@ fn bundled_laws_hold() {
     for &law in &sample {
         let start = Instant::now();
         match verify(law, &context, asked) {
-            Verdict::Holds { points } if points >= asked / 20 => {
+            Verdict::Holds { points, .. } if points >= asked / 20 => {
                 println!("{} holds at {points} points, {:?}", law.name(), start.elapsed());
             }
             Verdict::Differs(point) => wrong.push(format!("{}: {point}", law.name())),
