@@ -39,6 +39,22 @@ impl Extend<Item> for Likeness {
 }
 
 impl Likeness {
+    /// The same of the window alone, whatever is looked at in it.
+    pub fn of_window(&self) -> Likeness {
+        self.0.iter().filter(|item| !matches!(item, Item::Member(..))).cloned().collect()
+    }
+
+    /// Where the values that are looked at stand among those of another group of the same window; nothing where one is not
+    /// looked at there.
+    pub fn places_in(&self, other: &Likeness) -> Option<Vec<usize>> {
+        let place = |member: &Item| other.members().position(|item| item == member);
+        self.members().map(place).collect()
+    }
+
+    fn members(&self) -> impl Iterator<Item = &Item> {
+        self.0.iter().filter(|item| matches!(item, Item::Member(..)))
+    }
+
     /// The same of windows of other extents, that read other places, in another order: a large number counts by which others are
     /// equal to it, an extent by its magnitude as well, and neighbours that an op reads of leaves that are alike count as one.
     /// Where nothing is found for one such window, nothing is looked for in the others.

@@ -22,6 +22,7 @@ mod picked;
 mod plan;
 pub mod proof;
 mod search;
+mod solved;
 mod steps;
 pub mod target;
 pub mod telling;
@@ -29,10 +30,8 @@ mod window;
 
 pub(crate) use self::window::{moves, primitive};
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ngc_ir::pass::Function;
 use ngc_ir::{Body, Builder, Context, Loc, Op, Rewriter, Value};
@@ -42,14 +41,13 @@ use ngc_reals::laws::Laws;
 use ngc_reals::read::Reader;
 use ngc_reals::recognise::Definitions;
 use ngc_sheaf::Levels;
-use rayon::prelude::*;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::allowed::Allowed;
-use self::likeness::Likeness;
 use self::picked::Picked;
 use self::plan::{Aim, Found, Looked, Plan, Terms};
 use self::proof::Proof;
+use self::solved::{Answer, Solved};
 use self::telling::figures::{self, Snapshot};
 use self::telling::{Effect, Replaced, Report, Rewrite, cause, overflows};
 use self::window::{Cutter, Group, Joins, Member, Reach};
@@ -64,10 +62,6 @@ use crate::transform::{erase_dead, simplify_body};
 
 /// Rounds after which the search ends.
 const MOST_ROUNDS: usize = 64;
-
-/// Of so many windows that differ each is searched as thoroughly as can be; more share the effort, up to so many ways.
-const WINDOWS: usize = 12;
-const SHARED: usize = 4;
 
 const FARTHEST: Reach = Reach { products: 1, joins: Joins::Behind, places: true, wholes: true };
 
@@ -84,15 +78,6 @@ const REACHES: [Reach; 8] = [
     Reach { products: 0, places: false, ..FARTHEST },
     Reach { wholes: false, ..FARTHEST },
 ];
-
-/// What was found for groups of values.
-#[derive(Default)]
-struct Solved {
-    /// By what they look like.
-    found: HashMap<Likeness, Arc<Looked>, FxBuildHasher>,
-    /// Where nothing was: by what they look like at any size.
-    nothing: HashMap<Likeness, Arc<Looked>, FxBuildHasher>,
-}
 
 /// What says that terms are equal: the ops that they are, and laws; charts are always there.
 #[derive(Clone, Copy)]
@@ -280,21 +265,23 @@ fn round(
     let looked = groups(goal, function, ranges, solved);
     let context = goal.context;
     let names = title.as_ref().map(|_| proof::names(&function.body));
-    let rounding = looked.iter().flat_map(|(group, looked)| {
-        let found = looked.found.iter().flat_map(|(_, found)| group.members.iter().zip(found));
-        found.filter(|(_, found)| matches!(found, Found::Rounding)).map(|(member, _)| member.value)
+    let rounding = looked.iter().flat_map(|(group, answer)| {
+        answer
+            .all(group)
+            .filter(|(_, found)| matches!(found, Found::Rounding))
+            .map(|(member, _)| member.value)
     });
     let rounding = summands(&function.body, rounding.collect());
     let mut better: Vec<Better<'_>> = Vec::new();
-    for (group, looked) in &looked {
-        for law in &looked.refuted {
+    for (group, answer) in &looked {
+        for law in &answer.looked.refuted {
             let loc = function.body.op(group.members[0].op).loc.clone();
             let message =
                 format!("a law gave another function, and was not used; this is a fault of ngc: {law}");
             report.missed.push(Rewrite { rule: "refuted".into(), loc, message, effect: Effect::Unknown });
         }
-        let Some((terms, found)) = &looked.found else { continue };
-        for (&member, found) in group.members.iter().zip(found) {
+        let Some((terms, _)) = &answer.looked.found else { continue };
+        for (member, found) in answer.all(group) {
             let hidden = matches!(found, Found::Hidden(_));
             if let Found::Better(plan) | Found::Hidden(plan) = found
                 && !rounding.contains(&member.value)
@@ -459,10 +446,9 @@ fn take_functions_first(goal: Goal<'_>, function: &mut Function, solved: &mut So
     let known = ValueRanges { proven: &ranges, drawn: &ranges };
     let looked = groups(goal, &trial, known, solved);
     let mut better = FxHashSet::default();
-    for (group, looked) in &looked {
-        let found = looked.found.iter().flat_map(|(_, found)| group.members.iter().zip(found));
+    for (group, answer) in &looked {
         let itself = |found: &Found| matches!(found, Found::Better(plan) if plan.itself);
-        better.extend(found.filter(|(_, found)| itself(found)).map(|(member, _)| member.value));
+        better.extend(answer.all(group).filter(|(_, found)| itself(found)).map(|(member, _)| member.value));
     }
     let mut changed = false;
     for (picked, values) in all.iter().zip(values) {
@@ -481,7 +467,7 @@ fn groups(
     function: &Function,
     ranges: ValueRanges<'_>,
     solved: &mut Solved,
-) -> Vec<(Group, Arc<Looked>)> {
+) -> Vec<(Group, Answer)> {
     let (body, resources) = (&function.body, &function.resources);
     let stays = observed::observed(body, ranges.proven);
     let names = names(context, function);
@@ -510,42 +496,43 @@ fn groups(
             values.dedup();
         }
         let groups = cutter.groups(&values, REACHES[n]);
-        solve(&groups, solved, &|group, share, done, total| {
+        solved.solve(&groups, &|group, share, done, total| {
             if let Some(watch) = watch {
                 watch(&spelled(body, group.members[0].op), done, total);
             }
             Looked::at(context, resources, equalities, group, (aim, share))
         });
         for group in groups {
-            let found = solved.found[&group.likeness].clone();
+            let answer = solved.of(&group);
             let mut values = group.members.iter().map(|member| member.value);
             let mut nearer: Vec<Value> = Vec::new();
-            match &found.found {
-                None if REACHES[n].products > 0 => nearer.extend(values),
-                None => {
-                    nearer.extend(values.next_back());
-                    open[n].extend(values);
-                }
+            if answer.looked.found.is_some() {
                 // What overflows behind the product spoils what is looked at with it; and what became longer may be
                 // shorter over what is found for its parts alone.
-                Some((_, all)) => {
-                    let again = |found: &Found| match found {
-                        Found::Stays | Found::Hidden(_) => true,
-                        Found::Large => !REACHES[n].places,
-                        Found::Better(plan) => plan.itself && plan.grows,
-                        Found::Fine | Found::Rounding => false,
-                    };
-                    if let Some(cut) = REACHES.iter().position(|reach| !reach.places).filter(|&cut| cut > n) {
-                        let large =
-                            values.clone().zip(all).filter(|(_, found)| matches!(found, Found::Large));
-                        open[cut].extend(large.map(|(value, _)| value));
-                    }
-                    let better = |found: &Found| matches!(found, Found::Better(_));
-                    bettered
-                        .extend(values.clone().zip(all).filter(|(_, f)| better(f)).map(|(value, _)| value));
-                    nearer.extend(values.zip(all).filter(|(_, found)| again(found)).map(|(value, _)| value));
-                    looked.push((group, found));
+                let again = |found: &Found| match found {
+                    Found::Stays | Found::Hidden(_) => true,
+                    Found::Large => !REACHES[n].places,
+                    Found::Better(plan) => plan.itself && plan.grows,
+                    Found::Fine | Found::Rounding => false,
+                };
+                let those = |is: &dyn Fn(&Found) -> bool| -> Vec<Value> {
+                    answer
+                        .all(&group)
+                        .filter(|(_, found)| is(found))
+                        .map(|(member, _)| member.value)
+                        .collect()
+                };
+                if let Some(cut) = REACHES.iter().position(|reach| !reach.places).filter(|&cut| cut > n) {
+                    open[cut].extend(those(&|found| matches!(found, Found::Large)));
                 }
+                bettered.extend(those(&|found| matches!(found, Found::Better(_))));
+                nearer.extend(those(&again));
+                looked.push((group, answer));
+            } else if REACHES[n].products > 0 {
+                nearer.extend(values);
+            } else {
+                nearer.extend(values.next_back());
+                open[n].extend(values);
             }
             if REACHES[n] == NEAREST {
                 open[REACHES.len() - 1].extend(&nearer);
@@ -557,38 +544,6 @@ fn groups(
         }
     }
     looked
-}
-
-/// Looks at groups that are like none before, one of those that are alike but for their extents first: where nothing is found
-/// for it, nothing is looked for in the others. `look` is told how many share what may be spent, are done, and there are.
-fn solve(
-    groups: &[Group],
-    solved: &mut Solved,
-    look: &(dyn Fn(&Group, usize, usize, usize) -> Arc<Looked> + Sync),
-) {
-    let mut seen = FxHashSet::default();
-    let mut is_new = |like: &Likeness| !solved.found.contains_key(like) && seen.insert(like.clone());
-    let new = groups.iter().filter(|group| is_new(&group.likeness));
-    let new: Vec<(&Group, Likeness)> = new.map(|group| (group, group.likeness.of_any_size())).collect();
-    let (total, done) = (new.len(), AtomicUsize::new(0));
-    let share = (total / WINDOWS).clamp(1, SHARED);
-    let mut first = FxHashSet::default();
-    let (first, others): (Vec<_>, Vec<_>) = new.into_iter().partition(|(_, any)| first.insert(any.clone()));
-    for groups in [first, others] {
-        let look = |(group, any): &(&Group, Likeness)| {
-            let known = solved.nothing.get(any).cloned();
-            let looked = known.unwrap_or_else(|| look(group, share, done.load(Ordering::Relaxed), total));
-            done.fetch_add(1, Ordering::Relaxed);
-            looked
-        };
-        let found: Vec<_> = groups.par_iter().map(look).collect();
-        for ((group, any), looked) in groups.into_iter().zip(found) {
-            if looked.is_nothing() {
-                solved.nothing.insert(any, looked.clone());
-            }
-            solved.found.insert(group.likeness.clone(), looked);
-        }
-    }
 }
 
 /// An op for a reader: its name, and that of the place in the model.
