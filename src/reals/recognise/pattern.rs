@@ -161,7 +161,11 @@ pub(super) fn roots(store: &mut Store, whole: &Use, space: &[Size]) -> Vec<Part>
     for of in used(store, whole, space) {
         let Node::Linear(constant, terms) = store.node(of.id).clone() else { continue };
         let count = terms.len() + usize::from(!constant.is_zero());
-        let square = |(_, x): &(Rational, Use)| matches!(store.node(x.id), Node::Product(_));
+        // The root of a mere root is further from what is there.
+        let square = |(_, x): &(Rational, Use)| match store.node(x.id) {
+            Node::Product(factors) => factors.iter().any(|(_, e)| e.clone().abs() >= 1),
+            _ => false,
+        };
         let squares = terms.iter().all(|(c, x)| *c > 0 && store.is_nonnegative(x.id));
         if count != 2 || constant < 0 || !squares || !terms.iter().any(square) {
             continue;
