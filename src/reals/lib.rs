@@ -20,6 +20,7 @@ pub mod recognise;
 pub mod scans;
 mod show;
 pub mod store;
+pub mod sums;
 pub mod term;
 pub mod write;
 

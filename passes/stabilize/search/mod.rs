@@ -21,7 +21,7 @@ use ngc_reals::charts::{self, Joints};
 use ngc_reals::facts::Facts;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::write::{Known, Values};
-use ngc_reals::{Form, Function, Id, Node, Store};
+use ngc_reals::{Form, Function, Id, Node, Store, sums};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -52,6 +52,9 @@ const COMPENSATED: usize = 1;
 
 /// So many elements are few.
 const SMALL: usize = 1024;
+
+/// A sum that is put together is the value that is looked at, or a part of that.
+const WITHIN: usize = 2;
 
 /// Terms that are looked for one for the other, at most.
 const NESTED: usize = 40;
@@ -461,6 +464,12 @@ impl<'a> Search<'a> {
             }
         }
         self.ceiling = deepest;
+        // Sums that cancel each other are one sum of what may cancel term by term. Within what laws give that is long.
+        if !done(&best) && !self.is_recentring() && self.laws.is_empty() && self.open.len() <= WITHIN {
+            for form in sums::forms(&mut self.terms.store, id) {
+                self.consider(id, form, &mut best);
+            }
+        }
         best
     }
 

@@ -3,10 +3,10 @@
 use ngc_ir::op_def::ValueKind;
 use ngc_ir::structure::Size;
 use ngc_ir::{Body, Builder, Loc, Resources, Semantics, Type};
-use ngc_numerics::{DType, Format};
+use ngc_numerics::{DType, Format, Reduce};
 use ngc_reals::read::Reader;
 use ngc_reals::recognise::Definitions;
-use ngc_reals::{Form, Store, Use};
+use ngc_reals::{Form, Store, Use, sums};
 
 /// A program of scalars or tensors, as a term over its extents.
 fn read(
@@ -258,4 +258,54 @@ fn ops_along_dimensions_are_recognised() {
         let found = forms.iter().any(|form| matches!(form, Form::Op(op) if op.name.as_str() == name));
         assert!(found, "{name} {attrs:?}: {} {:?}", store.show(&term), shown(&store, &forms));
     }
+}
+
+/// Sums along the rows of one tensor and along the columns of another one, multiplied by what the rows do not change, and beside
+/// what is no sum: read again, each form is what it is a form of.
+#[test]
+fn sums_over_the_same_dimensions_are_one() {
+    use ngc_ir::{Attr, AttrDict, Ident};
+    let axes = |n: i64| AttrDict::new([(Ident::new("axes"), Attr::ints([n]))]);
+    let mut together = 0;
+    for which in 1..16u32 {
+        let mut store = Store::new();
+        let (term, space) = read(&mut store, &[&[3, 4], &[4, 3], &[3]], |b, x| {
+            let mut one = |name, x: &[ngc_ir::Value], attrs| b.emit(name, x, attrs).expect("an op");
+            let none = || AttrDict::EMPTY;
+            let (exp, root) = (one("ng.exp", &x[..1], none()), one("ng.sqrt", &x[1..2], none()));
+            let (exps, roots) =
+                (one("ng.reduce_sum", &[exp], axes(1)), one("ng.reduce_sum", &[root], axes(0)));
+            let plain = one("ng.reduce_sum", &x[..1], axes(1));
+            let times = one("ng.mul", &[x[2], plain], none());
+            let other = one("ng.reduce_max", &[exp], axes(1));
+            let all = [exps, roots, times, other].into_iter().enumerate();
+            let mut all = all.filter(|(n, _)| which >> n & 1 == 1).map(|(_, x)| x);
+            let first = all.next().expect("at least one");
+            let mut sign = ["ng.sub", "ng.add"].into_iter().cycle();
+            all.fold(first, |sum, x| {
+                b.emit(sign.next().expect("a sign"), &[sum, x], AttrDict::EMPTY).expect("an op")
+            })
+        });
+        let forms = sums::forms(&mut store, term.id);
+        assert_eq!(forms.is_empty(), (which & 7).count_ones() < 2, "{which:b}: {:?}", shown(&store, &forms));
+        for form in forms {
+            let own = match &form {
+                Form::Op(op) => {
+                    together += 1;
+                    let sum = store.reduce(Reduce::Sum, op.over.clone(), op.operands[0].clone(), &space);
+                    assert_eq!(op.name.as_str(), "ng.reduce_sum");
+                    store.scaled(op.factor.clone(), sum, &space)
+                }
+                Form::Sum(parts) => {
+                    assert_eq!(parts.len(), 2);
+                    let inner = sums::forms(&mut store, parts[0].1.id);
+                    assert!(matches!(inner[..], [Form::Op(_)]), "{:?}", shown(&store, &inner));
+                    store.linear(0.into(), parts.clone(), &space)
+                }
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(own.id, term.id, "{which:b}: {} is {}", store.show(&own), store.show(&term));
+        }
+    }
+    assert_eq!(together, 4);
 }
