@@ -61,9 +61,8 @@ impl Solved {
         let Some((other, places)) = others.find_map(|other| Some((other, likeness.places_in(other)?))) else {
             return false;
         };
-        let Answer { looked, places: there } = self.found[other].clone();
-        let places = places.into_iter().map(|n| there[n]).collect();
-        self.found.insert(likeness.clone(), Answer { looked, places });
+        let looked = self.found[other].looked.clone();
+        self.found.insert(likeness.clone(), Answer { looked, places: places.into() });
         true
     }
 

@@ -6,6 +6,7 @@
 
 use ngc_ir::structure::{Index, Size};
 use ngc_ir::{AttrDict, Ident};
+use ngc_numerics::Reduce;
 use rug::Rational;
 
 use crate::term::Use;
@@ -55,4 +56,14 @@ pub struct OpForm {
     pub at: Option<Vec<Index>>,
     /// What the result is multiplied by.
     pub factor: Rational,
+}
+
+/// The op that a reduction along dimensions is.
+pub(crate) fn op_of(kind: Reduce) -> &'static str {
+    match kind {
+        Reduce::Sum => "ng.reduce_sum",
+        Reduce::Prod => "ng.reduce_prod",
+        Reduce::Max => "ng.reduce_max",
+        Reduce::Min => "ng.reduce_min",
+    }
 }

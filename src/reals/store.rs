@@ -244,6 +244,23 @@ impl Store {
         Some((*kind, over.clone(), self.compose(body, &map, &within(space, over))?))
     }
 
+    /// The dimensions that a value is summed over, and what is summed.
+    pub(crate) fn summed(&self, of: &Use, space: &[Size]) -> Option<(Vec<Size>, Use)> {
+        let (kind, over, body) = self.reduction(of, space)?;
+        (kind == Reduce::Sum).then_some((over, body))
+    }
+
+    /// Takes the first of factors that is a sum from them: the dimensions that it is over, and what is summed.
+    pub(crate) fn take_sum(
+        &self,
+        factors: &mut Vec<(Use, Rational)>,
+        space: &[Size],
+    ) -> Option<(Vec<Size>, Use)> {
+        let is_sum = |(x, e): &(Use, Rational)| *e == 1 && self.summed(x, space).is_some();
+        let n = factors.iter().position(is_sum)?;
+        self.summed(&factors.remove(n).0, space)
+    }
+
     /// A part of a term, read at the places at which the term is read.
     pub fn compose(&self, part: &Use, outer: &Map, space: &[Size]) -> Option<Use> {
         let by = |Axis(n)| outer.get(n as usize).cloned().unwrap_or(Index::ZERO);

@@ -8,12 +8,9 @@ use ngc_ir::{AttrDict, Ident};
 use ngc_numerics::Reduce;
 use rug::Rational;
 
-use crate::form::{Form, OpForm};
+use crate::form::{Form, OpForm, op_of};
 use crate::store::{Store, within};
 use crate::term::{Id, Node, Use};
-
-/// The op that a sum along dimensions is.
-const SUM: &str = "ng.reduce_sum";
 
 /// The sums over the same dimensions that terms of a sum are.
 struct Group {
@@ -66,18 +63,18 @@ pub fn forms(store: &mut Store, id: Id) -> Vec<Form> {
 /// The dimensions that a value is summed over, and what is summed: of a sum that is multiplied, what is multiplied each. Beside it the
 /// number of dimensions of what is summed before that.
 fn summed(store: &mut Store, of: &Use, space: &[Size]) -> Option<(Vec<Size>, Use, usize)> {
-    let factors = match store.node(of.id).clone() {
+    let mut factors = match store.node(of.id).clone() {
         Node::Product(factors) => store.placed_factors(&factors, of, space)?,
         _ => vec![(of.clone(), 1.into())],
     };
-    let is_sum =
-        |(x, e): &(Use, Rational)| *e == 1 && matches!(store.node(x.id), Node::Reduce(Reduce::Sum, ..));
-    let (sums, mut others): (Vec<_>, Vec<_>) = factors.into_iter().partition(is_sum);
-    let [(sum, _)] = &sums[..] else { return None };
-    let (_, over, body) = store.reduction(sum, space)?;
+    let (over, body) = store.take_sum(&mut factors, space)?;
+    // A product of sums is none.
+    if store.take_sum(&mut factors, space).is_some() {
+        return None;
+    }
     let dimensions = body.map.len();
-    others.push((body, 1.into()));
-    let body = store.product(1.into(), others, &within(space, &over));
+    factors.push((body, 1.into()));
+    let body = store.product(1.into(), factors, &within(space, &over));
     Some((over, body, dimensions))
 }
 
@@ -85,7 +82,7 @@ impl Group {
     /// One sum, unless what it is of has more dimensions than all that was summed.
     fn as_one(&self, store: &mut Store, space: &[Size]) -> Option<Form> {
         let body = store.linear(Rational::new(), self.bodies.clone(), &within(space, &self.over));
-        let (name, attrs, factor) = (Ident::new(SUM), AttrDict::EMPTY, Rational::from(1));
+        let (name, attrs, factor) = (Ident::new(op_of(Reduce::Sum)), AttrDict::EMPTY, Rational::from(1));
         let fits = body.map.len() <= self.most;
         let form = OpForm { name, attrs, operands: vec![body], over: self.over.clone(), at: None, factor };
         fits.then_some(Form::Op(form))

@@ -23,7 +23,7 @@ use ngc_numerics::{Class, Cmp, DType, Format, Logical, Prim, Reduce};
 use rug::Rational;
 use rustc_hash::FxHashMap;
 
-use crate::form::{Equal, Form};
+use crate::form::{Equal, Form, op_of};
 use crate::store::{ANYWHERE, Leaf, Operand, Store};
 use crate::term::{Function, Id, Map, Node, Use, at};
 use laid::{Frame, Held, Layout, Reduction, Scaled};
@@ -481,12 +481,11 @@ impl<'a, 'b> Writer<'a, 'b> {
         let is_reduced = |n: &usize| body.1[*n].is_none_or(|d| bound.contains(&d));
         let axes: Vec<usize> = (0..body.1.len()).filter(is_reduced).collect();
         let least = matches!(kind, Reduce::Max) == (carried && outer < 0);
-        let name = match kind {
-            Reduce::Sum => "ng.reduce_sum",
-            Reduce::Prod => "ng.reduce_prod",
-            Reduce::Max | Reduce::Min if least => "ng.reduce_min",
-            Reduce::Max | Reduce::Min => "ng.reduce_max",
-        };
+        let name = op_of(match kind {
+            Reduce::Sum | Reduce::Prod => kind,
+            Reduce::Max | Reduce::Min if least => Reduce::Min,
+            Reduce::Max | Reduce::Min => Reduce::Max,
+        });
         let count = product(over).filter(|_| kind == Reduce::Sum);
         let of = self.reduced(name, AttrDict::EMPTY, body, axes, count);
         Ok(Scaled { factor: if carried { outer } else { 1.into() }, of })

@@ -3,7 +3,7 @@
 use ngc_ir::Ident;
 use ngc_reals::store::ANYWHERE;
 use ngc_reals::write::Values;
-use ngc_reals::{Form, Id, Node, scans};
+use ngc_reals::{Form, Id, Node, scans, sums};
 use rug::Rational;
 use rustc_hash::FxHashSet;
 
@@ -23,6 +23,11 @@ impl Search<'_> {
         );
         self.ops.insert(id, found.clone());
         found
+    }
+
+    /// A term with its sums over the same dimensions as one.
+    pub(super) fn sums(&mut self, id: Id) -> Vec<Form> {
+        self.sums.entry(id).or_insert_with(|| sums::forms(&mut self.terms.store, id)).clone()
     }
 
     /// Whether a term is written anew wherever it is read: a leaf, a number, or one that depends on a bare place.

@@ -21,7 +21,7 @@ use ngc_reals::charts::{self, Joints};
 use ngc_reals::facts::Facts;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::write::{Known, Values};
-use ngc_reals::{Form, Function, Id, Node, Store, sums};
+use ngc_reals::{Form, Function, Id, Node, Store};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -173,6 +173,8 @@ pub struct Search<'a> {
     voids: FxHashMap<Id, Voids>,
     /// Ops that terms are.
     ops: FxHashMap<Id, Vec<Form>>,
+    /// Terms with their sums over the same dimensions as one.
+    sums: FxHashMap<Id, Vec<Form>>,
     /// Laws whose results are being looked at: none is used within its own.
     laws: Vec<Ident>,
     /// How many laws may be used within each other.
@@ -280,6 +282,7 @@ impl<'a> Search<'a> {
             wanted: None,
             voids: FxHashMap::default(),
             ops: FxHashMap::default(),
+            sums: FxHashMap::default(),
             laws: Vec::new(),
             ceiling: 0,
             left: 0,
@@ -466,7 +469,7 @@ impl<'a> Search<'a> {
         self.ceiling = deepest;
         // Sums that cancel each other are one sum of what may cancel term by term. Within what laws give that is long.
         if !done(&best) && !self.is_recentring() && self.laws.is_empty() && self.open.len() <= WITHIN {
-            for form in sums::forms(&mut self.terms.store, id) {
+            for form in self.sums(id) {
                 self.consider(id, form, &mut best);
             }
         }

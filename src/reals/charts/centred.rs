@@ -313,7 +313,7 @@ impl Charts<'_> {
     }
 
     fn sum_of(&mut self, of: &Use, space: &[Size]) -> Option<Sum> {
-        let (over, body) = self.summed(of, space)?;
+        let (over, body) = self.store.summed(of, space)?;
         Some(Sum { over, body })
     }
 

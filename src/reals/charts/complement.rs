@@ -153,7 +153,7 @@ impl Charts<'_> {
             .collect::<Option<Vec<(Rational, Use)>>>()?;
         for n in 0..terms.len() {
             let (c, all) = terms[n].clone();
-            let Some((over, mut body)) = self.summed(&all, space) else { continue };
+            let Some((over, mut body)) = self.store.summed(&all, space) else { continue };
             let inner = within(space, &over);
             let mut kept: Vec<(Rational, Use)> = Vec::new();
             for (m, (d, x)) in terms.iter().enumerate() {
@@ -264,13 +264,13 @@ impl Charts<'_> {
         let Node::Product(factors) = self.node(of.id) else { return None };
         let factors = self.store.placed_factors(&factors, of, space)?;
         for (n, (total, _)) in factors.iter().enumerate().filter(|(_, (_, e))| *e <= -1) {
-            let Some((over, weight)) = self.summed(total, space) else { continue };
+            let Some((over, weight)) = self.store.summed(total, space) else { continue };
             if !self.store.is_positive(weight.id) {
                 continue;
             }
             let inner = within(space, &over);
             for (m, (sum, _)) in factors.iter().enumerate().filter(|(m, (_, e))| *m != n && *e == 1) {
-                let Some((_, body)) = self.summed(sum, space).filter(|(own, _)| *own == over) else {
+                let Some((_, body)) = self.store.summed(sum, space).filter(|(own, _)| *own == over) else {
                     continue;
                 };
                 let mut value = vec![(body, Rational::from(1)), (weight.clone(), Rational::from(-1))];
@@ -359,7 +359,7 @@ impl Charts<'_> {
 
     /// The dimensions of known extents that a value is summed over, and what is summed.
     fn counted(&self, of: &Use, space: &[Size]) -> Option<(Vec<Size>, Use)> {
-        self.summed(of, space).filter(|(over, _)| over.iter().all(|size| size.number().is_some()))
+        self.store.summed(of, space).filter(|(over, _)| over.iter().all(|size| size.number().is_some()))
     }
 
     fn without_cancellation_of(&mut self, of: &Use, space: &[Size]) -> Option<Use> {

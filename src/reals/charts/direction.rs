@@ -65,8 +65,8 @@ impl Charts<'_> {
         for (x, e) in factors {
             let x = self.placed(&x, of, space)?;
             match (e == 1, e == inverse) {
-                (true, _) if dot.is_none() => dot = Some(self.summed(&x, space)?),
-                (_, true) => lengths.push((x.clone(), self.summed(&x, space)?)),
+                (true, _) if dot.is_none() => dot = Some(self.store.summed(&x, space)?),
+                (_, true) => lengths.push((x.clone(), self.store.summed(&x, space)?)),
                 _ => return None,
             }
         }

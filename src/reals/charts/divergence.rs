@@ -265,8 +265,7 @@ impl Charts<'_> {
         let (content, mut factors) = self.factors_of(of, space)?;
         let mut times = content * times;
         let mut over = Vec::new();
-        if let Some(n) = factors.iter().position(|(x, e)| *e == 1 && self.summed(x, space).is_some()) {
-            let (sum, body) = self.summed(&factors.remove(n).0, space)?;
+        if let Some((sum, body)) = self.store.take_sum(&mut factors, space) {
             let inner = within(space, &sum);
             let body = self.unguarded(&body, &inner)?;
             let (inside, parts) = self.factors_of(&body, &inner)?;

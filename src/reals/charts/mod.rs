@@ -19,7 +19,7 @@ mod scaled;
 
 use ngc_ir::Ident;
 use ngc_ir::structure::Size;
-use ngc_numerics::{Prim, Reduce};
+use ngc_numerics::Prim;
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -151,12 +151,6 @@ impl<'a> Charts<'a> {
             Node::Product(factors) => Some((1.into(), self.store.placed_factors(&factors, of, space)?)),
             _ => Some((1.into(), vec![(of.clone(), 1.into())])),
         }
-    }
-
-    /// The dimensions that a value is summed over, and what is summed.
-    fn summed(&self, of: &Use, space: &[Size]) -> Option<(Vec<Size>, Use)> {
-        let (kind, over, body) = self.store.reduction(of, space)?;
-        (kind == Reduce::Sum).then_some((over, body))
     }
 
     fn exp(&mut self, x: Use, space: &[Size]) -> Use {

@@ -174,7 +174,7 @@ impl Charts<'_> {
         for (c, x) in terms {
             let x = self.placed(&x, of, space)?;
             let (over, body) = match self.node(x.id) {
-                Node::Reduce(Reduce::Sum, ..) => self.summed(&x, space)?,
+                Node::Reduce(Reduce::Sum, ..) => self.store.summed(&x, space)?,
                 _ => (Vec::new(), x),
             };
             let inner = within(space, &over);
@@ -228,7 +228,7 @@ impl Charts<'_> {
         least: usize,
         space: &[Size],
     ) -> Option<(Use, Vec<(Use, Rational)>)> {
-        let (over, body) = self.summed(of, space)?;
+        let (over, body) = self.store.summed(of, space)?;
         let inner = within(space, &over);
         let mut factors = vec![(body.clone(), Rational::from(1))];
         if let Node::Product(own) = self.node(body.id) {

@@ -12,6 +12,7 @@ use rug::Rational;
 use smallvec::SmallVec;
 
 use super::Writer;
+use crate::form::op_of;
 use crate::term::{Id, Map, Node, at};
 
 /// Along each axis of a tensor the dimension that lies there; none where the extent is 1.
@@ -165,7 +166,7 @@ impl Writer<'_, '_> {
         let Node::Reduce(Reduce::Sum, over, _) = self.store.node(id) else { return None };
         let count = product(over).filter(|count| count.number().is_none())?;
         let body = &*self.builder.body;
-        let op = body.defining_op(value).filter(|&op| body.name(op) == "ng.reduce_sum")?;
+        let op = body.defining_op(value).filter(|&op| body.name(op) == op_of(Reduce::Sum))?;
         let (operand, mut attrs) = (body.operands(op)[0], body.op(op).attrs.clone());
         let rank = body.ty(operand).shape()?.len();
         let axes = match attrs.get("axes") {
@@ -180,7 +181,7 @@ impl Writer<'_, '_> {
         let dims = (0..rank).map(&mut dim).collect();
         attrs.remove("axes");
         attrs.remove("keepdims");
-        let sum = self.reduced("ng.reduce_sum", attrs, (operand, dims), axes, Some(count));
+        let sum = self.reduced(op_of(Reduce::Sum), attrs, (operand, dims), axes, Some(count));
         self.reductions.last_mut()?.made.push((false, kept, value));
         Some(sum)
     }
