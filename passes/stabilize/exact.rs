@@ -18,8 +18,8 @@ use super::ladder::{Ladder, LeafCount, Move, Part, end};
 use super::window::{Leaf, Window, moves, primitive};
 use crate::precision::conversion;
 
-/// Bits of enclosures, tried in this order.
-const BITS: [u32; 4] = [128, 448, 1152, 2200];
+/// Bits of enclosures, tried in this order. The first hold numbers near 1 beside parts of the least of f32 (2^-149).
+const BITS: [u32; 4] = [192, 448, 1152, 2200];
 
 /// So many of these are for all values, the others for those of few operations.
 const ALL: usize = 3;
@@ -34,7 +34,8 @@ const TOGETHER: usize = 8;
 /// Where one of so many points is asked for all are looked at.
 const MANY: usize = 4;
 
-/// One point of so many may stay undecided before the costly ones are tried, of many operations and of few.
+/// One point of so many may stay undecided before the costly ones are tried, of many operations and of few. What vanishes at no
+/// more points than that does so by chance, and who gives 0 there is lucky: nothing is judged by it.
 const SHARE: [usize; 2] = [5, 16];
 
 /// An enclosure in `f64` this narrow beside its value stands for a number, in formats up to f32.
@@ -213,6 +214,11 @@ impl Scale {
             () => (hi - lo <= self.least).then_some(lo),
         }
     }
+
+    /// Whether a number is between two that are parts of the least number.
+    fn vanishes(&self, [lo, hi]: [f64; 2]) -> bool {
+        lo <= 0.0 && hi >= 0.0 && hi - lo <= self.least
+    }
 }
 
 /// Values over the reals.
@@ -360,9 +366,18 @@ impl<'a> Exact<'a> {
         let (levels, share) = if self.few { (BITS.len(), SHARE[1]) } else { (ALL, SHARE[0]) };
         // Each with its last enclosure.
         let mut open: Vec<(usize, [f64; 2])> = open.into_iter().map(|point| (point, [f64::NAN; 2])).collect();
+        let mut vanishing = Vec::new();
         for n in 0..levels {
-            if open.is_empty() || n + 1 >= ALL && open.len() * share <= self.vain.len() {
+            let costly = n + 1 >= ALL;
+            if costly && (open.len() + vanishing.len()) * share <= self.vain.len() {
                 break;
+            }
+            if costly {
+                let zero = Enclosure::point(Float::new(f64::MANTISSA_DIGITS));
+                vanishing.retain(|&point| !is_enough(point, &zero));
+            }
+            if open.is_empty() {
+                continue;
             }
             self.harden(&open.iter().map(|(point, _)| *point).collect::<Vec<_>>());
             let mut next = Vec::new();
@@ -382,13 +397,17 @@ impl<'a> Exact<'a> {
                     // What more bits have not narrowed has left the range of exponents.
                     let left = ends == last && !x[at].may_be_nan;
                     let may_close = finite || !left && self.vain[point] < VAIN;
-                    let closer = !is_enough(point, &x[at]) && may_close;
-                    next.extend(closer.then_some((point, ends)));
+                    match is_enough(point, &x[at]) {
+                        true => {}
+                        false if !x[at].may_be_nan && self.scale.vanishes(ends) => vanishing.push(point),
+                        false => next.extend(may_close.then_some((point, ends))),
+                    }
                 }
             }
             open = next;
         }
-        open.into_iter().for_each(|(point, _)| self.vain[point] = self.vain[point].saturating_add(1));
+        let open = open.into_iter().map(|(point, _)| point);
+        open.chain(vanishing).for_each(|point| self.vain[point] = self.vain[point].saturating_add(1));
         Some(())
     }
 
