@@ -1,9 +1,13 @@
 //! The places where a formula speaks of its operands, and what they propose.
 
+use std::hash::{Hash, Hasher};
+
 use ngc_ir::structure::Size;
 use ngc_numerics::expr::Expr;
 use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
+use rustc_hash::FxHasher;
+use smallvec::{SmallVec, smallvec};
 
 use crate::normal::apply::parity;
 use crate::store::{Leaf, Store, function_bit};
@@ -11,6 +15,9 @@ use crate::term::{Function, Node, Use};
 
 /// Terms that are looked at, from a term down.
 const MOST_PARTS: usize = 64;
+
+/// Ways to a part that are told apart.
+const MOST_PATHS: usize = 8;
 
 /// What kind of term it is, at the top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +65,7 @@ pub(super) fn unmasked<'a>(store: &'a Store, of: &Use) -> &'a Node {
 }
 
 /// Where a term stands in another one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 enum Role {
     Argument(Function, usize),
     Power(Rational),
@@ -72,6 +79,54 @@ impl Role {
     fn is_turned(&self) -> bool {
         matches!(self, Role::Argument(Function::Prim(prim), _) if parity(*prim).is_some())
     }
+
+    /// Whether normal forms put such terms together: sums of sums are one sum.
+    fn is_flat(&self) -> bool {
+        matches!(self, Role::Term | Role::Power(_))
+    }
+}
+
+/// The functions within which a part stands, from the top down, sums and products left out: each way to it by its hash. An
+/// operand stands in a term within the same ones as in the definition.
+#[derive(Clone, Debug, PartialEq)]
+enum Paths {
+    These(SmallVec<[u64; 2]>),
+    /// Too many to be told apart.
+    Any,
+}
+
+impl Paths {
+    fn meet(&self, other: &Paths) -> bool {
+        match (self, other) {
+            (Paths::These(own), Paths::These(others)) => own.iter().any(|path| others.contains(path)),
+            _ => true,
+        }
+    }
+
+    /// With those that lead on in a role; whether there are more now.
+    fn extend(&mut self, above: &Paths, role: &Role) -> bool {
+        let Paths::These(own) = self else { return false };
+        let Paths::These(above) = above else {
+            *self = Paths::Any;
+            return true;
+        };
+        let longer = |path: &u64| {
+            let mut hasher = FxHasher::default();
+            (path, role).hash(&mut hasher);
+            if role.is_flat() { *path } else { hasher.finish() }
+        };
+        let before = own.len();
+        for path in above.iter().map(longer) {
+            if !own.contains(&path) {
+                own.push(path);
+            }
+        }
+        let more = own.len() > before;
+        if own.len() > MOST_PATHS {
+            *self = Paths::Any;
+        }
+        more
+    }
 }
 
 /// An operand in a formula: `factor · x · by + shift` stands there.
@@ -81,6 +136,9 @@ struct Anchor {
     shift: Rational,
     /// Numbers beside it, with their exponents.
     by: Vec<(Expr, Rational)>,
+    /// The ways to what it stands in, and which of all that is.
+    paths: Paths,
+    under: usize,
 }
 
 /// A formula as it proposes its operands.
@@ -91,6 +149,8 @@ pub(super) struct Pattern {
     functions: Functions,
     /// Of each operand.
     anchors: Vec<Vec<Anchor>>,
+    /// Whether it is the same of two operands in either order.
+    symmetric: bool,
 }
 
 /// The functions that a definition is made of: they are in every term that it is a part of.
@@ -133,25 +193,39 @@ pub(super) struct Part {
     role: Role,
     factor: Rational,
     of: Use,
+    /// The ways to what it stands in, and which of all that is.
+    paths: Paths,
+    under: usize,
 }
 
 /// A term and its parts, down to reductions.
 pub(super) fn parts(store: &Store, whole: &Use, space: &[Size]) -> Vec<Part> {
-    let mut found: Vec<Part> = Vec::new();
+    let mut found: Vec<(Part, usize)> = Vec::new();
     let mut open = vec![whole.clone()];
-    let mut next = 0;
-    while next < open.len() && found.len() < MOST_PARTS {
-        let of = open[next].clone();
-        next += 1;
+    let mut under = 0;
+    while under < open.len() && found.len() < MOST_PARTS {
+        let of = open[under].clone();
         for (role, factor, part) in below(store, &of) {
             let Some(part) = store.compose(part, &of.map, space) else { continue };
-            if !open.contains(&part) {
+            let n = open.iter().position(|known| *known == part).unwrap_or(open.len());
+            if n == open.len() {
                 open.push(part.clone());
             }
-            found.push(Part { role, factor, of: part });
+            found.push((Part { role, factor, of: part, paths: Paths::Any, under }, n));
+        }
+        under += 1;
+    }
+    let mut paths = vec![Paths::These(smallvec![]); open.len()];
+    paths[0] = Paths::These(smallvec![0]);
+    let mut more = true;
+    while more {
+        more = false;
+        for (part, n) in &found {
+            let above = paths[part.under].clone();
+            more |= paths[*n].extend(&above, &part.role);
         }
     }
-    found
+    found.into_iter().map(|(part, _)| Part { paths: paths[part.under].clone(), ..part }).collect()
 }
 
 /// What the terms of short sums of squares are the squares of: numbers and multiples have no power that shows it.
@@ -177,7 +251,8 @@ pub(super) fn roots(store: &mut Store, whole: &Use, space: &[Size]) -> Vec<Part>
         for (c, x) in parts {
             let number = store.rational(c);
             let root = store.product(1.into(), vec![(number, half.clone()), (x, half.clone())], space);
-            found.push(Part { role: Role::Power(two.clone()), factor: 1.into(), of: root });
+            let role = Role::Power(two.clone());
+            found.push(Part { role, factor: 1.into(), of: root, paths: Paths::Any, under: usize::MAX });
         }
     }
     found
@@ -243,14 +318,14 @@ impl Pattern {
         (!heads.is_empty()).then_some(())?;
         let mut anchors: Vec<Vec<Anchor>> = (0..arity).map(|_| Vec::new()).collect();
         let (mut deep, mut curved) = (false, false);
-        for Part { role, factor, of } in parts(&store, &whole, &[]) {
+        for Part { role, factor, of, paths, under } in parts(&store, &whole, &[]) {
             deep |= !matches!(store.node(of.id), Node::Leaf(_) | Node::Number(_));
             curved |= match &role {
                 Role::Argument(..) | Role::Greatest => true,
                 Role::Power(e) => *e.denom() != 1,
                 _ => false,
             };
-            if let Some((n, mut anchor)) = affine(&store, role, &of, &x) {
+            if let Some((n, mut anchor)) = affine(&store, (role, paths, under), &of, &x) {
                 if anchor.role == Role::Term {
                     anchor.factor *= factor;
                 }
@@ -259,7 +334,9 @@ impl Pattern {
         }
         let complete = anchors.iter().all(|all| !all.is_empty());
         let functions = Functions::of(&store, &whole);
-        (curved && deep && complete).then_some(Pattern { heads, functions, anchors })
+        let turned: Vec<Use> = x.iter().rev().cloned().collect();
+        let symmetric = arity == 2 && store.formula(formula, params, &turned, &[]) == whole;
+        (curved && deep && complete).then_some(Pattern { heads, functions, anchors, symmetric })
     }
 
     /// Whether a term with these functions may be one of these operands, or have it as a part.
@@ -269,35 +346,62 @@ impl Pattern {
 
     /// Operands that the parts of a term propose.
     pub fn proposals(&self, store: &mut Store, parts: &[Part], space: &[Size], most: usize) -> Vec<Vec<Use>> {
-        let mut all: Vec<Vec<Use>> = vec![Vec::new()];
+        let mut all: Vec<Vec<Proposal>> = vec![Vec::new()];
         for anchors in &self.anchors {
-            let mut own: Vec<Use> = Vec::new();
+            let mut own: Vec<Proposal> = Vec::new();
             // The plainest place tells most: a function of the operand before a term of a sum.
             for anchor in anchors {
-                for part in parts.iter().filter(|part| part.role == anchor.role) {
+                let same = |part: &&Part| part.role == anchor.role && part.paths.meet(&anchor.paths);
+                for part in parts.iter().filter(same) {
                     let mut solved = vec![anchor.solved(store, part, space)];
                     if part.role.is_turned() {
                         let of = store.scaled(-1, part.of.clone(), space);
                         solved.push(anchor.solved(store, &Part { of, ..part.clone() }, space));
                     }
+                    let under = (!part.role.is_flat()).then_some((anchor.under, part.under));
                     for x in solved.into_iter().flatten() {
-                        if !own.contains(&x) {
-                            own.push(x);
+                        match own.iter_mut().find(|known| known.x == x) {
+                            Some(known) => known.under.extend(under),
+                            None => own.push(Proposal { x, under: under.into_iter().collect() }),
                         }
                     }
                 }
             }
             // Of a value and its negative the former is plainer.
-            let negative = |x: &Use| matches!(store.node(x.id), Node::Linear(_, terms) if terms.iter().all(|(c, _)| *c < 0));
+            let negative = |of: &Proposal| matches!(store.node(of.x.id), Node::Linear(_, terms) if terms.iter().all(|(c, _)| *c < 0));
             own.sort_by_key(negative);
             // A function of one value twice is simpler than that.
-            let longer = |known: &Vec<Use>| {
-                let new = own.iter().filter(|x| !known.contains(x));
+            let longer = |known: &Vec<Proposal>| {
+                let fits = |x: &&Proposal| known.iter().all(|other| x.x != other.x && x.fits(other));
+                let new = own.iter().filter(fits);
                 new.map(|x| [&known[..], std::slice::from_ref(x)].concat()).collect::<Vec<_>>()
             };
             all = all.iter().flat_map(longer).take(most).collect();
         }
-        all
+        let operands = |all: Vec<Proposal>| all.into_iter().map(|of| of.x).collect();
+        let all: Vec<Vec<Use>> = all.into_iter().map(operands).collect();
+        let is_turned =
+            |n: usize| matches!(&all[n][..], [x, y] if all[..n].iter().any(|z| z[0] == *y && z[1] == *x));
+        let own = (0..all.len()).filter(|&n| !self.symmetric || !is_turned(n));
+        own.map(|n| all[n].clone()).collect()
+    }
+}
+
+/// What may be an operand.
+#[derive(Clone)]
+struct Proposal {
+    x: Use,
+    /// In what it stands in the definition, and in what in the term, where that is a function.
+    under: SmallVec<[(usize, usize); 2]>,
+}
+
+impl Proposal {
+    /// Whether what stands in one function in the definition does in the term.
+    fn fits(&self, other: &Proposal) -> bool {
+        let places = |n: usize| other.under.iter().filter(move |(of, _)| *of == n).map(|(_, at)| *at);
+        let shared = |(of, _): &&(usize, usize)| places(*of).next().is_some();
+        let mut own = self.under.iter().filter(shared).peekable();
+        own.peek().is_none() || own.any(|&(of, at)| places(of).any(|place| place == at))
     }
 }
 
@@ -336,9 +440,17 @@ impl Anchor {
 }
 
 /// A part that is an operand with factors and a shift.
-fn affine(store: &Store, role: Role, of: &Use, x: &[Use]) -> Option<(usize, Anchor)> {
+fn affine(
+    store: &Store,
+    (role, paths, under): (Role, Paths, usize),
+    of: &Use,
+    x: &[Use],
+) -> Option<(usize, Anchor)> {
     let plain = |of: &Use| x.iter().position(|x| x == of);
-    let anchor = |factor: Rational, shift: Rational, by| Anchor { role: role.clone(), factor, shift, by };
+    let anchor = |factor: Rational, shift: Rational, by| {
+        let (role, paths) = (role.clone(), paths.clone());
+        Anchor { role, factor, shift, by, paths, under }
+    };
     let beside = |of: &Use| {
         let Node::Product(factors) = store.node(of.id) else { return None };
         let (own, by): (Vec<_>, Vec<_>) = factors.iter().partition(|(x, e)| plain(x).is_some() && *e == 1);
