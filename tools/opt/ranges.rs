@@ -114,13 +114,17 @@ pub fn state(flags: &Flags, module: &mut Module, sources: &Sources) -> Result<()
     Ok(())
 }
 
-/// A name as an argument has it: PyTorch lowers the letters of arguments, which a model's author did not.
+/// A name as an argument has it: PyTorch lowers the letters of arguments, which a model's author did not. Where it has put a
+/// number behind what was alike then, nobody knows which one is meant.
 fn known_as<'a>(name: &str, arguments: impl Iterator<Item = &'a Argument> + Clone) -> String {
     if arguments.clone().any(|a| a.is(name)) {
         return name.into();
     }
-    let mut alike: Vec<&String> =
-        arguments.flat_map(|a| &a.names).filter(|own| own.eq_ignore_ascii_case(name)).collect();
+    let is_alike = |own: &&String| {
+        let first = own.rsplit_once('_').filter(|(_, n)| n.bytes().all(|c| c.is_ascii_digit()));
+        own.eq_ignore_ascii_case(name) || first.is_some_and(|(first, _)| first.eq_ignore_ascii_case(name))
+    };
+    let mut alike: Vec<&String> = arguments.flat_map(|a| &a.names).filter(is_alike).collect();
     alike.dedup();
     if let [one] = alike[..] { one.clone() } else { name.into() }
 }

@@ -41,6 +41,45 @@ pub struct RangeConstraint {
 pub struct GraphModule {
     pub graph: Graph,
     pub signature: Signature,
+    #[serde(default)]
+    pub module_call_graph: Vec<ModuleCall>,
+}
+
+#[derive(Deserialize)]
+pub struct ModuleCall {
+    #[serde(default)]
+    pub fqn: String,
+    #[serde(default)]
+    pub signature: Option<CallSignature>,
+}
+
+#[derive(Deserialize)]
+pub struct CallSignature {
+    #[serde(default)]
+    pub forward_arg_names: Option<Vec<String>>,
+}
+
+impl GraphModule {
+    /// What the model's author calls the inputs, by their names in the graph, which have small letters and numbers behind what
+    /// is then alike. Nothing of inputs that are taken apart.
+    pub fn own_names(&self) -> HashMap<&str, &str> {
+        let call = self.module_call_graph.iter().find(|call| call.fqn.is_empty());
+        let own = call.and_then(|call| call.signature.as_ref()?.forward_arg_names.as_deref());
+        let is_given =
+            |spec: &&InputSpec| matches!(spec, InputSpec::UserInput(_) | InputSpec::ConstantInput(_));
+        let inputs: Vec<&InputSpec> = self.signature.input_specs.iter().filter(is_given).collect();
+        let own = own.filter(|own| own.len() == inputs.len()).unwrap_or_default();
+        let mut found = HashMap::new();
+        for (spec, own) in inputs.into_iter().zip(own) {
+            let InputSpec::UserInput(Arg { arg: Argument::AsTensor(tensor) }) = spec else { continue };
+            let Some(rest) = tensor.name.strip_prefix(&own.to_lowercase()) else { continue };
+            let number = rest.strip_prefix('_').unwrap_or(rest);
+            if number.bytes().all(|digit| digit.is_ascii_digit()) {
+                found.insert(tensor.name.as_str(), own.as_str());
+            }
+        }
+        found
+    }
 }
 
 #[derive(Clone, Deserialize)]

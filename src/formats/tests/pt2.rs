@@ -149,6 +149,20 @@ fn an_import_keeps_names_places_and_extents() {
 }
 
 #[test]
+fn arguments_have_the_names_that_the_author_gave() {
+    // The graph calls it `x`. Names of other inputs, or of another number of them, are not its own.
+    for (names, own) in
+        [(json!(["X"]), "X"), (json!(["y"]), "x"), (json!(["X", "y"]), "x"), (json!(null), "x")]
+    {
+        let name = |json: &mut Value| {
+            json["graph_module"]["module_call_graph"][0]["signature"]["forward_arg_names"] = names.clone();
+        };
+        let text = print_module(&with_json(MODEL, name).unwrap(), &PrintOptions::default());
+        assert!(text.contains(&format!("ng.name = \"{own}\"")), "{names}: {text}");
+    }
+}
+
+#[test]
 fn tied_weights_are_one_constant() {
     let module = read(&stored("mlp")).unwrap();
     let constants = |elements: usize| {

@@ -40,6 +40,8 @@ pub(super) enum Known {
 pub(super) struct Program<'a> {
     pub(super) function: FunctionBuilder<'a>,
     graph: &'a Graph,
+    /// What the model's author calls inputs.
+    own_names: HashMap<&'a str, &'a str>,
     constraints: &'a BTreeMap<String, RangeConstraint>,
     tensors: Tensors,
     pub(super) known: HashMap<&'a str, Known>,
@@ -64,6 +66,7 @@ pub(super) fn import<'a>(
     let mut this = Program {
         function: FunctionBuilder::new(context, options.weights),
         graph,
+        own_names: program.graph_module.own_names(),
         constraints: &program.range_constraints,
         tensors,
         known: HashMap::new(),
@@ -176,7 +179,11 @@ impl<'a> Program<'a> {
                 return match &input.arg {
                     Argument::AsTensor(t) => {
                         let place = format!("input '{}'", t.name.escape_debug());
-                        self.argument(&t.name).map(Some).map_err(|e| e.within(place))
+                        let mut attrs = self.argument(&t.name).map_err(|e| e.within(place))?;
+                        if let Some(own) = self.own_names.get(t.name.as_str()) {
+                            attrs.set("ng.name", *own);
+                        }
+                        Ok(Some(attrs))
                     }
                     Argument::AsSymInt(_) | Argument::AsSymFloat(_) | Argument::AsSymBool(_) => {
                         let name = input.arg.names().first().unwrap_or(&"").escape_debug().to_string();
