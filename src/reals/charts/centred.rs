@@ -21,13 +21,13 @@ struct Sum {
 }
 
 /// Terms with factors.
-type Terms = Vec<Term>;
+pub(super) type Terms = Vec<Term>;
 
 /// A term.
-type Term = (Rational, Use);
+pub(super) type Term = (Rational, Use);
 
 /// Each two terms, in either order, with the others.
-fn pairs(terms: &[Term]) -> impl Iterator<Item = (&Term, &Term, Terms)> {
+pub(super) fn pairs(terms: &[Term]) -> impl Iterator<Item = (&Term, &Term, Terms)> {
     let all = move || 0..terms.len();
     let two = all().flat_map(move |a| all().filter(move |&b| b != a).map(move |b| (a, b)));
     two.map(move |(a, b)| {

@@ -19,6 +19,8 @@ pub enum Chart {
     Centred,
     /// Vectors divided by their lengths.
     Direction,
+    /// What projections leave.
+    Gram,
     /// One quotient.
     CommonDenominator,
     /// Polynomials in brackets.
@@ -37,7 +39,7 @@ pub enum Chart {
 
 impl Chart {
     /// All of them.
-    pub const ALL: [Chart; 14] = [
+    pub const ALL: [Chart; 15] = [
         Chart::Log,
         Chart::ScaledLog,
         Chart::Scaled,
@@ -45,6 +47,7 @@ impl Chart {
         Chart::Mixture,
         Chart::Centred,
         Chart::Direction,
+        Chart::Gram,
         Chart::CommonDenominator,
         Chart::Horner,
         Chart::Factored,
@@ -64,6 +67,7 @@ impl Chart {
             Chart::Mixture => "mixture-chart",
             Chart::Centred => "centred-chart",
             Chart::Direction => "direction-chart",
+            Chart::Gram => "gram-chart",
             Chart::CommonDenominator => "common-denominator",
             Chart::Horner => "horner",
             Chart::Factored => "factored",
@@ -111,6 +115,10 @@ impl Chart {
                 "Of nearly parallel vectors the cosine is near 1 or -1, or just beyond, and cancels against them. Half of the square \
                  of the chord between their directions is what is left, and the diagonals of the rhombus of the directions give the angle."
             }
+            Chart::Gram => {
+                "A product of two sums of squares less the square of the sum of the products cancels where one vector is nearly a \
+                 multiple of the other. The multiple is taken away from each element first, and the squares are those of what is left."
+            }
             Chart::Horner => {
                 "The powers of a polynomial round, and overflow before they meet. In nested form none is taken; the \
                  numerator of a quotient is collected exactly first."
@@ -148,6 +156,7 @@ impl Chart {
             Chart::Mixture => "log(exp(a)/2 + exp(b)/2)",
             Chart::Centred => "a^2 + b^2 - 2 * a * b",
             Chart::Direction => "1 - (sum[j] (a[j] * b[j])) / (sqrt(sum[j] a[j]^2) * sqrt(sum[j] b[j]^2))",
+            Chart::Gram => "sum[j] a[j]^2 - (sum[j] (a[j] * b[j]))^2 / (sum[j] b[j]^2)",
             Chart::CommonDenominator => "1/a - 1/(a + 1)",
             Chart::Horner => "a^3 + 3 * a^2 + 3 * a + 1",
             Chart::Factored => "a^3 - a^2 * b - a * b^2 + b^3",

@@ -3,9 +3,12 @@
 //! With `u = a/|a|` and `v = b/|b|` is `1 - Σab/(|a||b|) = ½ Σ(u - v)²` and `1 + Σab/(|a||b|) = ½ Σ(u + v)²`. The tangent of half of
 //! the angle is the quotient of the diagonals of the rhombus of `u` and `v` (W. Kahan, How Futile are Mindless Assessments of
 //! Roundoff in Floating-Point Computation?, section 12).
+//!
+//! Distributions are such vectors by the roots of their probabilities: their cosine is Bhattacharyya's coefficient, and 1 less that
+//! is the square of Hellinger's distance.
 
 use ngc_ir::structure::Size;
-use ngc_numerics::{Prim, Reduce};
+use ngc_numerics::{Cmp, Prim, Reduce};
 use rug::Rational;
 
 use super::{Chart, Charts};
@@ -19,11 +22,14 @@ struct Diagonals {
 }
 
 impl Charts<'_> {
-    /// A cosine beside 1, and the angle of a cosine.
+    /// A cosine beside 1, the logarithm of a cosine, and the angle of one.
     pub(super) fn directions(&mut self, id: Id) -> Vec<(Chart, Option<Use>)> {
         let space = self.space(id);
         let found = match self.node(id) {
-            Node::Linear(constant, terms) => self.cosine_beside(&constant, &terms, &space),
+            Node::Linear(constant, terms) => {
+                let beside = self.cosine_beside(&constant, &terms, &space);
+                beside.or_else(|| self.log_of_cosine(&constant, &terms, &space))
+            }
             Node::Apply(Function::Prim(Prim::Acos), of) => self.angle(&of[0], &space),
             _ => None,
         };
@@ -49,6 +55,52 @@ impl Charts<'_> {
         None
     }
 
+    /// The logarithm of a cosine of distributions in its normal form, the sum of those of its factors. That of vectors is a
+    /// detour to the cosine.
+    fn log_of_cosine(
+        &mut self,
+        constant: &Rational,
+        terms: &[(Rational, Use)],
+        space: &[Size],
+    ) -> Option<Use> {
+        let mut logs = Vec::new();
+        for (n, (c, x)) in terms.iter().enumerate() {
+            if let Node::Apply(Function::Prim(Prim::Log), of) = self.node(x.id) {
+                logs.push((n, c, self.placed(&of[0], x, space)?));
+            }
+        }
+        for (dot, times, _) in &logs {
+            let length = Rational::from(*times / -2);
+            let factors = logs.iter().filter(|(n, c, _)| n == dot || **c == length);
+            let powers = factors.clone().map(|(_, c, x)| (x.clone(), Rational::from(*c / *times)));
+            let mut lengths = factors.clone().filter(|(n, ..)| n != dot);
+            if lengths.all(|(_, _, x)| self.is_sum_of_squares(x, space)) {
+                continue;
+            }
+            let cosine = self.store.product(1.into(), powers.collect(), space);
+            let Some(Diagonals { apart, .. }) = self.diagonals(&cosine, space) else { continue };
+            let taken: Vec<usize> = factors.map(|(n, ..)| *n).collect();
+            let others = (0..terms.len()).filter(|n| !taken.contains(n)).map(|n| terms[n].clone());
+            let mut all: Vec<(Rational, Use)> = others.collect();
+            // Far from 1 nothing cancels, but the square of the chord may be near 2.
+            let unit = self.store.rational(1);
+            let near = self.store.compare(Cmp::Lt, apart.clone(), unit, space);
+            let below = self.store.scaled(Rational::from((-1, 2)), apart, space);
+            let log = self.log1p(below, space);
+            let far = self.store.close(Node::Apply(Function::Prim(Prim::Log), vec![cosine]), space);
+            let either = self.store.apply(Function::Choose, vec![near, log, far], space);
+            all.push(((*times).clone(), either));
+            return Some(self.store.linear(constant.clone(), all, space));
+        }
+        None
+    }
+
+    fn is_sum_of_squares(&self, of: &Use, space: &[Size]) -> bool {
+        let body = self.store.summed(of, space).map(|(over, body)| (within(space, &over), body));
+        let factors = body.and_then(|(inner, body)| self.factors_of(&body, &inner));
+        factors.is_some_and(|(_, factors)| factors.iter().all(|(_, e)| *Rational::from(e / 2).denom() == 1))
+    }
+
     fn angle(&mut self, cosine: &Use, space: &[Size]) -> Option<Use> {
         let Diagonals { apart, along } = self.diagonals(cosine, space)?;
         let mut length = |of: Use| self.store.product(1.into(), vec![(of, Rational::from((1, 2)))], space);
@@ -57,13 +109,26 @@ impl Charts<'_> {
         Some(self.sum(vec![(2.into(), half)], space))
     }
 
+    /// A product with what sums multiply by in exponents as factors of its own: `Σ exp(x - log(z)/2)` is `z^(-1/2) Σ exp(x)`.
+    fn taken_out(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
+        let (content, mut factors) = self.factors_of(of, space)?;
+        for (x, _) in &mut factors {
+            if let Some((over, body)) = self.store.summed(x, space) {
+                let body = self.joined(&[(body, 1.into())], &within(space, &over))?;
+                *x = self.store.reduce(Reduce::Sum, over, body, space);
+            }
+        }
+        Some(self.store.product(content, factors, space))
+    }
+
     /// Of a product of a sum of products and of the inverse lengths of its two vectors.
     fn diagonals(&mut self, of: &Use, space: &[Size]) -> Option<Diagonals> {
-        let Node::Product(factors) = self.node(of.id) else { return None };
+        let of = self.taken_out(of, space)?;
+        let (content, factors) = self.factors_of(&of, space)?;
+        (content == 1).then_some(())?;
         let inverse = Rational::from((-1, 2));
         let (mut dot, mut lengths) = (None, Vec::new());
         for (x, e) in factors {
-            let x = self.placed(&x, of, space)?;
             match (e == 1, e == inverse) {
                 (true, _) if dot.is_none() => dot = Some(self.store.summed(&x, space)?),
                 (_, true) => lengths.push((x.clone(), self.store.summed(&x, space)?)),
@@ -73,9 +138,10 @@ impl Charts<'_> {
         let ((over, products), [(aa, a), (bb, b)]) = (dot?, &lengths[..]) else { return None };
         (a.0 == over && b.0 == over).then_some(())?;
         let inner = within(space, &over);
-        let (a, b) = (self.root(&a.1, &inner)?, self.root(&b.1, &inner)?);
+        let (a, b) = (self.root(&a.1, Some(&products), &inner)?, self.root(&b.1, Some(&products), &inner)?);
         // The roots are known up to a sign that both have in common.
-        let product = self.times(a.clone(), b.clone(), &inner);
+        let product = self.joined(&[(a.clone(), 1.into()), (b.clone(), 1.into())], &inner)?;
+        let products = self.joined(&[(products, 1.into())], &inner)?;
         let opposite = self.sum(vec![((-1).into(), product.clone())], &inner);
         let sign = if product == products { 1 } else { -1 };
         (sign == 1 || opposite == products).then_some(())?;
@@ -91,15 +157,18 @@ impl Charts<'_> {
         Some(Diagonals { apart: square(-sign), along: square(sign) })
     }
 
-    /// What a term is the square of, up to its sign.
-    fn root(&mut self, of: &Use, space: &[Size]) -> Option<Use> {
-        let Node::Product(factors) = self.node(of.id) else { return None };
+    /// What a term is the square of, up to its sign, wherever another term has a value: that has the roots that it has.
+    pub(super) fn root(&mut self, of: &Use, beside: Option<&Use>, space: &[Size]) -> Option<Use> {
+        let (content, factors) = self.factors_of(of, space)?;
+        let beside = beside.map_or(Some(Vec::new()), |x| Some(self.factors_of(x, space)?.1))?;
         let mut halves = Vec::new();
         for (x, e) in factors {
             let half: Rational = e / 2;
-            (*half.denom() == 1).then_some(())?;
-            halves.push((self.placed(&x, of, space)?, half));
+            let has_root = |(y, e): &(Use, Rational)| *y == x && *e.denom() != 1;
+            (*half.denom() == 1 || self.nonnegative(&x) || beside.iter().any(has_root)).then_some(())?;
+            halves.push((x, half));
         }
-        Some(self.store.product(1.into(), halves, space))
+        (content == 1 && !halves.is_empty()).then_some(())?;
+        self.joined(&halves, space)
     }
 }

@@ -123,8 +123,7 @@ impl Charts<'_> {
                 let (inner, times) = (within(space, over), Rational::from(times * sign));
                 let log = self.store.scaled(-sign, log.clone(), &inner);
                 let Some(other) = self.times_exp(weight, &log, &inner) else { return Vec::new() };
-                let zero = self.store.rational(0);
-                let Some(weight) = self.times_exp(weight, &zero, &inner) else { return Vec::new() };
+                let Some(weight) = self.joined(weight, &inner) else { return Vec::new() };
                 let apart = self.difference(weight.clone(), other.clone(), &inner);
                 left.push((times.clone(), self.store.reduce(Reduce::Sum, over.clone(), apart, space)));
                 let share = Share { times, over: over.clone(), weight, other, log };
@@ -325,6 +324,12 @@ impl Charts<'_> {
             stack.extend(parts.into_iter().map(|part| part.id).filter(|&id| seen.insert(id)));
         }
         true
+    }
+
+    /// A product with one exponential at most.
+    pub(super) fn joined(&mut self, factors: &[(Use, Rational)], space: &[Size]) -> Option<Use> {
+        let zero = self.store.rational(0);
+        self.times_exp(factors, &zero, space)
     }
 
     /// A weight times the exponential of a value: no logarithm is left in the exponent, and no other exponential beside it.

@@ -10,6 +10,7 @@ mod complement;
 mod direction;
 mod divergence;
 mod exponent;
+mod gram;
 mod log;
 mod origin;
 mod pieces;
@@ -76,6 +77,7 @@ fn usual(store: &mut Store, facts: &mut Facts, id: Id) -> Vec<(Chart, Use)> {
     laws.extend(charts.complements(id));
     laws.extend(charts.centred(id));
     laws.extend(charts.directions(id));
+    laws.extend(charts.residuals(id));
     laws.extend(charts.quotients(id));
     laws.extend(charts.magnitudes(id));
     laws.extend(charts.origins(id));
