@@ -120,11 +120,12 @@ fn known_as<'a>(name: &str, arguments: impl Iterator<Item = &'a Argument> + Clon
     if arguments.clone().any(|a| a.is(name)) {
         return name.into();
     }
-    let is_alike = |own: &&String| {
+    let is_alike = |own: &String| {
         let first = own.rsplit_once('_').filter(|(_, n)| n.bytes().all(|c| c.is_ascii_digit()));
         own.eq_ignore_ascii_case(name) || first.is_some_and(|(first, _)| first.eq_ignore_ascii_case(name))
     };
-    let mut alike: Vec<&String> = arguments.flat_map(|a| &a.names).filter(is_alike).collect();
+    let mut alike: Vec<&String> =
+        arguments.filter(|a| a.names.iter().any(is_alike)).map(|a| &a.names[0]).collect();
     alike.dedup();
     if let [one] = alike[..] { one.clone() } else { name.into() }
 }
@@ -205,5 +206,12 @@ pub fn arguments(module: &Module, function: Op, sources: &Sources) -> Vec<Argume
             dims: dims.iter().map(|d| d.as_str().unwrap_or_default().to_string()).collect(),
         }
     };
-    body.arguments(entry).iter().enumerate().map(argument).collect()
+    let mut all: Vec<Argument> = body.arguments(entry).iter().enumerate().map(argument).collect();
+    // What the author calls one argument may be what PyTorch calls another one: of `R` and `r` it calls the first `r`.
+    let own: Vec<String> = all.iter().map(|argument| argument.names[0].clone()).collect();
+    for Argument { names, .. } in &mut all {
+        let others = names.split_off(1);
+        names.extend(others.into_iter().filter(|name| !own.contains(name)));
+    }
+    all
 }
