@@ -1,5 +1,6 @@
 //! Ranges of inputs and of extents that the command line states.
 
+use ngc_formats::pt2::schema::may_stand_for;
 use ngc_ir::{Attr, AttrDict, Module, Op, Sources, Type};
 use ngc_numerics::DType;
 use ngc_passes::analysis::report::{argument_label, argument_name};
@@ -114,16 +115,12 @@ pub fn state(flags: &Flags, module: &mut Module, sources: &Sources) -> Result<()
     Ok(())
 }
 
-/// A name as an argument has it: PyTorch lowers the letters of arguments, which a model's author did not. Where it has put a
-/// number behind what was alike then, nobody knows which one is meant.
+/// A name as an argument has it, where one alone may stand for it in a graph of PyTorch.
 fn known_as<'a>(name: &str, arguments: impl Iterator<Item = &'a Argument> + Clone) -> String {
     if arguments.clone().any(|a| a.is(name)) {
         return name.into();
     }
-    let is_alike = |own: &String| {
-        let first = own.rsplit_once('_').filter(|(_, n)| n.bytes().all(|c| c.is_ascii_digit()));
-        own.eq_ignore_ascii_case(name) || first.is_some_and(|(first, _)| first.eq_ignore_ascii_case(name))
-    };
+    let is_alike = |known: &String| may_stand_for(known, name);
     let mut alike: Vec<&String> =
         arguments.filter(|a| a.names.iter().any(is_alike)).map(|a| &a.names[0]).collect();
     alike.dedup();

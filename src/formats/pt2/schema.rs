@@ -59,9 +59,17 @@ pub struct CallSignature {
     pub forward_arg_names: Option<Vec<String>>,
 }
 
+/// Whether a graph of PyTorch may call so what the model's author calls `own`: it writes small letters, and a number behind what is
+/// alike then.
+pub fn may_stand_for(name: &str, own: &str) -> bool {
+    let (name, own) = (name.to_lowercase(), own.to_lowercase());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let rest = name.strip_prefix(&own);
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('_').is_some_and(is_number))
+}
+
 impl GraphModule {
-    /// What the model's author calls the inputs, by their names in the graph, which have small letters and numbers behind what
-    /// is then alike. Nothing of inputs that are taken apart.
+    /// What the model's author calls the inputs, by their names in the graph. Nothing of inputs that are taken apart.
     pub fn own_names(&self) -> HashMap<&str, &str> {
         let call = self.module_call_graph.iter().find(|call| call.fqn.is_empty());
         let own = call.and_then(|call| call.signature.as_ref()?.forward_arg_names.as_deref());
@@ -72,9 +80,7 @@ impl GraphModule {
         let mut found = HashMap::new();
         for (spec, own) in inputs.into_iter().zip(own) {
             let InputSpec::UserInput(Arg { arg: Argument::AsTensor(tensor) }) = spec else { continue };
-            let Some(rest) = tensor.name.strip_prefix(&own.to_lowercase()) else { continue };
-            let number = rest.strip_prefix('_').unwrap_or(rest);
-            if number.bytes().all(|digit| digit.is_ascii_digit()) {
+            if may_stand_for(&tensor.name, own) {
                 found.insert(tensor.name.as_str(), own.as_str());
             }
         }
