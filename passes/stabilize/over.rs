@@ -3,7 +3,8 @@
 //!
 //! All are better than the given one. Where one is far longer than another and gains nothing over it, the other takes its place;
 //! where that is because it computes anew what other values keep, what it gains on ordinary numbers counts alone. One that
-//! no law gave, but that is put together from what was given, gives way to what is more exact by a bit.
+//! no law gave, but that is put together from what was given, gives way to what is more exact by a bit, and any other to what is
+//! better by a step and shorter, or more exact by far.
 
 use ngc_ir::{Builder, Context, Loc, Resources, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,6 +19,9 @@ use super::steps::made_of;
 
 /// So many times as many ops are many more; what is a little longer may turn out to be one op in the end.
 const LONGER: usize = 2;
+
+/// By so many bits what is longer must be more exact.
+const FAR: f64 = 2.0;
 
 /// What tells comparisons apart: the plan, and the others by what they stand for. Groups that are alike have one plan.
 type Compared = (*const Plan, Vec<(Value, *const Plan)>);
@@ -115,7 +119,9 @@ fn gains_nothing(
     let ([all, own_ops], [others_all, others_ops]) = (lengths(new), lengths(over));
     let longer = all >= LONGER * others_all;
     let anew = own_ops > others_ops && all - own_ops < others_all - others_ops;
-    if !longer && !anew && !own.plan.laws.is_empty() {
+    let (put_together, shorter) = (own.plan.laws.is_empty(), others_all < all);
+    // What is exact to a few bits, and no longer, gives way to none.
+    if !longer && !anew && !put_together && !shorter && own.plan.bits <= FAR {
         return Some(false);
     }
     let to = (ladder::Use::Check, &[][..]);
@@ -127,7 +133,8 @@ fn gains_nothing(
     let gains = match () {
         () if anew => new.gains_on(ordinary, &over),
         () if longer => new.betters(&over),
-        () => over.bits() + 1.0 >= new.bits(),
+        () if put_together => over.bits() + 1.0 >= new.bits(),
+        () => !over.betters(&new) || !shorter && over.bits() + FAR >= new.bits(),
     };
     Some(over.keeps(&given, ordinary) && !gains)
 }

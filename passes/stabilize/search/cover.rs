@@ -60,6 +60,7 @@ impl Search<'_> {
                 given: self.terms.store.show(&root.element),
                 itself: true,
                 grows: false,
+                bits: 0.0,
                 choices,
             };
             (computed(&self.window.body, value, &kept), is_there, plan)
