@@ -10,7 +10,7 @@ use ngc_numerics::Reduce;
 use rug::Rational;
 
 use super::polynomial::{ONE, Polynomial};
-use super::{Chart, Charts, Factors};
+use super::{Addends, Chart, Charts, Factors};
 use crate::store::within;
 use crate::term::{Id, Node, Number, Use};
 
@@ -20,14 +20,11 @@ struct Sum {
     body: Use,
 }
 
-/// Terms with factors.
-pub(super) type Terms = Vec<Term>;
-
-/// A term.
+/// A term with its factor.
 pub(super) type Term = (Rational, Use);
 
 /// Each two terms, in either order, with the others.
-pub(super) fn pairs(terms: &[Term]) -> impl Iterator<Item = (&Term, &Term, Terms)> {
+pub(super) fn pairs(terms: &[Term]) -> impl Iterator<Item = (&Term, &Term, Addends)> {
     let all = move || 0..terms.len();
     let two = all().flat_map(move |a| all().filter(move |&b| b != a).map(move |b| (a, b)));
     two.map(move |(a, b)| {
@@ -286,7 +283,7 @@ impl Charts<'_> {
 
     /// Sums over the same dimensions, as one of squares, and as one of products.
     fn merged_sums(&mut self, constant: &Rational, terms: &[Term], space: &[Size]) -> [Option<Use>; 2] {
-        let mut groups: Vec<(Vec<Size>, Terms)> = Vec::new();
+        let mut groups: Vec<(Vec<Size>, Addends)> = Vec::new();
         let mut rest = Vec::new();
         for (c, x) in terms {
             match self.sum_of(x, space) {

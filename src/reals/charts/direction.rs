@@ -8,10 +8,10 @@
 //! is the square of Hellinger's distance.
 
 use ngc_ir::structure::Size;
-use ngc_numerics::{Cmp, Prim, Reduce};
+use ngc_numerics::{Prim, Reduce};
 use rug::Rational;
 
-use super::{Chart, Charts};
+use super::{Chart, Charts, Factors};
 use crate::store::within;
 use crate::term::{Function, Id, Node, Use};
 
@@ -82,13 +82,9 @@ impl Charts<'_> {
             let taken: Vec<usize> = factors.map(|(n, ..)| *n).collect();
             let others = (0..terms.len()).filter(|n| !taken.contains(n)).map(|n| terms[n].clone());
             let mut all: Vec<(Rational, Use)> = others.collect();
-            // Far from 1 nothing cancels, but the square of the chord may be near 2.
-            let unit = self.store.rational(1);
-            let near = self.store.compare(Cmp::Lt, apart.clone(), unit, space);
-            let below = self.store.scaled(Rational::from((-1, 2)), apart, space);
-            let log = self.log1p(below, space);
+            // The square of the chord may be near 2.
             let far = self.store.close(Node::Apply(Function::Prim(Prim::Log), vec![cosine]), space);
-            let either = self.store.apply(Function::Choose, vec![near, log, far], space);
+            let either = self.log1p_near(Rational::from((-1, 2)), apart, far, space);
             all.push(((*times).clone(), either));
             return Some(self.store.linear(constant.clone(), all, space));
         }
@@ -97,8 +93,8 @@ impl Charts<'_> {
 
     fn is_sum_of_squares(&self, of: &Use, space: &[Size]) -> bool {
         let body = self.store.summed(of, space).map(|(over, body)| (within(space, &over), body));
-        let factors = body.and_then(|(inner, body)| self.factors_of(&body, &inner));
-        factors.is_some_and(|(_, factors)| factors.iter().all(|(_, e)| *Rational::from(e / 2).denom() == 1))
+        let halves = body.and_then(|(inner, body)| self.halves(&body, &inner));
+        halves.is_some_and(|halves| halves.iter().all(|(_, half)| *half.denom() == 1))
     }
 
     fn angle(&mut self, cosine: &Use, space: &[Size]) -> Option<Use> {
@@ -159,16 +155,19 @@ impl Charts<'_> {
 
     /// What a term is the square of, up to its sign, wherever another term has a value: that has the roots that it has.
     pub(super) fn root(&mut self, of: &Use, beside: Option<&Use>, space: &[Size]) -> Option<Use> {
-        let (content, factors) = self.factors_of(of, space)?;
+        let halves = self.halves(of, space)?;
         let beside = beside.map_or(Some(Vec::new()), |x| Some(self.factors_of(x, space)?.1))?;
-        let mut halves = Vec::new();
-        for (x, e) in factors {
-            let half: Rational = e / 2;
-            let has_root = |(y, e): &(Use, Rational)| *y == x && *e.denom() != 1;
-            (*half.denom() == 1 || self.nonnegative(&x) || beside.iter().any(has_root)).then_some(())?;
-            halves.push((x, half));
+        for (x, half) in &halves {
+            let has_root = |(y, e): &(Use, Rational)| y == x && *e.denom() != 1;
+            (*half.denom() == 1 || self.nonnegative(x) || beside.iter().any(has_root)).then_some(())?;
         }
-        (content == 1 && !halves.is_empty()).then_some(())?;
         self.joined(&halves, space)
+    }
+
+    /// The factors of a product with half of their exponents.
+    fn halves(&self, of: &Use, space: &[Size]) -> Option<Factors> {
+        let (content, factors) = self.factors_of(of, space)?;
+        (content == 1 && !factors.is_empty()).then_some(())?;
+        Some(factors.into_iter().map(|(x, e)| (x, e / 2)).collect())
     }
 }

@@ -20,7 +20,7 @@ mod scaled;
 
 use ngc_ir::Ident;
 use ngc_ir::structure::Size;
-use ngc_numerics::Prim;
+use ngc_numerics::{Cmp, Prim};
 use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -162,6 +162,15 @@ impl<'a> Charts<'a> {
     /// `log1p(x)` as it is: its normal form is the logarithm of a sum, in which `x` may vanish.
     fn log1p(&mut self, x: Use, space: &[Size]) -> Use {
         self.store.close(Node::Apply(Function::Prim(Prim::Log1p), vec![x]), space)
+    }
+
+    /// `log1p(factor x)` where `x < 1`, and elsewhere, where nothing cancels and `x` may be anything, the same in another form.
+    fn log1p_near(&mut self, factor: Rational, x: Use, far: Use, space: &[Size]) -> Use {
+        let unit = self.store.rational(1);
+        let near = self.store.compare(Cmp::Lt, x.clone(), unit, space);
+        let x = self.store.scaled(factor, x, space);
+        let log = self.log1p(x, space);
+        self.store.apply(Function::Choose, vec![near, log, far], space)
     }
 
     fn sum(&mut self, terms: Vec<(Rational, Use)>, space: &[Size]) -> Use {

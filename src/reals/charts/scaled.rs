@@ -469,7 +469,7 @@ impl Charts<'_> {
     }
 
     /// A magnitude, or 1 where it is 0: nothing is divided by 0.
-    pub(super) fn nonzero(&mut self, of: Use, space: &[Size]) -> Use {
+    fn nonzero(&mut self, of: Use, space: &[Size]) -> Use {
         if self.facts.is_nonzero(self.store, of.id) {
             return of;
         }

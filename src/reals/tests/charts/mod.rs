@@ -516,6 +516,26 @@ fn divergences() {
         let (one, other) = (p.mul(&a, &one), p.mul(&c, &other));
         p.add(&one, &other)
     }));
+    for n in SIZES {
+        all.push(of("divergence from the mean of both", n, 1e2, move |p, n| {
+            let (x, y) = [(); 2]
+                .map(|()| p.input(&[n], between(0.0, f64::INFINITY), |r, _| r.uniform(1.0, 2.0)))
+                .into();
+            bring_near(p);
+            p.over(Reduce::Sum, n, |p, j| {
+                let [a, b] = [&x, &y].map(|x| p.at(x, std::slice::from_ref(&j)));
+                let sum = p.add(&a, &b);
+                let mean = p.scaled((1, 2), &sum);
+                let log = p.log(&mean);
+                let parts = [&a, &b].map(|x| {
+                    let own = p.log(x);
+                    let apart = p.sub(&own, &log);
+                    p.mul(x, &apart)
+                });
+                p.add(&parts[0], &parts[1])
+            })
+        }));
+    }
     all.push(of("deviance of rates", 2, 1e6, |p, _| {
         let a = p.input(&[], between(0.0, f64::INFINITY), |r, _| r.uniform(1.0, 2.0));
         let b = p.input(&[], between(0.0, f64::INFINITY), |r, _| r.uniform(1.0, 2.0));
