@@ -121,7 +121,7 @@ fn gains_nothing(
     let anew = own_ops > others_ops && all - own_ops < others_all - others_ops;
     let (put_together, shorter) = (own.plan.laws.is_empty(), others_all < all);
     // What is exact to a few bits, and no longer, gives way to none.
-    if !longer && !anew && !put_together && !shorter && own.plan.bits <= FAR {
+    if !anew && !put_together && !shorter && own.plan.bits.is_some_and(|bits| bits <= FAR) {
         return Some(false);
     }
     let to = (ladder::Use::Check, &[][..]);

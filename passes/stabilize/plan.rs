@@ -98,8 +98,8 @@ pub struct Plan {
     pub itself: bool,
     /// Whether it is more ops than the value was given by.
     pub grows: bool,
-    /// Its mean bits of error, at the points that the search saw.
-    pub bits: f64,
+    /// Its mean bits of error, at the points that the search saw; nothing where that was not asked.
+    pub bits: Option<f64>,
 }
 
 /// What is found for a value.

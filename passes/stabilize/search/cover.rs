@@ -60,7 +60,7 @@ impl Search<'_> {
                 given: self.terms.store.show(&root.element),
                 itself: true,
                 grows: false,
-                bits: 0.0,
+                bits: None,
                 choices,
             };
             (computed(&self.window.body, value, &kept), is_there, plan)

@@ -182,7 +182,7 @@ impl Search<'_> {
             given: self.terms.store.show(&root.element),
             itself: self.is_itself(id, &choices),
             grows: false,
-            bits: 0.0,
+            bits: None,
             choices,
         };
         // Another order of what is stable is as good by chance.
@@ -195,7 +195,7 @@ impl Search<'_> {
         let Some(found) = self.errors_of(root, [value, new]) else {
             return Trial::Worse;
         };
-        plan.bits = found.bits();
+        plan.bits = Some(found.bits());
         if !found.betters(given) {
             return Trial::Worse;
         }

@@ -10,18 +10,16 @@ use ngc_numerics::Reduce;
 use rug::Rational;
 
 use super::polynomial::{ONE, Polynomial};
-use super::{Addends, Chart, Charts, Factors};
+use super::{Addends, Chart, Charts, Factors, Term};
 use crate::store::within;
 use crate::term::{Id, Node, Number, Use};
 
 /// A sum over dimensions, read along dimensions of its user: its body reads the bound ones behind them.
-struct Sum {
-    over: Vec<Size>,
-    body: Use,
+pub(super) struct Sum {
+    pub(super) itself: Use,
+    pub(super) over: Vec<Size>,
+    pub(super) body: Use,
 }
-
-/// A term with its factor.
-pub(super) type Term = (Rational, Use);
 
 /// Each two terms, in either order, with the others.
 pub(super) fn pairs(terms: &[Term]) -> impl Iterator<Item = (&Term, &Term, Addends)> {
@@ -146,7 +144,7 @@ impl Charts<'_> {
     }
 
     /// `Σ x y - Σx Σy / n = Σ (x - x̄)(y - ȳ)`, of terms that are multiples of these.
-    fn central_moment(&mut self, a: &(Rational, Use), b: &(Rational, Use), space: &[Size]) -> Option<Use> {
+    fn central_moment(&mut self, a: &Term, b: &Term, space: &[Size]) -> Option<Use> {
         let (a_sums, a_rest) = self.sums_among(&a.1, space);
         let (b_sums, b_rest) = self.sums_among(&b.1, space);
         let ([products], [x, others @ ..]) = (&a_sums[..], &b_sums[..]) else { return None };
@@ -190,7 +188,7 @@ impl Charts<'_> {
         let Node::Linear(_, terms) = self.node(whole.id) else { return None };
         for (c, x) in &terms {
             let x = self.placed(x, &whole, space)?;
-            let Some(Sum { over, body }) = self.sum_of(&x, space) else { continue };
+            let Some(Sum { over, body, .. }) = self.sum_of(&x, space) else { continue };
             let Node::Product(factors) = self.node(body.id) else { continue };
             let [(base, power)] = &factors[..] else { continue };
             let Some(degree) = (3..=4).find(|degree| *power == *degree) else { continue };
@@ -251,14 +249,9 @@ impl Charts<'_> {
     /// `x - m = (x - m) - Σ(x - m)/n`, where `m = Σx/n`: a mean that is large beside the distances from it is rounded, and
     /// the mean of the rounded distances is what it is off by. As normal forms both sums would fall apart into what they came
     /// from.
-    fn centred_again(
-        &mut self,
-        a: &(Rational, Use),
-        b: &(Rational, Use),
-        space: &[Size],
-    ) -> Option<[(Rational, Use); 2]> {
+    fn centred_again(&mut self, a: &Term, b: &Term, space: &[Size]) -> Option<[Term; 2]> {
         let (sums, mut rest) = self.sums_among(&b.1, space);
-        let [(Sum { over, body }, power)] = &sums[..] else { return None };
+        let [(Sum { over, body, .. }, power)] = &sums[..] else { return None };
         (*power == 1 && body.id == a.1.id).then_some(())?;
         let count = self.count(over)?;
         let mut factors = rest.clone();
@@ -287,7 +280,7 @@ impl Charts<'_> {
         let mut rest = Vec::new();
         for (c, x) in terms {
             match self.sum_of(x, space) {
-                Some(Sum { over, body }) => match groups.iter_mut().find(|(known, _)| *known == over) {
+                Some(Sum { over, body, .. }) => match groups.iter_mut().find(|(known, _)| *known == over) {
                     Some((_, group)) => group.push((c.clone(), body)),
                     None => groups.push((over, vec![(c.clone(), body)])),
                 },
@@ -309,9 +302,9 @@ impl Charts<'_> {
         })
     }
 
-    fn sum_of(&mut self, of: &Use, space: &[Size]) -> Option<Sum> {
+    pub(super) fn sum_of(&mut self, of: &Use, space: &[Size]) -> Option<Sum> {
         let (over, body) = self.store.summed(of, space)?;
-        Some(Sum { over, body })
+        Some(Sum { itself: of.clone(), over, body })
     }
 
     /// The sums among the factors of a term, with their exponents, and the other factors.

@@ -157,13 +157,8 @@ impl Charts<'_> {
         (!exponentials && self.store.scaled(half(), sum.clone(), &space) == p.other).then_some(())?;
         let apart = self.difference(q.weight.clone(), p.weight.clone(), &space);
         let t = self.store.product(one(), vec![(apart, one()), (sum.clone(), -one())], &space);
-        let below = self.store.scaled(-1, t.clone(), &space);
-        let (bound, opposite) = (self.store.rational(half()), self.store.rational(-half()));
         // Held between its bounds nothing is said of a `t` that is far.
-        let held = self.store.greatest(vec![t.clone(), opposite.clone()], &space);
-        let held = self.store.scaled(-1, held, &space);
-        let held = self.store.greatest(vec![held, opposite], &space);
-        let held = self.store.scaled(-1, held, &space);
+        let held = self.held(t.clone(), half(), &space);
         let angle = self.store.close(Node::Apply(Function::Prim(Prim::Atanh), vec![held.clone()]), &space);
         let product = self.times(held.clone(), angle, &space);
         let square = self.store.product((-1).into(), vec![(held, 2.into())], &space);
@@ -173,7 +168,8 @@ impl Charts<'_> {
         let near = self.times(sum, near, &space);
         let far = [p, q].map(|x| ((-1).into(), self.times(x.weight.clone(), x.log.clone(), &space)));
         let far = self.store.close(Node::Linear(Rational::new(), far.to_vec()), &space);
-        let size = self.store.greatest(vec![t, below], &space);
+        let (size, bound) =
+            (self.store.apply(Function::Prim(Prim::Abs), vec![t], &space), self.store.rational(half()));
         let is_near = self.store.compare(Cmp::Lt, size, bound, &space);
         let either = self.store.apply(Function::Choose, vec![is_near, near, far], &space);
         let sum = self.store.reduce(Reduce::Sum, p.over.clone(), either, outer);

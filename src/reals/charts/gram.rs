@@ -9,13 +9,10 @@ use ngc_ir::structure::Size;
 use ngc_numerics::{Cmp, Prim, Reduce};
 use rug::Rational;
 
-use super::centred::{Term, pairs};
-use super::{Chart, Charts, Factors};
+use super::centred::{Sum, pairs};
+use super::{Chart, Charts, Factors, Term};
 use crate::store::within;
 use crate::term::{Function, Id, Node, Use};
-
-/// A sum over dimensions, and what is summed.
-type Sum = (Use, Use);
 
 /// What is left of a vector without its multiple of another one.
 struct Left {
@@ -51,23 +48,23 @@ impl Charts<'_> {
         (content * &taken.0 == -whole.0.clone()).then_some(())?;
         let (mut dots, mut squares) = (Vec::new(), Vec::new());
         for (x, e) in factors {
-            let (over, body) = self.store.summed(&x, space)?;
+            let sum = self.sum_of(&x, space)?;
             match e {
-                e if e == 2 => dots.push((over, (x, body))),
-                e if e == -1 => squares.push((over, (x, body))),
+                e if e == 2 => dots.push(sum),
+                e if e == -1 => squares.push(sum),
                 _ => return None,
             }
         }
-        let ([(over, dot)], [(over_a, a), (over_b, b)]) = (&dots[..], &squares[..]) else { return None };
-        (over == over_a && over == over_b).then_some(())?;
+        let ([dot], [a, b]) = (&dots[..], &squares[..]) else { return None };
+        (dot.over == a.over && dot.over == b.over).then_some(())?;
         // Where no vector is there the difference has a value, unless it is divided by that sum.
         let (_, divided) = self.factors_of(&taken.1, space)?;
-        let is_divided = |sum: &Sum| divided.iter().any(|(x, e)| *e < 0 && *x == sum.0);
+        let is_divided = |sum: &Sum| divided.iter().any(|(x, e)| *e < 0 && *x == sum.itself);
         // What is left of the vector that stands there is plainer than that of the other one.
         let mut found: Vec<(usize, Use)> = Vec::new();
         for [a, b] in [[a, b], [b, a]] {
-            let Some(Left { rest, size }) = self.left(over, [dot, a, b], space) else { continue };
-            let factors = vec![(whole.1.clone(), one()), (a.0.clone(), -one()), (rest, one())];
+            let Some(Left { rest, size }) = self.left([dot, a, b], space) else { continue };
+            let factors = vec![(whole.1.clone(), one()), (a.itself.clone(), -one()), (rest, one())];
             let mut product = self.store.product(whole.0.clone(), factors, space);
             let (_, factors) = self.factors_of(&product, space)?;
             if !is_divided(b) && !self.facts.is_nonzero(self.store, size.id) {
@@ -85,38 +82,39 @@ impl Charts<'_> {
 
     /// `Σw (a - Σwa/Σw)²`, or `Σ(a - b Σab/Σb²)²`, of the sums of the products, of the former squares and of the weights or the
     /// latter squares.
-    fn left(&mut self, over: &[Size], [dot, a, b]: [&Sum; 3], space: &[Size]) -> Option<Left> {
-        let (inner, one) = (within(space, over), || Rational::from(1));
-        let of = vec![(dot.0.clone(), one()), (b.0.clone(), -one())];
+    fn left(&mut self, [dot, a, b]: [&Sum; 3], space: &[Size]) -> Option<Left> {
+        let (over, one) = (&dot.over, || Rational::from(1));
+        let inner = within(space, over);
+        let of = vec![(dot.itself.clone(), one()), (b.itself.clone(), -one())];
         let mean = self.store.product(one(), of, space);
         let quotient = |charts: &mut Self, by: &Use| {
-            charts.joined(&[(dot.1.clone(), one()), (by.clone(), -one())], &inner)
+            charts.joined(&[(dot.body.clone(), one()), (by.clone(), -one())], &inner)
         };
-        let value = quotient(self, &b.1)?;
+        let value = quotient(self, &b.body)?;
         let (_, factors) = self.factors_of(&value, &inner)?;
         let weighted = factors.iter().all(|(_, e)| *e > 0);
         let (weight, value, unit) = match weighted {
-            true => (Some(b.1.clone()), value, self.store.rational(1)),
+            true => (Some(b.body.clone()), value, self.store.rational(1)),
             false => {
-                let unit = self.root(&b.1, None, &inner)?;
+                let unit = self.root(&b.body, None, &inner)?;
                 (None, quotient(self, &unit)?, unit)
             }
         };
         let weigh = |x: Use| -> Factors {
             weight.clone().map(|w| (w, one())).into_iter().chain([(x, 2.into())]).collect()
         };
-        let squares = self.joined(&[(a.1.clone(), one())], &inner)?;
+        let squares = self.joined(&[(a.body.clone(), one())], &inner)?;
         (self.joined(&weigh(value.clone()), &inner)? == squares).then_some(())?;
         let size = match weighted {
-            true => b.0.clone(),
+            true => b.itself.clone(),
             false => {
                 let size = self.store.apply(Function::Prim(Prim::Abs), vec![unit.clone()], &inner);
-                self.store.reduce(Reduce::Max, over.to_vec(), size, space)
+                self.store.reduce(Reduce::Max, over.clone(), size, space)
             }
         };
         let taken = self.times(unit, mean, &inner);
         let rest = self.difference(value, taken, &inner);
         let body = self.store.product(one(), weigh(rest), &inner);
-        Some(Left { rest: self.store.reduce(Reduce::Sum, over.to_vec(), body, space), size })
+        Some(Left { rest: self.store.reduce(Reduce::Sum, over.clone(), body, space), size })
     }
 }

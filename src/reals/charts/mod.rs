@@ -91,8 +91,10 @@ pub fn log_of(store: &mut Store, facts: &mut Facts, of: &Use, space: &[Size]) ->
     Charts::new(store, facts).log_of(of, space).term
 }
 
-/// Terms with their factors.
-type Addends = Vec<(Rational, Use)>;
+/// A term with its factor.
+type Term = (Rational, Use);
+/// The terms of a sum.
+type Addends = Vec<Term>;
 /// Factors with their exponents.
 type Factors = Vec<(Use, Rational)>;
 
@@ -210,6 +212,15 @@ impl<'a> Charts<'a> {
         let rest = parts.into_iter().map(|part| self.difference(part, common.clone(), space)).collect();
         let rest = self.greatest(rest, space);
         self.sum(vec![(1.into(), rest), (1.into(), common)], space)
+    }
+
+    /// A value held between a bound and its opposite.
+    fn held(&mut self, x: Use, bound: Rational, space: &[Size]) -> Use {
+        let low = self.store.rational(-bound);
+        let above = self.store.greatest(vec![x, low.clone()], space);
+        let opposite = self.store.scaled(-1, above, space);
+        let opposite = self.store.greatest(vec![opposite, low], space);
+        self.store.scaled(-1, opposite, space)
     }
 
     fn is_zero(&self, of: &Use) -> bool {
