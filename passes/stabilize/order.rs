@@ -300,9 +300,12 @@ impl Errors {
                 false => worst <= factor * given.worst.max(least) + slack || (cures && unstable <= off),
             };
             let as_finite = own.failures - own.wrong <= given.failures - given.wrong;
-            // Where both are finite, of little a form may be lost where the given one is not quite.
-            let alike = cures && as_finite && own.furthest <= factor * given.furthest.max(least) + slack;
             let is_ordinary = ordinary.get(n) != Some(&false);
+            // Where both are finite, of little a form may be lost where the given one is not quite: beyond ordinary numbers, where a
+            // product leaves the format in one order or in another, at a single point more.
+            let no_further = own.furthest <= factor * given.furthest.max(least) + slack;
+            let few = is_ordinary || own.failures <= given.failures + 1;
+            let alike = cures && as_finite && no_further && few;
             if cures_ordinary && !is_ordinary && own.unsound <= given.unsound + own.points / BEYOND {
                 return true;
             }

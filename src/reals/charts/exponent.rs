@@ -80,6 +80,18 @@ impl Charts<'_> {
             Node::Apply(Function::Prim(Prim::Exp), x) => {
                 Some(Multiple { factor: self.store.rational(1), exponent: x[0].clone() })
             }
+            // `cosh x = exp|x| (1 + exp(-2|x|))/2`, and `sinh x = tanh x cosh x`.
+            Node::Apply(Function::Prim(kind @ (Prim::Sinh | Prim::Cosh)), x) => {
+                let exponent = self.store.apply(Function::Prim(Prim::Abs), vec![x[0].clone()], space);
+                let below = self.store.scaled(-2, exponent.clone(), space);
+                let (power, half) = (self.exp(below, space), Rational::from((1, 2)));
+                let factor = self.store.linear(half.clone(), vec![(half, power)], space);
+                if kind == Prim::Cosh {
+                    return Some(Multiple { factor, exponent });
+                }
+                let tanh = self.store.apply(Function::Prim(Prim::Tanh), x, space);
+                Some(Multiple { factor: self.times(tanh, factor, space), exponent })
+            }
             Node::Apply(Function::Prim(Prim::Abs), x) => {
                 let Multiple { factor, exponent } = self.multiple_of(&x[0], space);
                 let factor = self.store.apply(Function::Prim(Prim::Abs), vec![factor], space);

@@ -136,6 +136,21 @@ impl Charts<'_> {
         match self.node(id) {
             Node::Apply(Function::Prim(Prim::Exp), x) => Some(Log::open(x[0].clone())),
             Node::Apply(Function::Prim(Prim::Abs), x) => Some(self.log_of(&x[0], space)),
+            Node::Apply(Function::Prim(kind @ (Prim::Sinh | Prim::Cosh)), x) => {
+                let size = self.store.apply(Function::Prim(Prim::Abs), x, space);
+                let below = self.store.scaled(-2, size.clone(), space);
+                let power = self.exp(below, space);
+                let rest = match kind {
+                    Prim::Cosh => self.log1p(power, space),
+                    _ => {
+                        let left = self.store.linear(1.into(), vec![((-1).into(), power)], space);
+                        self.store.apply(Function::Prim(Prim::Log), vec![left], space)
+                    }
+                };
+                let half = self.log_of_number(&Rational::from((1, 2)), space);
+                let terms = [size, rest, half].map(|x| (Rational::from(1), x)).to_vec();
+                Some(Log::open(self.sum(terms, space)))
+            }
             Node::Apply(Function::Prim(Prim::Pow), x) => {
                 let log = self.log_of(&x[0], space).term;
                 let log = self.times(x[1].clone(), log, space);

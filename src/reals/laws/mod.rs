@@ -263,13 +263,20 @@ impl Law {
     /// go on in what is left to the other side, which would be a term to be cured again.
     fn guarded(&self, of: &Bindings, condition: &Use, store: &mut Store, space: &[Size]) -> Bindings {
         let mut guarded = of.clone();
-        for (value, variable) in guarded.values.iter_mut().zip(&self.text.variables) {
+        for (n, (value, variable)) in guarded.values.iter_mut().zip(&self.text.variables).enumerate() {
             let Some(known) = value.as_mut().filter(|_| !variable.indexed) else { continue };
-            if !matches!(store.node(known.id), Node::Number(_)) {
-                let harmless = store.rational(self.harmless.clone());
-                let parts = vec![condition.clone(), harmless, known.clone()];
-                *known = store.apply(Function::Choose, parts, space);
+            if matches!(store.node(known.id), Node::Number(_)) {
+                continue;
             }
+            // What a number of the law cancels stays outside: `1 + a` of `a = x - 1` is `x`, also where it is guarded.
+            let outside = match store.node(known.id) {
+                Node::Linear(number, _) if self.text.left.cancels(n, number) => number.clone(),
+                _ => Rational::new(),
+            };
+            let rest = store.linear(Rational::from(-&outside), vec![(1.into(), known.clone())], space);
+            let harmless = store.rational(Rational::from(&self.harmless - &outside));
+            let chosen = store.apply(Function::Choose, vec![condition.clone(), harmless, rest], space);
+            *known = store.linear(outside, vec![(1.into(), chosen)], space);
         }
         guarded
     }

@@ -395,6 +395,24 @@ impl Expr {
         });
     }
 
+    /// Whether a sum has a variable and numbers that another number beside the variable cancels.
+    pub fn cancels(&self, variable: usize, number: &Rational) -> bool {
+        let mut cancels = false;
+        self.each(&mut |part| {
+            let Expr::Sum(terms) = part else { return };
+            let (mut sum, mut signs) = (Rational::new(), 0);
+            for (sign, term) in terms {
+                match term {
+                    Expr::Number(Number::Finite(x)) => sum += Rational::from(x * i32::from(*sign)),
+                    Expr::Variable(n) if *n == variable => signs += i32::from(*sign),
+                    _ => {}
+                }
+            }
+            cancels |= sum != 0 && sum + Rational::from(number * signs) == 0;
+        });
+        cancels
+    }
+
     /// Tells each part, itself included.
     pub fn each<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         f(self);

@@ -130,6 +130,23 @@ fn logarithms() {
             let mean = p.scaled((1, n as i64), &sum);
             p.log(&mean)
         }));
+        all.push(of("log of a product of hyperbolic sines", n, 1e3, |p, n| {
+            let x = p.numbers(&[n], 2000.0);
+            let product = p.over(Reduce::Prod, n, |p, j| {
+                let x = p.at(&x, &[j]);
+                let s = p.apply(Prim::Sinh, &[&x]);
+                p.apply(Prim::Abs, &[&s])
+            });
+            p.log(&product)
+        }));
+        all.push(of("log of a sum of hyperbolic cosines", n, 1e3, |p, n| {
+            let x = p.numbers(&[n], 2000.0);
+            let sum = p.over(Reduce::Sum, n, |p, j| {
+                let x = p.at(&x, &[j]);
+                p.apply(Prim::Cosh, &[&x])
+            });
+            p.log(&sum)
+        }));
         all.push(of("log of a product of sigmoids", n, 1e3, |p, n| {
             let x = p.numbers(&[n], 2000.0);
             let product = p.over(Reduce::Prod, n, |p, j| {
@@ -158,6 +175,16 @@ fn logarithms() {
 fn multiples_of_exponentials() {
     let mut all: Vec<Case> = Vec::new();
     for n in SIZES {
+        all.push(of("mean with hyperbolic weights", n, 1e4, |p, n| {
+            let x = p.numbers(&[n], 2000.0);
+            let [above, below] = [Prim::Sinh, Prim::Cosh].map(|prim| {
+                p.over(Reduce::Sum, n, |p, j| {
+                    let x = p.at(&x, &[j]);
+                    p.apply(prim, &[&x])
+                })
+            });
+            p.div(&above, &below)
+        }));
         all.push(of("softmax", n, 1e4, |p, n| {
             let x = p.numbers(&[n], 3000.0);
             p.softmax(&x, n, place(1))
