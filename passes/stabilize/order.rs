@@ -79,6 +79,8 @@ const COARSE: f64 = 16.0;
 const RARE: usize = 25;
 /// Where a form is lost at so many points of a rung, another form may be at one more.
 const FURTHER: usize = 4;
+/// Another order of factors may be lost at so many points more of a rung beyond ordinary numbers.
+const CHANCE: usize = 1;
 /// A form that is right on ordinary numbers where the given one is lost may be unsound at one of so many points of a rung beyond them.
 const BEYOND: usize = 4;
 /// So many points of a rung are several.
@@ -304,7 +306,7 @@ impl Errors {
             // Where both are finite, of little a form may be lost where the given one is not quite: beyond ordinary numbers, where a
             // product leaves the format in one order or in another, at a single point more.
             let no_further = own.furthest <= factor * given.furthest.max(least) + slack;
-            let few = is_ordinary || own.failures <= given.failures + 1;
+            let few = is_ordinary || own.failures <= given.failures + CHANCE;
             let alike = cures && as_finite && no_further && few;
             if cures_ordinary && !is_ordinary && own.unsound <= given.unsound + own.points / BEYOND {
                 return true;

@@ -56,7 +56,8 @@ impl Charts<'_> {
         }
     }
 
-    fn multiple_own(&mut self, id: Id) -> Multiple {
+    /// A term as a multiple of an exponential, along its own slots.
+    pub(super) fn multiple_own(&mut self, id: Id) -> Multiple {
         if let Some(known) = self.multiples.get(&id) {
             return known.clone();
         }

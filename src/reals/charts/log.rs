@@ -7,6 +7,7 @@ use ngc_ir::structure::Size;
 use ngc_numerics::{Cmp, Prim, Reduce};
 use rug::Rational;
 
+use super::exponent::Multiple;
 use super::{Chart, Charts, DEEPEST};
 use crate::store::within;
 use crate::term::{Function, Id, Node, Number, Use};
@@ -136,20 +137,10 @@ impl Charts<'_> {
         match self.node(id) {
             Node::Apply(Function::Prim(Prim::Exp), x) => Some(Log::open(x[0].clone())),
             Node::Apply(Function::Prim(Prim::Abs), x) => Some(self.log_of(&x[0], space)),
-            Node::Apply(Function::Prim(kind @ (Prim::Sinh | Prim::Cosh)), x) => {
-                let size = self.store.apply(Function::Prim(Prim::Abs), x, space);
-                let below = self.store.scaled(-2, size.clone(), space);
-                let power = self.exp(below, space);
-                let rest = match kind {
-                    Prim::Cosh => self.log1p(power, space),
-                    _ => {
-                        let left = self.store.linear(1.into(), vec![((-1).into(), power)], space);
-                        self.store.apply(Function::Prim(Prim::Log), vec![left], space)
-                    }
-                };
-                let half = self.log_of_number(&Rational::from((1, 2)), space);
-                let terms = [size, rest, half].map(|x| (Rational::from(1), x)).to_vec();
-                Some(Log::open(self.sum(terms, space)))
+            Node::Apply(Function::Prim(Prim::Sinh | Prim::Cosh), _) => {
+                let Multiple { factor, exponent } = self.multiple_own(id);
+                let rest = self.plain_log(&factor, space).term;
+                Some(Log::open(self.sum(vec![(1.into(), exponent), (1.into(), rest)], space)))
             }
             Node::Apply(Function::Prim(Prim::Pow), x) => {
                 let log = self.log_of(&x[0], space).term;

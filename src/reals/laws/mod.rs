@@ -270,13 +270,21 @@ impl Law {
             }
             // What a number of the law cancels stays outside: `1 + a` of `a = x - 1` is `x`, also where it is guarded.
             let outside = match store.node(known.id) {
-                Node::Linear(number, _) if self.text.left.cancels(n, number) => number.clone(),
-                _ => Rational::new(),
+                Node::Linear(number, _) if self.text.left.cancels(n, number) => Some(number.clone()),
+                _ => None,
             };
-            let rest = store.linear(Rational::from(-&outside), vec![(1.into(), known.clone())], space);
-            let harmless = store.rational(Rational::from(&self.harmless - &outside));
-            let chosen = store.apply(Function::Choose, vec![condition.clone(), harmless, rest], space);
-            *known = store.linear(outside, vec![(1.into(), chosen)], space);
+            let choose = |harmless: Rational, rest: Use, store: &mut Store| {
+                let harmless = store.rational(harmless);
+                store.apply(Function::Choose, vec![condition.clone(), harmless, rest], space)
+            };
+            *known = match outside {
+                Some(number) => {
+                    let rest = store.linear(Rational::from(-&number), vec![(1.into(), known.clone())], space);
+                    let chosen = choose(Rational::from(&self.harmless - &number), rest, store);
+                    store.linear(number, vec![(1.into(), chosen)], space)
+                }
+                None => choose(self.harmless.clone(), known.clone(), store),
+            };
         }
         guarded
     }
