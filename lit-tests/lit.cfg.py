@@ -21,11 +21,13 @@ config.test_exec_root = os.path.join(root, "target", "lit")
 llvm_bin = os.environ.get("NGC_LLVM_BIN", "/usr/lib/llvm-22/bin")
 config.environment["PATH"] = os.pathsep.join([bin_dir, llvm_bin, os.environ.get("PATH", "")])
 config.environment["NO_COLOR"] = "1"
-config.substitutions.append(("%again", os.path.join(config.test_source_root, "again")))
-# Second runs are sampled where their certificate is fresh, or all are made for it.
-fresh = [os.path.join(root, "tools", "certify"), "--fresh", "second-runs"]
+for tool in ["again", "part"]:
+    config.substitutions.append((f"%{tool}", os.path.join(config.test_source_root, tool)))
+# Golden functions and second runs are sampled where their certificate is fresh, or all are tested for it.
+fresh = [os.path.join(root, "tools", "certify"), "--fresh", "golden-tests"]
 if "NGC_CERTIFY" not in os.environ and subprocess.run(fresh, check=False).returncode == 0:
-    config.environment["NGC_AGAIN"] = "sample"
+    config.environment["NGC_GOLDEN"] = "sample"
+config.environment["PROPTEST_RNG_SEED"] = os.environ.get("PROPTEST_RNG_SEED", "")
 config.substitutions.append(("%testdata", os.path.join(root, "testdata")))
 config.substitutions.append(("%root", root))
 config.substitutions.append(("%python", sys.executable))

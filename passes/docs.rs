@@ -66,8 +66,8 @@ fn counters(page: &mut String, pass: &dyn Pass) {
 }
 
 /// The pages of the reference of laws by their paths below docs/: `laws.md` lists all laws and charts, and each family has a
-/// page with a section for each of its members.
-pub fn laws_markdown(context: &Context, laws: &Laws) -> Vec<(String, String)> {
+/// page with a section for each of its members. Those of families that are not wanted are left out.
+pub fn laws_markdown(context: &Context, laws: &Laws, wanted: &dyn Fn(&str) -> bool) -> Vec<(String, String)> {
     let mut index = format!(
         "# Laws and charts\n\nWritten from src/reals; `NGC_BLESS=1 cargo test -p ngc-passes` renews it. `ngc-opt --list-rules`, \
          `--explain-rule NAME` and `--verify-rules` say the same of users' laws (grammar/laws.pest), which are checked before \
@@ -89,6 +89,9 @@ pub fn laws_markdown(context: &Context, laws: &Laws) -> Vec<(String, String)> {
         for entry in &members {
             let (name, summary) = (entry.name(), catalogue::summary(entry.doc()));
             let _ = writeln!(index, "| [{name}](laws/{family}.md#{name}) | {summary} |");
+        }
+        if !wanted(family) {
+            continue;
         }
         let section = |entry: &Entry<'_>| {
             format!("\n## {}\n\n{}", entry.name(), explain::markdown(context, equalities, entry))

@@ -1,10 +1,9 @@
 //! Attention and norms as they are written by hand, on inputs that are harmless and on hostile ones.
 
-use std::fmt::Write;
-
 use ngc_numerics::{Format, Mode, Random, Tensor};
 
 use super::PAGE;
+use crate::support::evidence;
 use crate::support::page::figure;
 use crate::support::values::{distance, reals};
 use crate::support::{errors, evaluate, function, parse, search};
@@ -85,12 +84,13 @@ fn error(computed: &Tensor, exact: &Tensor) -> (f64, f64) {
 #[test]
 fn hostile_inputs_lose_a_hundredfold_and_harmless_ones_nothing() {
     let context = ngc_dialects::context();
-    let mut table = format!(
+    let heading = format!(
         "The largest error of {SAMPLES} samples, in units of the largest element of the result. Harmless inputs lie in [-1, 1];\n\
          hostile ones are `offset + scale * u` with u in [-1, 1]. The module and its stated range are the same for both.\n\n\
          | layer | format | inputs | before | after | ratio |\n|---|---|---|---|---|---|\n"
     );
-    for Layer { name, text, hostile } in &LAYERS {
+    let (mut rows, layers) = (Vec::new(), evidence::sampled("pages", LAYERS.len(), &LAYERS));
+    for Layer { name, text, hostile } in layers.iter().copied() {
         for (format, end, offset, scale) in hostile {
             let text = text.replace("RANGE", &format!("{{ng.range = [-{end:?}, {end:?}]}}"));
             let text = format!("func.func @f{text}\n}}\n").replace("xT>", &format!("x{}>", format.name()));
@@ -138,11 +138,11 @@ fn hostile_inputs_lose_a_hundredfold_and_harmless_ones_nothing() {
                 }
                 let (ratio, old, new) = (figure(old / new), figure(old), figure(new));
                 let inputs = if kind == "hostile" { format!("{offset} + {scale} u") } else { "u".into() };
-                let _ =
-                    writeln!(table, "| {name} | {} | {inputs} | {old} | {new} | {ratio} |", format.name());
+                let format = format.name();
+                rows.push(format!("| {name} | {format} | {inputs} | {old} | {new} | {ratio} |\n"));
             }
         }
     }
-    println!("{table}");
-    PAGE.state("Layers", &table);
+    println!("{heading}{}", rows.concat());
+    PAGE.state_rows("Layers", &heading, &rows, layers.len() == LAYERS.len());
 }

@@ -19,7 +19,7 @@ fn hex(data: &[u8]) -> String {
 
 /// What a result may depend on of a folder: sources, laws, grammars, and programs.
 fn counts(path: &str) -> bool {
-    let endings = [".rs", ".ngr", ".pest", ".ngir"];
+    let endings = [".rs", ".ngr", ".pest", ".ngir", ".impl"];
     endings.iter().any(|ending| path.ends_with(ending))
 }
 
@@ -75,4 +75,16 @@ pub fn check(name: &str) -> Result<(), String> {
 pub fn whole(name: &str) -> bool {
     let asked = |name| std::env::var_os(name).is_some();
     !asked("NGC_SAMPLE") && (asked("NGC_CERTIFY") || asked("NGC_BLESS") || check(name).is_err())
+}
+
+/// The seed of random tests, which is another one for each commit.
+pub fn seed() -> u64 {
+    std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7)
+}
+
+/// Of the things that a check looks at: all where it must run as a whole, else one of so many, others for each commit.
+pub fn sampled<T>(name: &str, of: usize, all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let all: Vec<T> = all.into_iter().collect();
+    let step = if whole(name) { 1 } else { of.min(all.len()).max(1) };
+    all.into_iter().skip((seed() % step as u64) as usize).step_by(step).collect()
 }

@@ -21,6 +21,23 @@ impl Page {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(self.file)
     }
 
+    /// As [`Page::state`], of a section that is a table: of the rows that are looked at, all or some.
+    pub fn state_rows(&self, section: &str, heading: &str, rows: &[String], all: bool) {
+        if all {
+            return self.state(section, &(heading.to_string() + &rows.concat()));
+        }
+        let page = std::fs::read_to_string(self.path()).unwrap_or_default();
+        let found = stated(&page, section).unwrap_or_default();
+        let is_there = |row: &String| found.lines().any(|line| line == row.trim_end());
+        let (file, command) = (self.file, self.command);
+        let wrong: Vec<&str> = rows.iter().filter(|row| !is_there(row)).map(String::as_str).collect();
+        assert!(
+            found.starts_with(heading.trim_end()) && wrong.is_empty(),
+            "docs/{file} is out of date in '{section}'; `{command}` renews it. Today it has\n{}",
+            wrong.concat()
+        );
+    }
+
     /// Under `NGC_BLESS=1` puts a section into the page, else holds the page to it.
     pub fn state(&self, section: &str, text: &str) {
         assert!(self.sections.contains(&section), "'{section}' is no section of {}", self.file);

@@ -66,30 +66,21 @@ pub fn same_in_c(
     let program = Compiler::default().build(checked, &texts[0]).unwrap_or_else(|d| panic!("{}", d.message));
     let mut results = program.results(blocks).expect("a running program");
     let size = format.width() as usize / 8;
-    let mut all = Vec::new();
-    for &(first, count) in blocks {
-        let mut bytes = vec![0; size * count as usize];
-        results.read(&mut bytes).expect("results");
-        let number = |word: &[u8]| {
-            let mut bits = [0; 8];
-            bits[..size].copy_from_slice(word);
-            format.from_bits(u64::from_le_bytes(bits))
-        };
-        let x: Vec<f64> = (0..count).map(|n| format.from_bits(first.wrapping_add(n))).collect();
-        let y: Vec<f64> = bytes.chunks(size).map(number).collect();
-        let wanted = interpreted(context, texts, &x);
-        for ((x, compiled), interpreted) in x.into_iter().zip(y).zip(wanted) {
-            let same =
-                compiled.to_bits() == interpreted.to_bits() || compiled.is_nan() && interpreted.is_nan();
-            // Payloads of NaN do not count; the interpreter holds no signalling ones.
-            assert!(
-                same || x.is_nan(),
-                "{name}({x:?}) is {compiled:?} in C99 and {interpreted:?} in the interpreter"
-            );
-            all.push((x, compiled));
-        }
+    let bits = |&(first, count): &(u64, u64)| (0..count).map(move |n| first.wrapping_add(n));
+    let x: Vec<f64> = blocks.iter().flat_map(bits).map(|bits| format.from_bits(bits)).collect();
+    let mut bytes = vec![0; size * x.len()];
+    results.read(&mut bytes).expect("results");
+    let number = |word: &[u8]| {
+        let mut bits = [0; 8];
+        bits[..size].copy_from_slice(word);
+        format.from_bits(u64::from_le_bytes(bits))
+    };
+    let compiled: Vec<f64> = bytes.chunks(size).map(number).collect();
+    for ((&x, &c), i) in x.iter().zip(&compiled).zip(interpreted(context, texts, &x)) {
+        // The interpreter holds no signalling NaN.
+        assert!(alike(c, i) || x.is_nan(), "{name}({x:?}) is {c:?} in C99 and {i:?} in the interpreter");
     }
-    all
+    x.into_iter().zip(compiled).collect()
 }
 
 /// As [`same_in_c`], of two arguments.
