@@ -12,6 +12,7 @@ use ngc_numerics::Random;
 use rayon::prelude::*;
 
 use crate::evidence;
+use crate::library::STEP;
 use crate::machine::{checked, interpreted};
 
 fn root() -> PathBuf {
@@ -70,9 +71,6 @@ fn implementations() -> Vec<(String, String)> {
     all.sort();
     all
 }
-
-/// Of so many implementations one is looked at where the certificate of all is fresh.
-const STEP: usize = 4;
 
 /// Short ranges all over the format, of which each has its own bound.
 #[test]

@@ -4,9 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use ngc_math::certificate::{self, field};
+use ngc_math::check::Checked;
 use ngc_math::function::{format_of, symbol};
 use ngc_math::library::ENTRIES;
 use ngc_math::reference::Reference;
+use ngc_math::text::Text;
 use ngc_math::verify::pairs;
 use ngc_numerics::Format;
 use rayon::prelude::*;
@@ -26,7 +28,7 @@ const FOLDERS: [[&str; 2]; 3] = [
 ];
 
 /// Of so many implementations one is looked at where the certificate of all is fresh.
-const STEP: usize = 4;
+pub const STEP: usize = 4;
 
 fn files([implementations, _]: [&str; 2]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(root().join(implementations))
@@ -52,16 +54,24 @@ fn said<'t>(certificate: &'t str, name: &str) -> &'t str {
 fn implementations_are_what_their_certificates_say() {
     let all: Vec<_> = FOLDERS.into_iter().flat_map(|f| files(f).into_iter().map(move |p| (p, f))).collect();
     assert_eq!(all.len(), ENTRIES.len(), "implementations that are not in the library");
-    let other: Vec<String> = all.par_iter().flat_map(|(path, f)| certified(path, *f).err()).collect();
+    let read: Vec<_> = all.par_iter().map(|(path, f)| certified(path, *f)).collect();
+    let other: Vec<&str> = read.iter().filter_map(|found| found.as_ref().err()).map(String::as_str).collect();
     assert!(other.is_empty(), "\n{}", other.join("\n"));
-    let all = evidence::sampled("implementations", STEP, all);
-    let wrong: Vec<String> = all.par_iter().flat_map(|(path, f)| check_one(path, *f).err()).collect();
+    let all = evidence::sampled("implementations", STEP, read.iter().flatten());
+    let wrong: Vec<String> = all.par_iter().flat_map(|found| check_one(found).err()).collect();
     println!("certificate: {} implementations are what their certificates say", all.len());
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The certificate of an implementation, which must be of its code.
-fn certified(path: &Path, folders: [&str; 2]) -> Result<String, String> {
+/// An implementation and its certificate.
+struct Certified {
+    texts: Vec<Text>,
+    checked: Checked,
+    certificate: String,
+}
+
+/// Reads an implementation and its certificate, which must be of its code.
+fn certified(path: &Path, folders: [&str; 2]) -> Result<Certified, String> {
     let context = ngc_dialects::context();
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let (texts, checked) = checked(&context, &text);
@@ -73,16 +83,12 @@ fn certified(path: &Path, folders: [&str; 2]) -> Result<String, String> {
     if said(&certificate, "code") != digest {
         return Err(format!("the certificate of {name} is of other code: {command}"));
     }
-    Ok(certificate)
+    Ok(Certified { texts, checked, certificate })
 }
 
-fn check_one(path: &Path, folders: [&str; 2]) -> Result<(), String> {
-    let certificate = certified(path, folders)?;
-    let context = ngc_dialects::context();
-    let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
-    let (texts, checked) = checked(&context, &text);
-    let name = symbol(&texts[0]);
-    let number = |name: &str| said(&certificate, name).parse::<f64>().map_err(|e| format!("{name}: {e}"));
+fn check_one(Certified { texts, checked, certificate }: &Certified) -> Result<(), String> {
+    let (context, name) = (ngc_dialects::context(), symbol(&texts[0]));
+    let number = |name: &str| said(certificate, name).parse::<f64>().map_err(|e| format!("{name}: {e}"));
     let (max, at) = (number("max_ulp")?, number("at")?);
     let reference = Reference::of(&context, &texts[0]).map_err(|d| d.message)?;
     let mut place = vec![at];
@@ -90,20 +96,20 @@ fn check_one(path: &Path, folders: [&str; 2]) -> Result<(), String> {
         place.push(number("beside")?);
     }
     let columns: Vec<Vec<f64>> = place.iter().map(|&x| vec![x]).collect();
-    let y = interpreted_at(&context, &texts, &columns)[0];
+    let y = interpreted_at(&context, texts, &columns)[0];
     let error = reference.exact_error_at(&place, y).unwrap_or(f64::NAN);
-    let exact = said(&certificate, "established").starts_with("exhaustive");
+    let exact = said(certificate, "established").starts_with("exhaustive");
     if !(max < 1.0 && (error - max).abs() < 1e-9) {
         return Err(format!("{name}({at:?}) is {error} ulp off, and the certificate says {max}"));
     }
     let format = format_of(&texts[0]);
     let count = if format == Format::F64 { 128 } else { 512 };
     let results: Vec<(Vec<f64>, f64)> = match place.len() {
-        1 => same_in_c(&context, &texts, &checked, &blocks(format, count, 32))
+        1 => same_in_c(&context, texts, checked, &blocks(format, count, 32))
             .into_iter()
             .map(|(x, y)| (vec![x], y))
             .collect(),
-        _ => same_in_c_at(&context, &texts, &checked, &pairs(format, 1 << 14))
+        _ => same_in_c_at(&context, texts, checked, &pairs(format, 1 << 14))
             .into_iter()
             .map(|(x, y)| (x.to_vec(), y))
             .collect(),
