@@ -101,7 +101,7 @@ impl<'a> Leaves<'a> {
 
     /// How many there are.
     pub fn count(&self) -> LeafCount {
-        let floats = self.types.values().filter(|ty| matches!(ty, DType::Float(_))).count();
+        let floats = self.floats().count();
         let integers = self.parts.len() - floats;
         let several = self.components.iter().flatten().flatten().count();
         let terms = self.parts.iter().filter(|part| **part == Part::Term).count();
@@ -110,6 +110,12 @@ impl<'a> Leaves<'a> {
             masks: if self.parts.len() > 1 { terms + integers } else { 0 },
             bounded: self.ends.iter().filter(|ends| ends.iter().any(Option::is_some)).count(),
         }
+    }
+
+    /// Those that are floating-point numbers.
+    pub fn floats(&self) -> impl Iterator<Item = usize> {
+        let is_float = |n: &usize| matches!(self.types.get(&self.ranges[*n].0), Some(DType::Float(_)));
+        (0..self.ranges.len()).filter(is_float)
     }
 
     /// The elements of the window's values at the points of a ladder; of leaves that are moved, if that is

@@ -10,6 +10,7 @@ use rug::{Float, Rational};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::cancellation;
 use super::exact::{Exact, Leaves};
 use super::ladder::{Ladder, Move, NUMBERS, Point, Use};
 use super::order::{self, Errors, Place};
@@ -116,7 +117,12 @@ impl<'a> Judge<'a> {
         if points < POINTS.1 {
             return None;
         }
-        let ladder = Rc::new(Ladder::new(format, count, &near, points, to, further));
+        let cancelling = match to {
+            Use::Check if trial.work() <= FEW => cancellation::points(&leaves, window, root, format),
+            _ => Vec::new(),
+        };
+        let further = [further, &cancelling].concat();
+        let ladder = Rc::new(Ladder::new(format, count, &near, points, to, &further));
         if ladder.points.is_empty() {
             return None;
         }

@@ -3,7 +3,8 @@
 //! A rung is a magnitude, from the least to the greatest numbers of the format. On each rung leaves take both signs, are
 //! all positive, and are nearly equal; beside the ladder every leaf stands on a rung of its own, near the numbers that the
 //! window itself speaks of, and where it is only added and multiplied, at truth values. A leaf whose range is stated stays
-//! within it, at its ends as well as inside; where a form is checked, points at the ends are rungs of their own. What an
+//! within it, at its ends as well as inside; where a form is checked, points at the ends are rungs of their own, as are those
+//! at which a sum within the given form cancels ([`super::cancellation`]). What an
 //! element is follows from the point, the leaf and the place alone, so no tensor is ever made, and every run draws the
 //! same.
 
@@ -32,6 +33,8 @@ enum Kind {
     Ends,
     /// One leaf is as great as may be, or as small, and the others are ordinary.
     Lone,
+    /// One leaf is what makes a sum vanish, or nearly, and the others are ordinary.
+    Cancelling(usize),
 }
 
 impl Kind {
@@ -110,6 +113,8 @@ pub struct Move {
 const APART: i32 = 8;
 /// The same beside truth values, least and greatest: exponentials of what a mask leaves out overflow beside those of the others.
 const MARKED: (f64, f64) = (-4.0, 6.0);
+/// A number differs by so many bits at least from the one at which a sum vanishes.
+const LEFT: f64 = 3.0;
 /// Which leaves hold truth values, in turn.
 const TURNS: usize = 6;
 /// At which ends leaves stand, in turn: all at the lower, all at the upper, and every second one at the other.
@@ -240,7 +245,7 @@ impl Ladder {
         for point in &self.points {
             ordinary[point.rung] &= match point.kind {
                 Kind::Spread | Kind::Positive | Kind::Near => stated || point.exponent.abs() <= ORDINARY,
-                Kind::About | Kind::Apart | Kind::Marked(_) | Kind::Bound(_) => true,
+                Kind::About | Kind::Apart | Kind::Marked(_) | Kind::Bound(_) | Kind::Cancelling(_) => true,
                 Kind::Ends | Kind::Lone => stated,
                 Kind::Mixed => false,
             };
@@ -316,6 +321,31 @@ impl Point {
         matches!(self.kind, Kind::Bound(_))
     }
 
+    /// The point of so many at which a leaf is to make a sum vanish, on a rung.
+    pub fn cancelling(leaf: usize, rung: usize, n: usize) -> Point {
+        let seed = mix((n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ mix((leaf << 16 | rung) as u64));
+        Point { kind: Kind::Cancelling(leaf), exponent: APART, about: 0.0, seed, rung }
+    }
+
+    /// Ordinary numbers of both signs, from the least to the greatest, of which that leaf may be any.
+    pub fn scale(&self, format: Format) -> Vec<f64> {
+        let size = |n: i32| format.round((f64::from(n) + unit(mix(self.seed ^ 0x77))).exp2());
+        let positive = (-APART..APART).map(size);
+        positive.clone().rev().map(|x| -x).chain(positive).collect()
+    }
+
+    /// The same where that leaf is a number.
+    pub fn at(&self, about: f64) -> Point {
+        Point { about, ..*self }
+    }
+
+    /// The same where that leaf is another number by a few bits, or by the last one: one of several of about one distance.
+    pub fn left(&self, format: Format, n: usize) -> Point {
+        let bits = LEFT + (f64::from(format.precision()) - LEFT) * unit(mix(self.seed ^ 0x33));
+        let by = (unit(mix(self.seed ^ n as u64)) - bits).exp2();
+        self.at(self.about * if mix(self.seed ^ 0x99) & 1 == 0 { 1.0 + by } else { 1.0 - by })
+    }
+
     /// Whether a leaf holds truth values here: one of three leaves in turn, or the two others.
     fn marks(&self, leaf: usize) -> bool {
         let Kind::Marked(turn) = self.kind else { return false };
@@ -373,7 +403,10 @@ impl Point {
             }
             Kind::Lone => sign(b) * power(2.0 * unit(a) - 1.0),
             Kind::Marked(_) => sign(b) * power(MARKED.0 + (MARKED.1 - MARKED.0) * unit(c) + unit(a)),
-            Kind::Apart => sign(b) * power(f64::from(self.exponent) * (2.0 * unit(c) - 1.0) + unit(a)),
+            Kind::Cancelling(alone) if alone == leaf => self.about,
+            Kind::Apart | Kind::Cancelling(_) => {
+                sign(b) * power(f64::from(self.exponent) * (2.0 * unit(c) - 1.0) + unit(a))
+            }
             Kind::Bound(_) => sign(b) * power(2.0 * unit(a) - 1.0),
             Kind::Mixed => {
                 // At most points over the whole range, as numbers drawn by their bits are.

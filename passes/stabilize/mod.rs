@@ -7,6 +7,7 @@
 //! wins is written into the function ([`plan`]). Windows that are alike are searched once.
 
 pub mod allowed;
+mod cancellation;
 pub mod catalogue;
 mod domain;
 mod exact;

@@ -71,6 +71,8 @@ const FACTOR: f64 = 2.0;
 /// By what it may grow where the form is finite at points where the given one is not, beside as many units. Where a result is
 /// all cancellation the largest of a few errors varies by as much.
 const CURED: f64 = 16.0;
+/// The same on ordinary numbers where none of these is cured, for a form that is stable.
+const PRICE: f64 = 64.0;
 /// By how much more than its arguments' last places a result of sums may be wrong.
 const SUMS: f64 = 16.0;
 /// Largest errors are alike within so many times.
@@ -274,6 +276,8 @@ impl Errors {
     /// as it does not overflow, and no form that never overflows is. Nor is it held to the few points of a rung on which the
     /// given form is more exact than it usually is. What cures numbers of the `ordinary` rungs may be unsound at some points of others:
     /// there a quotient overflows that is divided by a number below 1, of which a naive form saw the half that is 0.
+    /// Where none of the ordinary ones is cured they lose a few bits at most: `(x - 0.5) x` is not multiplied out lest a product
+    /// of small numbers vanish.
     pub fn keeps(&self, given: &Errors, ordinary: &[bool]) -> bool {
         self.keeps_but(given, usize::MAX, ordinary)
     }
@@ -296,13 +300,16 @@ impl Errors {
             // What is more exact than usual where arguments are truth values was meant for these.
             let least = if own.marked { 0.0 } else { least };
             let off = if own.failures < given.failures { SUMS } else { FACTOR };
+            let is_ordinary = ordinary.get(n) != Some(&false);
+            // Ordinary numbers do not pay more than a few bits for what is cured beyond them.
+            let pays = ordinary.get(n) == Some(&true) && !cures_ordinary;
+            let stable = cures && unstable <= off && !(pays && worst > PRICE * (given.worst + SLACK));
             // What stands at an end of its range was not rounded.
             let close = match own.bound {
                 true => worst <= FACTOR * given.worst + slack,
-                false => worst <= factor * given.worst.max(least) + slack || (cures && unstable <= off),
+                false => worst <= factor * given.worst.max(least) + slack || stable,
             };
             let as_finite = own.failures - own.wrong <= given.failures - given.wrong;
-            let is_ordinary = ordinary.get(n) != Some(&false);
             // Where both are finite, of little a form may be lost where the given one is not quite: beyond ordinary numbers, where a
             // product leaves the format in one order or in another, at a single point more.
             let no_further = own.furthest <= factor * given.furthest.max(least) + slack;

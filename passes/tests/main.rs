@@ -33,4 +33,5 @@ mod sharpness;
 mod stabilize;
 mod structures;
 mod support;
+mod trades;
 mod written;
