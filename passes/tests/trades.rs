@@ -29,7 +29,7 @@ const REACH: f64 = 16.0;
 /// Points beside each.
 const BESIDE: usize = 6;
 /// Operations; most programs draw of the first ones alone.
-const OPS: [(&str, usize); 9] = [
+const OPS: [(&str, usize); 19] = [
     ("add", 2),
     ("sub", 2),
     ("mul", 2),
@@ -39,6 +39,16 @@ const OPS: [(&str, usize); 9] = [
     ("sqrt", 1),
     ("exp", 1),
     ("log", 1),
+    ("abs", 1),
+    ("max", 2),
+    ("log1p", 1),
+    ("expm1", 1),
+    ("tanh", 1),
+    ("sigmoid", 1),
+    ("softplus", 1),
+    ("sin", 1),
+    ("cos", 1),
+    ("hypot", 2),
 ];
 const NUMBERS: [f64; 4] = [1.0, 2.0, 0.5, 3.0];
 
@@ -52,7 +62,7 @@ struct Program {
 impl Program {
     fn draw(r: &mut Random) -> Program {
         let arguments = 2 + r.below(3);
-        let (steps, ops) = (3 + r.below(7), r.pick(&[5, 5, 6, 9]));
+        let (steps, ops) = (3 + r.below(7), r.pick(&[5, 5, 6, 9, OPS.len()]));
         let mut program = Program { arguments, lines: Vec::new(), sums: Vec::new() };
         let mut unread: Vec<String> = (0..arguments).map(|n| format!("%a{n}")).collect();
         let mut all = unread.clone();
