@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::random_graphs::values::{BITS, reals};
 use crate::random_graphs::{Graph, ops};
-use crate::support::parse;
+use crate::support::{evidence, parse};
 use ngc_interp::{Interpreter, Share, Tape};
 use ngc_ir::{Context, OpDef};
 use ngc_numerics::{Evaluator, Format, Mode, Random, Tensor};
@@ -12,6 +12,13 @@ use rayon::prelude::*;
 use rug::Float;
 
 const GRAPHS: u64 = 2000;
+/// Where the certificate is fresh, one of so many.
+const STEP: u64 = 4;
+
+/// How many times less is looked at.
+fn step() -> u64 {
+    if evidence::whole("boundaries") { 1 } else { STEP }
+}
 
 #[derive(Default)]
 struct Tally {
@@ -99,16 +106,17 @@ fn check(context: &Context, ops: &[&'static OpDef], number: u64) -> Tally {
 
 #[test]
 fn errors_stay_below_what_roundings_become() {
-    let all = Tally::of(&ops(), 0xad70_0000, GRAPHS);
-    assert!(all.checked > 50_000, "{}", all.checked);
+    let all = Tally::of(&ops(), 0xad70_0000, GRAPHS / step());
+    let few = step() as usize;
+    assert!(few * all.checked > 50_000, "{}", all.checked);
     // Were roundings independent and anywhere within their bounds, one of 16 000 errors would be beyond four standard deviations.
     // Here the same number is often rounded twice, or not at all.
     let beyond =
         |many: f64| all.deviations.iter().filter(|d| **d > many).count() as f64 / all.deviations.len() as f64;
     let rms = (all.deviations.iter().map(|d| d * d).sum::<f64>() / all.deviations.len() as f64).sqrt();
-    println!("{} deviations, rms {rms}, beyond four {}", all.deviations.len(), beyond(4.0));
+    println!("certificate: {} deviations, rms {rms}, beyond four {}", all.deviations.len(), beyond(4.0));
     assert!(
-        all.deviations.len() > 10_000 && (0.3..1.1).contains(&rms) && beyond(4.0) < 1e-3,
+        few * all.deviations.len() > 10_000 && (0.3..1.1).contains(&rms) && beyond(4.0) < 1e-3,
         "{rms} {}",
         beyond(4.0)
     );
@@ -120,9 +128,9 @@ fn what_is_put_in_order_is_followed() {
     let names =
         ["sort", "topk", "sort", "topk", "clamp", "relu", "exp", "mul", "sigmoid", "convert", "gather"];
     let of = |name: &&str| ops().into_iter().find(|op| op.short_name() == *name).expect("an op");
-    let all = Tally::of(&names.iter().map(of).collect::<Vec<_>>(), 0x5027_0000, GRAPHS / 2);
+    let all = Tally::of(&names.iter().map(of).collect::<Vec<_>>(), 0x5027_0000, GRAPHS / 2 / step());
     for op in ["ng.sort", "ng.topk"] {
-        assert!(all.reached.get(op).is_some_and(|n| *n > 1000), "{:?}", all.reached);
+        assert!(all.reached.get(op).is_some_and(|n| *n > 1000 / step() as usize), "{:?}", all.reached);
         let why = format!("'{op}' has no derivative");
         assert!(!all.refused.keys().any(|refused| refused.starts_with(&why)), "{:?}", all.refused);
     }

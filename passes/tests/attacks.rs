@@ -494,7 +494,7 @@ impl Found {
 fn figures_of_ops_hold_under_attack() {
     let whole = evidence::whole("attacks");
     let (graphs, seed) =
-        (setting("NGC_ATTACK_GRAPHS", if whole { 160 } else { 16 }), setting("NGC_ATTACK_SEED", 1));
+        (setting("NGC_ATTACK_GRAPHS", if whole { 160 } else { 8 }), setting("NGC_ATTACK_SEED", 1));
     let (context, ops) = (ngc_dialects::context(), ops());
     let each = |number: u64| {
         let mut r = Random::new(seed.wrapping_mul(0x0001_0000_0000).wrapping_add(number));
@@ -524,7 +524,7 @@ fn figures_of_ops_hold_under_attack() {
 fn figures_of_elementwise_ops_hold_under_attack() {
     let whole = evidence::whole("attacks");
     let (rounds, seed) =
-        (setting("NGC_ATTACK_ROUNDS", if whole { 40 } else { 4 }), setting("NGC_ATTACK_SEED", 1));
+        (setting("NGC_ATTACK_ROUNDS", if whole { 40 } else { 2 }), setting("NGC_ATTACK_SEED", 1));
     let (context, ops) = (ngc_dialects::context(), ops());
     let elementwise = ops.into_iter().filter(|op| matches!(op.semantics, Semantics::Elementwise(_)));
     let elementwise: Vec<&'static OpDef> = elementwise.collect();

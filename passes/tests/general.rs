@@ -1,5 +1,6 @@
 //! The general passes change no bit of any result, and running them twice changes nothing more.
 
+use crate::support::evidence;
 use ngc_interp::Interpreter;
 use ngc_ir::pass::{PassManager, Pipeline};
 use ngc_ir::text::{ParseOptions, PrintOptions, parse_module, print_module};
@@ -94,8 +95,8 @@ fn results(module: &Module) -> Vec<u32> {
     out
 }
 
-/// Streams of programs that are drawn beside those of proptest.
-const STREAMS: u64 = 16;
+/// Streams of programs that are drawn beside those of proptest, others for each commit.
+const STREAMS: u64 = 4;
 
 const ALL: &str = "builtin.module(inline,symbol-dce,func.func(cse,canonicalize,cse,dce),infer-shapes)";
 
@@ -138,7 +139,9 @@ fn folded_constants_need_no_second_run() {
             settled(&genes).err()
         })
     };
-    let found: Vec<String> = (0..STREAMS).into_par_iter().filter_map(stream).collect();
+    let seed = evidence::seed();
+    let streams = (0..STREAMS).into_par_iter().map(|n| seed.wrapping_add(n));
+    let found: Vec<String> = streams.filter_map(stream).collect();
     assert!(found.is_empty(), "{}", found[0]);
 }
 

@@ -10,7 +10,7 @@ use ngc_ir::{Semantics, Signature, Type};
 use ngc_numerics::{Enclosure, Figures, Format, Interval, Operands, Random, Range};
 
 /// Where the certificate is fresh, one graph in so many is looked at.
-const STEP: usize = 3;
+const STEP: usize = 6;
 
 /// What two ways of rounding the same formula up may differ by.
 const ROUNDING: f64 = 1e-12;

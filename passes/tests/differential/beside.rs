@@ -14,7 +14,7 @@ use super::programs::BITS;
 /// Programs that are looked at, of all that there are, where nobody says otherwise.
 pub const PROGRAMS: &str = "8";
 /// The same, where such programs were looked at since the sources changed.
-pub const SAMPLE: &str = "3";
+pub const SAMPLE: &str = "1";
 /// Changes of the other spelling.
 const CHANGES: usize = 3;
 /// What constants that are rounded to `f32` may take from a result, of its greatest element.
