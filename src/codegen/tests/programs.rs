@@ -18,7 +18,7 @@ use crate::support::{CONTEXT, difference, interpreted, load, shapes};
 
 /// Programs that are drawn, and how many of them where the certificate is fresh.
 const PROGRAMS: u64 = 2000;
-const SAMPLE: u64 = 400;
+const SAMPLE: u64 = 150;
 /// Programs in one library.
 const BATCH: usize = 20;
 /// Inputs for each program.

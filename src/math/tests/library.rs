@@ -28,7 +28,7 @@ const FOLDERS: [[&str; 2]; 3] = [
 ];
 
 /// Of so many implementations one is looked at where the certificate of all is fresh.
-pub const STEP: usize = 4;
+pub const STEP: usize = 8;
 
 fn files([implementations, _]: [&str; 2]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(root().join(implementations))

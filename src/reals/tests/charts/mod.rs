@@ -3,6 +3,7 @@
 mod best;
 mod program;
 
+use crate::evidence;
 use best::{Search, between};
 use ngc_ir::structure::Index;
 use ngc_numerics::{Format, Prim, Reduce};
@@ -52,7 +53,10 @@ fn of(name: &str, n: usize, most: f64, build: impl Fn(&mut Program, usize) -> Us
     (format!("{name} of {n}"), most, Box::new(move |p| build(p, n)))
 }
 
-const SIZES: [usize; 3] = [2, 3, 6];
+/// Numbers of terms; where the certificate is fresh one of them, another for each commit.
+fn sizes() -> Vec<usize> {
+    evidence::sampled("laws", 3, [2, 3, 6])
+}
 
 fn place(n: i64) -> Index {
     Index::number(n)
@@ -61,7 +65,7 @@ fn place(n: i64) -> Index {
 #[test]
 fn logarithms() {
     let mut all: Vec<Case> = Vec::new();
-    for n in SIZES {
+    for n in sizes() {
         all.push(of("log of a sum of exponentials", n, 40.0, |p, n| {
             let x = p.scalars(n, 3000.0);
             let e: Vec<Use> = x.iter().map(|x| p.exp(x)).collect();
@@ -174,7 +178,7 @@ fn logarithms() {
 #[test]
 fn multiples_of_exponentials() {
     let mut all: Vec<Case> = Vec::new();
-    for n in SIZES {
+    for n in sizes() {
         all.push(of("mean with hyperbolic weights", n, 1e4, |p, n| {
             let x = p.numbers(&[n], 2000.0);
             let [above, below] = [Prim::Sinh, Prim::Cosh].map(|prim| {
@@ -221,7 +225,7 @@ fn multiples_of_exponentials() {
 #[test]
 fn complements() {
     let mut all: Vec<Case> = Vec::new();
-    for n in SIZES {
+    for n in sizes() {
         all.push(of("one minus a product of survivals", n, 1e3, |p, n| {
             let x = p.input(&[n], between(0.0, 1.0), |r, _| 10f64.powf(r.uniform(-18.0, -1.0)) * 0.9);
             let product = p.over(Reduce::Prod, n, |p, j| {
@@ -298,7 +302,7 @@ fn magnitudes() {
         });
         p.power(&squares, (1, 2))
     };
-    for n in SIZES {
+    for n in sizes() {
         all.push(of("norm", n, 20.0, move |p, n| {
             let x = huge(p, &[n]);
             norm(p, &x, n)
@@ -388,7 +392,7 @@ fn centred() {
             (large + r.uniform(-1.0, 1.0)) * if point % 2 == 0 { 1.0 } else { -3.0 }
         })
     };
-    for n in SIZES {
+    for n in sizes() {
         all.push(of("variance", n, 1e3, move |p, n| {
             let x = near(p, &[n]);
             let squares = p.over(Reduce::Sum, n, |p, j| {
@@ -521,7 +525,7 @@ fn divergences() {
             point.iter_mut().zip(own).for_each(|(x, own)| *x = own + 1e-6 * *x);
         }
     };
-    for n in SIZES {
+    for n in sizes() {
         all.push(of("divergence of softmaxes", n, 1e8, move |p, n| {
             let (x, y) = (p.numbers(&[n], 3.0), p.numbers(&[n], 3.0));
             bring_near(p);
@@ -543,7 +547,7 @@ fn divergences() {
         let (one, other) = (p.mul(&a, &one), p.mul(&c, &other));
         p.add(&one, &other)
     }));
-    for n in SIZES {
+    for n in sizes() {
         all.push(of("divergence from the mean of both", n, 1e2, move |p, n| {
             let (x, y) = [(); 2]
                 .map(|()| p.input(&[n], between(0.0, f64::INFINITY), |r, _| r.uniform(1.0, 2.0)))
