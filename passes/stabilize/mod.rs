@@ -14,7 +14,6 @@ mod exact;
 mod judge;
 mod ladder;
 mod likeness;
-mod numbers;
 pub mod observed;
 mod order;
 mod over;
