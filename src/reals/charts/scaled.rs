@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use ngc_ir::structure::Size;
 use ngc_numerics::{Cmp, Logical, Prim, Reduce};
-use rug::Rational;
+use rug::{Integer, Rational};
 
 use super::polynomial::{ATOMS, Monomial, Polynomial};
 use super::rational::Quotient;
@@ -155,7 +155,7 @@ impl Charts<'_> {
         changed.then(|| self.store.product(1.into(), all, space))
     }
 
-    /// `Σ t = m² Σ (√t / m)²`, m the greatest `√t`, for squares that are nowhere negative.
+    /// `Σ t = mᵏ Σ (ᵏ√t / m)ᵏ`, m the greatest `ᵏ√t`, for k-th powers that are nowhere negative.
     fn scaled_sum(&mut self, of: &Use, space: &[Size]) -> Option<(Use, Vec<(Use, Rational)>)> {
         let (constant, terms) = match self.node(of.id) {
             Node::Linear(constant, terms) => (constant, terms),
@@ -166,9 +166,10 @@ impl Charts<'_> {
             _ => return None,
         };
         (constant >= 0 && terms.iter().all(|(c, x)| *c > 0 && self.nonnegative(x))).then_some(())?;
-        let half = || Rational::from((1, 2));
+        let k = self.common_power(&terms);
+        let part = || Rational::from((1, k));
         let mut sizes = Vec::new();
-        // Each term as a sum over dimensions, none for a plain one, of squares.
+        // Each term as a sum over dimensions, none for a plain one, of powers.
         let mut parts: Vec<(Vec<Size>, Use)> = Vec::new();
         let mut powers = false;
         for (c, x) in terms {
@@ -181,14 +182,14 @@ impl Charts<'_> {
             self.nonnegative(&body).then_some(())?;
             powers |= self.is_power(body.id);
             let factor = self.store.rational(c);
-            let root = self.store.product(1.into(), vec![(factor, half()), (body, half())], &inner);
+            let root = self.store.product(1.into(), vec![(factor, part()), (body, part())], &inner);
             sizes.push(self.store.reduce(Reduce::Max, over.clone(), root.clone(), space));
             parts.push((over, root));
         }
         powers.then_some(())?;
         if !constant.is_zero() {
             let number = self.store.rational(constant);
-            let root = self.store.power(number, half(), space);
+            let root = self.store.power(number, part(), space);
             sizes.push(root.clone());
             parts.push((Vec::new(), root));
         }
@@ -198,10 +199,10 @@ impl Charts<'_> {
         for (over, root) in parts {
             let inner = within(space, &over);
             let ratio = self.quotient(root, scale.clone(), &inner);
-            let square = self.store.close(Node::Product(vec![(ratio, Rational::from(2))]), &inner);
+            let power = self.store.close(Node::Product(vec![(ratio, Rational::from(k))]), &inner);
             let term = match over.is_empty() {
-                true => square,
-                false => self.store.close(Node::Reduce(Reduce::Sum, over, square), space),
+                true => power,
+                false => self.store.close(Node::Reduce(Reduce::Sum, over, power), space),
             };
             sum.push((Rational::from(1), term));
         }
@@ -209,7 +210,22 @@ impl Charts<'_> {
             1 => sum.pop()?.1,
             _ => self.store.close(Node::Linear(Rational::new(), sum), space),
         };
-        Some((sum, vec![(scale, Rational::from(2))]))
+        Some((sum, vec![(scale, Rational::from(k))]))
+    }
+
+    /// The power that all terms, or what they sum, are of; of what is none the square of its root is taken.
+    fn common_power(&self, terms: &[(Rational, Use)]) -> u32 {
+        let power = |x: &Use| {
+            let body = match self.store.node(x.id) {
+                Node::Reduce(Reduce::Sum, _, body) => body.id,
+                _ => x.id,
+            };
+            let Node::Product(factors) = self.store.node(body) else { return Integer::from(2) };
+            let whole = factors.iter().all(|(_, e)| e.is_integer());
+            if whole { factors.iter().fold(Integer::new(), |k, (_, e)| k.gcd(e.numer())) } else { 2.into() }
+        };
+        let common = terms.iter().fold(Integer::new(), |k, (_, x)| k.gcd(&power(x)));
+        common.to_u32().filter(|k| *k > 1).unwrap_or(2)
     }
 
     /// Whether a term is a product with a power, or one behind a mask.
