@@ -1,21 +1,20 @@
 //! Values of a window at points: as they are computed, and as they are over the reals.
 
-use std::f64::consts::{FRAC_PI_2, PI};
 use std::rc::Rc;
 
 use ngc_interp::elements::{Column, Elements, Mode};
-use ngc_ir::{Body, Context, Op, Resources, Value};
-use ngc_numerics::{Enclosure, Format, Prim};
+use ngc_ir::{Body, Context, Resources, Value};
+use ngc_numerics::{Enclosure, Format};
 use rug::{Float, Rational};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::cancellation;
 use super::exact::{Exact, Leaves};
-use super::ladder::{Ladder, Move, NUMBERS, Point, Use};
+use super::ladder::{Ladder, Move, Point, Use};
 use super::order::{self, Errors, Place};
 use super::steps::{FEW, steps};
-use super::window::{Leaf, Window, number, primitive};
+use super::window::{Leaf, Window};
 
 /// What an open extent is where values are evaluated.
 pub const OPEN: usize = 3;
@@ -37,9 +36,6 @@ const POINTS: (usize, usize) = (256, 6);
 
 /// Points that are kept of those at which a form is worse than the given one.
 const WORST: usize = 8;
-
-/// Points near 0 are near smaller numbers too.
-const BESIDE_ZERO: f64 = 0.125;
 
 /// So many times as many points hold the form that was chosen against the given one.
 const MORE: usize = 4;
@@ -80,49 +76,35 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Of what a value of a window is made of, at `further` points as well; nothing where the value has no format, or its ops
+    /// Of what a value of a window is made of, near some numbers and at `further` points as well; nothing where the value has no format, or its ops
     /// cannot be evaluated, or only at great cost.
     pub fn new(
         context: &'a Context,
         resources: &'a Resources,
         window: &Window,
         root: Value,
-        (to, further): (Use, &[Point]),
+        (to, near, further): (Use, &[f64], &[Point]),
     ) -> Option<Judge<'a>> {
         let format = window.format(root)?;
-        // What the window speaks of.
-        let ops = window.body.walk();
-        let mut near: Vec<f64> = ops.iter().filter_map(|&op| number(&window.body, op)).collect();
-        // What is added to a number vanishes at the opposite one.
-        let added = |&op: &Op| {
-            let of = |v: &Value| number(&window.body, window.body.defining_op(*v)?);
-            let sums = primitive(&window.body, op) == Some(Prim::Add);
-            sums.then(|| window.body.operands(op).iter().find_map(of)).flatten()
-        };
-        let is_new = |x: &f64| x.abs() > BESIDE_ZERO && !NUMBERS.contains(x);
-        near.extend(ops.iter().filter_map(added).map(|x| -x).filter(is_new));
-        let turns = |&op| matches!(primitive(&window.body, op), Some(Prim::Sin | Prim::Cos | Prim::Tan));
-        if ops.iter().any(turns) {
-            near.extend([FRAC_PI_2, PI]);
-        }
         let leaves = Rc::new(Leaves::new(context, resources, window));
         let count = leaves.count();
-        let one = Rc::new(Ladder::new(format, count, &near, 1, Use::Search, &[]));
+        let one = Rc::new(Ladder::new(format, count, near, 1, Use::Search, &[]));
         let mut trial = leaves.elements(Mode::Formats, &one, None).with_limit(WORK / POINTS.1);
         let shape = trial.shape(&window.body, root)?;
         let middle: Vec<i64> = shape.iter().map(|n| (n / 2) as i64).collect();
         trial.at(&window.body, root, &middle)?;
         let more = if to == Use::Check { MORE } else { 1 };
-        let points = (more * WORK / trial.work().max(1)).min(more * POINTS.0);
+        let points = (WORK / trial.work().max(1)).min(POINTS.0);
         if points < POINTS.1 {
             return None;
         }
+        let points = more * points;
         let cancelling = match to {
             Use::Check if trial.work() <= FEW => cancellation::points(&leaves, window, root, format),
             _ => Vec::new(),
         };
         let further = [further, &cancelling].concat();
-        let ladder = Rc::new(Ladder::new(format, count, &near, points, to, &further));
+        let ladder = Rc::new(Ladder::new(format, count, near, points, to, &further));
         if ladder.points.is_empty() {
             return None;
         }
@@ -259,21 +241,26 @@ impl<'a> Judge<'a> {
     }
 
     /// The errors of an element that stands for a number of times another one, in values that `held` holds, but for the points
-    /// that `voids` says.
+    /// that `voids` says. It is still to be multiplied by `times`: the digits that it lacks near 0 the product lacks, too.
     pub fn errors(
         &mut self,
         body: &Body,
         held: Format,
         (value, at, by): (Value, &[i64], f64),
-        (computed, there): (Value, &[i64]),
+        (computed, there, times): (Value, &[i64], f64),
         voids: &[bool],
     ) -> Option<Errors> {
         let mut exact = self.exact(body, value, at)?;
-        let computed = self.computed(body, computed, there)?;
-        if by != 1.0 || !voids.is_empty() {
-            let own =
-                |(n, x): (usize, &Option<f64>)| x.filter(|_| voids.get(n) != Some(&true)).map(|x| x * by);
-            exact = Rc::new(exact.iter().enumerate().map(own).collect());
+        let mut computed = self.computed(body, computed, there)?;
+        let lift = times.abs().max(1.0).log2().floor().exp2();
+        let near_zero = |x: f64| x != 0.0 && (x * by).abs() < held.min_normal();
+        let lifted = |x: &Option<f64>| if x.is_some_and(near_zero) { lift } else { 1.0 };
+        let lifts: Vec<f64> = exact.iter().map(lifted).collect();
+        computed.iter_mut().zip(&lifts).for_each(|(x, lift)| *x *= lift);
+        if by != 1.0 || lift != 1.0 || !voids.is_empty() {
+            let needed = |(n, x): (usize, &Option<f64>)| x.filter(|_| voids.get(n) != Some(&true));
+            let own = exact.iter().enumerate().map(needed).zip(&lifts);
+            exact = Rc::new(own.map(|(x, lift)| x.map(|x| x * by * lift)).collect());
         }
         let formats = (self.format, held);
         let ladder = self.ladder.clone();
@@ -287,9 +274,10 @@ impl<'a> Judge<'a> {
         let open = Errors::open(formats, &exact, &computed);
         let mut reach = Vec::new();
         if !open.is_empty() {
-            let asked: Vec<(usize, f64)> = open.into_iter().map(|(n, far)| (n, far / by.abs())).collect();
+            let times = |n: usize| by.abs() * lifts[n];
+            let asked: Vec<(usize, f64)> = open.into_iter().map(|(n, far)| (n, far / times(n))).collect();
             reach = self.reach(body, (value, at), &asked)?;
-            reach.iter_mut().for_each(|x| *x *= by.abs());
+            reach.iter_mut().enumerate().for_each(|(n, x)| *x *= times(n));
         }
         Some(Errors::of(formats, &exact, &computed, &reach, &places))
     }

@@ -134,11 +134,15 @@ const LEAVES: usize = 6;
 const ALONE: usize = 3;
 
 /// Numbers that conditions, poles and zeros often stand at.
-pub const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
+const NUMBERS: [f64; 4] = [0.0, 1.0, -1.0, 0.5];
+/// Numbers of the value's own beside these, at most.
+const OWN: usize = 6;
+/// How near to them points lie, in powers of two.
+const DEPTHS: [i32; 4] = [-3, -7, -12, -20];
 
 impl Ladder {
     /// About `count` points for leaves of a format, and `further` ones on rungs of their own; `near` are
-    /// numbers that the window speaks of.
+    /// numbers that the value speaks of.
     pub fn new(
         format: Format,
         leaves: LeafCount,
@@ -175,11 +179,8 @@ impl Ladder {
             }
         }
         let beside = rungs.len();
-        let mut numbers: Vec<f64> = near.iter().copied().filter(|x| x.is_finite() && *x != 0.0).collect();
-        numbers.extend(NUMBERS);
-        numbers.dedup();
-        for &about in numbers.iter().take(8) {
-            for depth in [-3, -7, -12, -20] {
+        for about in NUMBERS {
+            for depth in DEPTHS {
                 draw(Kind::About, depth, about, beside);
             }
         }
@@ -194,6 +195,12 @@ impl Ladder {
         }
         for n in 0..(count / 5).max(12) {
             draw(Kind::Mixed, rungs[(5 * n) % rungs.len()], 0.0, beside + 1);
+        }
+        // Last, so that all others are the same whatever the numbers are.
+        for &about in near.iter().filter(|x| !NUMBERS.contains(x)).take(OWN) {
+            for depth in DEPTHS {
+                draw(Kind::About, depth, about, beside);
+            }
         }
         if points.len() > count {
             // Evenly from all of them, the first of each stretch.

@@ -14,6 +14,7 @@ mod exact;
 mod judge;
 mod ladder;
 mod likeness;
+mod numbers;
 pub mod observed;
 mod order;
 mod over;

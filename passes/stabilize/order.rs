@@ -73,6 +73,8 @@ const FACTOR: f64 = 2.0;
 const CURED: f64 = 16.0;
 /// The same on ordinary numbers where none of these is cured, for a form that is stable.
 const PRICE: f64 = 64.0;
+/// What is so many times as exact on ordinary numbers counts as a cure of these.
+const REGAINED: f64 = 1024.0;
 /// By how much more than its arguments' last places a result of sums may be wrong.
 const SUMS: f64 = 16.0;
 /// Largest errors are alike within so many times.
@@ -278,6 +280,7 @@ impl Errors {
     /// there a quotient overflows that is divided by a number below 1, of which a naive form saw the half that is 0.
     /// Where none of the ordinary ones is cured they lose a few bits at most: `(x - 0.5) x` is not multiplied out lest a product
     /// of small numbers vanish.
+    /// What has many digits more on some of these counts as a cure: a mean that is taken away with what it was rounded by.
     pub fn keeps(&self, given: &Errors, ordinary: &[bool]) -> bool {
         self.keeps_but(given, usize::MAX, ordinary)
     }
@@ -293,6 +296,7 @@ impl Errors {
         let cures_ordinary = self.failures_on(ordinary) < given.failures_on(ordinary);
         let (factor, least, slack) =
             if cures { (CURED, given.typical(), CURED) } else { (FACTOR, 0.0, SLACK) };
+        let regains = self.regains(given, ordinary);
         let beside = self.beside(given);
         self.rungs.iter().enumerate().all(|(n, own)| {
             let [worst, unstable] = beside[n];
@@ -303,7 +307,8 @@ impl Errors {
             let is_ordinary = ordinary.get(n) != Some(&false);
             // Ordinary numbers do not pay more than a few bits for what is cured beyond them.
             let pays = ordinary.get(n) == Some(&true) && !cures_ordinary;
-            let stable = cures && unstable <= off && !(pays && worst > PRICE * (given.worst + SLACK));
+            let stable =
+                (cures || regains) && unstable <= off && !(pays && worst > PRICE * (given.worst + SLACK));
             // What stands at an end of its range was not rounded.
             let close = match own.bound {
                 true => worst <= FACTOR * given.worst + slack,
@@ -321,6 +326,12 @@ impl Errors {
             let most = given.failures + given.failures / further;
             (own.failures <= most || alike) && close && (as_finite || !is_ordinary)
         })
+    }
+
+    /// Whether a form has many digits on some rung of ordinary numbers that the given one lacks.
+    fn regains(&self, given: &Errors, ordinary: &[bool]) -> bool {
+        let pairs = self.on(ordinary).zip(given.on(ordinary));
+        pairs.into_iter().any(|(own, given)| given.worst > REGAINED * (own.worst + SLACK))
     }
 
     /// The median of the largest errors on the rungs on which nothing fails.

@@ -6,12 +6,13 @@
 //! no law gave, but that is put together from what was given, gives way to what is more exact by a bit, and any other to what is
 //! better by a step and shorter, or more exact by far.
 
-use ngc_ir::{Builder, Context, Loc, Resources, Value};
+use ngc_ir::{Body, Builder, Context, Loc, Op, Resources, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Better;
 use super::judge::Judge;
 use super::ladder;
+use super::numbers;
 use super::plan::Plan;
 use super::search::cover::computed;
 use super::search::{errors, judged};
@@ -32,7 +33,7 @@ pub fn choose(context: &Context, resources: &Resources, better: &mut Vec<Better<
     let shown = better.iter().filter(|better| !better.hidden).map(|better| better.member.value);
     let shown: FxHashSet<Value> = shown.collect();
     better.retain(|better| shown.contains(&better.member.value));
-    let own = (0..better.len()).filter(|&n| better[n].plan.itself && !better[n].hidden);
+    let own = (0..better.len()).filter(|&n| better[n].plan.itself);
     let all: Vec<_> = own.map(|n| (n, others(n, better))).collect();
     let mut known: FxHashMap<Compared, bool> = FxHashMap::default();
     let mut left = FxHashSet::default();
@@ -119,18 +120,22 @@ fn gains_nothing(
     let ([all, own_ops], [others_all, others_ops]) = (lengths(new), lengths(over));
     let longer = all >= LONGER * others_all;
     let anew = own_ops > others_ops && all - own_ops < others_all - others_ops;
+    let contracts = contractions(&window.body, new, &kept) > contractions(&window.body, over, &kept);
     let (put_together, shorter) = (own.plan.laws.is_empty(), others_all < all);
     // What is exact to a few bits, and no longer, gives way to none.
     if !anew && !put_together && !shorter && own.plan.bits.is_some_and(|bits| bits <= FAR) {
         return Some(false);
     }
-    let to = (ladder::Use::Check, &[][..]);
+    let near = numbers::of_term(&own.terms.store, own.plan.root.id);
+    let to = (ladder::Use::Check, &near[..], &[][..]);
     let mut judge = Judge::new(context, resources, &window, value, to)?;
     let places = judged(&own.group.window, &own.terms.store, &own.plan.root, &own.plan.extents);
     let mut of = |new| errors(&window, &mut judge, &places, [value, new]);
     let (given, new, over) = (of(value)?, of(new)?, of(over)?);
     let ordinary = &judge.ordinary;
     let gains = match () {
+        // What is summed over again in another order is more exact by luck.
+        () if contracts => false,
         () if anew => new.gains_on(ordinary, &over),
         () if longer => new.betters(&over),
         () if put_together => over.bits() + 1.0 >= new.bits(),
@@ -139,10 +144,19 @@ fn gains_nothing(
     Some(over.keeps(&given, ordinary) && !gains)
 }
 
-/// The values of the window of a better form that stay whatever becomes of its value: those that are read outside of it, and all
-/// that they are made of.
+/// Sums of products on the way from some values to another one.
+fn contractions(body: &Body, value: Value, from: &FxHashSet<Value>) -> usize {
+    let within = made_of(body, [value], |value| from.contains(&value));
+    let contracts = |op: &Op| body.op(*op).def.is_some_and(|def| def.traits.contraction);
+    within.into_iter().filter_map(|value| body.defining_op(value)).filter(contracts).count()
+}
+
+/// The values of the window of a better form that stay whatever becomes of its value: those that are read outside of it or for
+/// other values, and all that they are made of.
 fn kept(better: &Better<'_>) -> FxHashSet<Value> {
     let body = &better.group.window.body;
-    let read = better.group.read.iter().copied().filter(|value| *value != better.member.inner);
-    made_of(body, read, |_| false)
+    let within = made_of(body, [better.member.inner], |_| false);
+    let others = body.walk().into_iter().filter(|op| !body.results(*op).any(|v| within.contains(&v)));
+    let read = better.group.read.iter().chain(others.flat_map(|op| body.operands(op)));
+    made_of(body, read.copied().filter(|value| *value != better.member.inner), |_| false)
 }

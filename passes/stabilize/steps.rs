@@ -2,16 +2,24 @@
 
 use ngc_dialects::transfer;
 use ngc_ir::{Body, Op, Value};
+use ngc_numerics::Prim;
 use rustc_hash::FxHashSet;
 
-use super::window::moves;
+use super::window::{moves, primitive};
 
 /// Operations on single numbers that cost nothing that is felt.
 pub const FEW: usize = 64;
+/// So many of them a function of a library takes, at least.
+const FUNCTION: usize = 4;
 
 /// Operations on single numbers on the way to a value.
 pub fn steps(body: &Body, of: Value) -> usize {
     computing(body, of).into_iter().map(|op| elements_of(body, op)).sum()
+}
+
+/// The same, where a function that a library computes counts as the several operations that it takes.
+pub fn work(body: &Body, of: Value) -> usize {
+    computing(body, of).into_iter().map(|op| work_of(body, op)).sum()
 }
 
 /// Ops that compute something on the way to a value.
@@ -19,7 +27,7 @@ pub fn ops(body: &Body, of: Value) -> usize {
     computing(body, of).len()
 }
 
-/// Ops and operations on single numbers on the way to a value in a spelling that another one takes apart: an op for several
+/// Ops and work on the way to a value in a spelling that another one takes apart: an op for several
 /// that the other one lacks counts as those that it is made of.
 pub fn apart(body: &Body, of: Value, other: Value) -> (usize, usize) {
     let kept: FxHashSet<&str> = computing(body, other).into_iter().map(|op| body.name(op)).collect();
@@ -34,12 +42,26 @@ fn op_apart(body: &Body, op: Op, kept: &FxHashSet<&str>) -> (usize, usize) {
             let ops = body.ops(*block).filter(|op| computes(body, *op));
             ops.map(|op| op_apart(body, op, kept)).fold((0, 0), both)
         }
-        None => (1, elements_of(body, op)),
+        None => (1, work_of(body, op)),
     }
 }
 
 fn both(a: (usize, usize), b: (usize, usize)) -> (usize, usize) {
     (a.0 + b.0, a.1.saturating_add(b.1))
+}
+
+fn work_of(body: &Body, op: Op) -> usize {
+    let function = primitive(body, op).is_some_and(|prim| !is_basic(prim));
+    elements_of(body, op) * if function { FUNCTION } else { 1 }
+}
+
+/// Whether a machine computes it by itself.
+fn is_basic(prim: Prim) -> bool {
+    use Prim::{
+        Abs, Add, Ceil, Div, Floor, Fma, Max, Min, Mul, Neg, RoundEven, Sign, Sqrt, Square, Sub, Trunc,
+    };
+    let signs = matches!(prim, Neg | Abs | Sign | Min | Max | Floor | Ceil | RoundEven | Trunc);
+    signs || matches!(prim, Add | Sub | Mul | Div | Fma | Square | Sqrt)
 }
 
 fn elements_of(body: &Body, op: Op) -> usize {

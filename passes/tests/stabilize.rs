@@ -198,6 +198,34 @@ fn r10_r30_mean_of_an_overflowing_sum() {
     });
 }
 
+/// The roots of a quadratic are cured where there are any, and there are none where the discriminant is negative.
+#[test]
+fn negative_discriminants_have_no_root() {
+    let context = ngc_dialects::context();
+    let of = |values: [f64; 4]| floats(F32, &[4], &values);
+    let inputs = [of([0.5, 1.0, 1.0, 1e-3]), of([0.5, 1.0, 9.0, 2e4]), of([1.0, 0.25, 1e-4, 1.0])];
+    let mut module = module(&context, &inputs, None, |w, x| {
+        let [four, two] = [4.0, 2.0].map(|n| w.number(n, x[0]));
+        let square = w.op("mul", &[x[1], x[1]]);
+        let product = w.op("mul", &[x[0], x[2]]);
+        let product = w.op("mul", &[product, four]);
+        let discriminant = w.op("sub", &[square, product]);
+        let (root, opposite) = (w.op("sqrt", &[discriminant]), w.op("neg", &[x[1]]));
+        let (sum, below) = (w.op("add", &[opposite, root]), w.op("mul", &[x[0], two]));
+        w.op("div", &[sum, below])
+    });
+    let exact = |n: usize| {
+        let [a, b, c] = [0, 1, 2].map(|i| inputs[i].to_f64s()[n]);
+        -2.0 * c / (b + (b * b - 4.0 * a * c).sqrt())
+    };
+    assert!(evaluate(&context, &module, &inputs)[0].is_nan() && exact(0).is_nan());
+    assert!(!run(&context, &mut module).applied.is_empty());
+    let after = evaluate(&context, &module, &inputs);
+    assert!(after[0].is_nan(), "{after:?} of {:?}", ops(&module));
+    let wrong = |n: &usize| (after[*n] - exact(*n)).abs() > 1e-6 * exact(*n).abs();
+    assert_eq!((1..4).find(wrong), None, "{after:?} of {:?}", ops(&module));
+}
+
 #[test]
 fn r11_log_sigmoid() {
     let x = floats(F32, &[2], &[-300.0, -90.0]);

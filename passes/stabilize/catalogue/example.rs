@@ -16,8 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::stabilize::Equalities;
 use crate::stabilize::judge::Judge;
-use crate::stabilize::ladder;
 use crate::stabilize::window::{Leaf, Window};
+use crate::stabilize::{ladder, numbers};
 
 /// The format of the examples.
 pub const FORMAT: Format = Format::F32;
@@ -176,7 +176,8 @@ impl Stage {
         let (origin, formats) = (FxHashMap::default(), FxHashMap::default());
         let window = Window { body: self.body.clone(), root: before, leaves, origin, formats, apart: false };
         let resources = Resources::default();
-        let mut judge = Judge::new(context, &resources, &window, before, (ladder::Use::Check, &[]))?;
+        let near = numbers::of_term(&self.store, left.id);
+        let mut judge = Judge::new(context, &resources, &window, before, (ladder::Use::Check, &near, &[]))?;
         let body = &window.body;
         let exact = judge.exact(body, before, &[])?;
         let (left_values, right_values) =

@@ -5,16 +5,13 @@ use ngc_reals::form::OpForm;
 use ngc_reals::read::Reading;
 use ngc_reals::write::Known;
 use ngc_reals::{Form, Id};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
-use super::{Choice, Search};
+use super::{Choice, Choices, Search};
 use crate::precision::conversion;
 use crate::stabilize::plan::{Found, Plan};
 use crate::stabilize::steps::made_of;
 use crate::stabilize::{is_computed, proof};
-
-/// How terms are computed.
-type Choices = FxHashMap<Id, Choice>;
 
 /// How a value may be had from others that are there.
 struct Way {

@@ -25,12 +25,13 @@ impl Search<'_> {
         let voids = self.voids(id);
         let first = self.first.entry(id).or_insert(known.clone()).clone();
         let by = Rational::from(&first.factor / &known.factor).to_f64();
+        let times = known.factor.to_f64();
         let mut all = Errors::default();
         for (n, place) in places(self.terms.store.sizes(id))?.into_iter().enumerate() {
             let (body, voids) = (&self.window.body, voids.get(n).map_or(&[][..], Vec::as_slice));
             let (given, new) = (along(body, &first, &place), along(body, known, &place));
             let exact = (first.value, &given[..], by);
-            all = all.with(&self.judge.errors(body, held, exact, (known.value, &new), voids)?);
+            all = all.with(&self.judge.errors(body, held, exact, (known.value, &new, times), voids)?);
         }
         Some(all)
     }

@@ -10,7 +10,10 @@ mod evaluate;
 mod forms;
 mod inner;
 mod root;
+mod sources;
 mod write;
+
+use std::rc::Rc;
 
 use ngc_dialects::facts::Fact;
 use ngc_ir::op_def::ACCUMULATE;
@@ -22,14 +25,15 @@ use ngc_reals::facts::Facts;
 use ngc_reals::read::{Reader, Reading};
 use ngc_reals::write::{Known, Values};
 use ngc_reals::{Form, Function, Id, Node, Store};
-use rug::Rational;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::evaluate::Voids;
 pub use self::root::{errors, judged};
+use self::sources::{Source, Sources};
 use super::Equalities;
 use super::judge::Judge;
 use super::ladder::{self, Point};
+use super::numbers;
 use super::order::Errors;
 use super::plan::Terms;
 use super::steps::elements;
@@ -60,7 +64,7 @@ const WITHIN: usize = 2;
 const NESTED: usize = 40;
 
 /// How a term is computed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
     /// By a value of the window, whose axes its slots are.
     Source(Known),
@@ -68,11 +72,16 @@ pub enum Choice {
     Form(Form),
 }
 
+/// How terms are computed.
+type Choices = FxHashMap<Id, Choice>;
+
 /// What was chosen for a term.
 #[derive(Clone, Debug)]
 pub struct Best {
     /// How it is computed.
     pub choice: Choice,
+    /// How it and all that it is made of were computed when it was evaluated: the parts may have found other forms since.
+    evaluated: Rc<Choices>,
     /// The value in the window's body, and the axes of it that the slots are; nothing where the term is written anew
     /// wherever it is read.
     value: Option<Known>,
@@ -145,7 +154,7 @@ pub struct Search<'a> {
     /// Values of the window that are a term, by the term: those before the value that is looked at.
     sources: Values,
     /// Those that come later, the next one last.
-    later: Vec<(Value, Id, Known)>,
+    later: Vec<Source>,
     known: FxHashMap<Id, Best>,
     /// Forms that were written, over the values of their parts, and what came of each.
     tried: FxHashMap<Id, Vec<Tried>>,
@@ -209,31 +218,7 @@ impl<'a> Search<'a> {
         if window.apart && (window.body.walk().len() > MOST_APART || !readings.values().any(joined)) {
             return None;
         }
-        let (mut leaves, mut later) = (FxHashMap::default(), Vec::new());
-        let block = window.body.entry()?;
-        let results = window.body.ops(block).map(|op| window.body.result(op, 0));
-        for value in window.body.arguments(block).iter().copied().chain(results) {
-            let Some(reading) = readings.get(&value) else { continue };
-            // A part of a term's places is not the term.
-            let sizes = store.sizes(reading.element.id);
-            let whole =
-                |axes: &Vec<usize>| axes.iter().zip(sizes).all(|(&n, size)| reading.extents[n] == *size);
-            let Some(axes) = reading.axes().filter(whole) else { continue };
-            match store.node(reading.element.id) {
-                Node::Leaf(leaf) => {
-                    leaves.entry(*leaf).or_insert(value);
-                }
-                Node::Number(_) | Node::Size(_) | Node::Place | Node::Holds(_) => {}
-                _ => {
-                    // What is taken the other way round is there, too, and what is made greater by a power of two.
-                    let multiple = multiple(&mut store, reading, &later);
-                    later.push((value, reading.element.id, Known { value, axes, factor: 1.into() }));
-                    later.extend(
-                        multiple.map(|(id, axes, factor)| (value, id, Known { value, axes, factor })),
-                    );
-                }
-            }
-        }
+        let Sources { leaves, mut later } = Sources::of(&mut store, &window, &readings)?;
         later.reverse();
         let facts: FxHashMap<u32, Fact> = leaves
             .iter()
@@ -243,7 +228,9 @@ impl<'a> Search<'a> {
         // Below f32 the widest format is f32: what does not fit is held in it.
         let wide = format.width() < 32 && equalities.allowed.format(Format::F32);
         let held = if wide { Format::F32 } else { format };
-        let judge = Judge::new(context, resources, given, given.root, (ladder::Use::Search, further))?;
+        let near = readings.get(&window.root).map(|root| numbers::of_term(&store, root.element.id));
+        let to = (ladder::Use::Search, &near.unwrap_or_default()[..], further);
+        let judge = Judge::new(context, resources, given, given.root, to)?;
         let body = &window.body;
         let largest = (0..body.num_values()).map(|n| elements(body, Value::from_index(n))).max().unwrap_or(1);
         let largest = 2 * largest.max(SMALL);
@@ -291,32 +278,6 @@ impl<'a> Search<'a> {
             refuted: Vec::new(),
         };
         Some(search)
-    }
-
-    /// Takes the values of the window up to one, and none behind it, as ways to compute what they are.
-    fn reach(&mut self, last: Value) {
-        while let Some((value, id, source)) = self.later.pop_if(|(value, ..)| value.index() <= last.index()) {
-            // What is there with its own sign is better than what is there with the other one.
-            if self.sources.get(&id).is_none_or(|known| known.factor != 1 && source.factor == 1) {
-                self.sources.insert(id, source.clone());
-                self.stands(id, source);
-            }
-            if value == last {
-                break;
-            }
-        }
-    }
-
-    /// Takes a value of the window for a term unless what was found for the term is better: what is there costs nothing.
-    fn stands(&mut self, id: Id, source: Known) {
-        if let Some(known) = self.known.get(&id)
-            && let (effort, before) = (known.effort, known.errors.clone())
-            && let Some(errors) = self.errors(id, &source)
-            && errors.compare(&before, &self.judge.ordinary, self.parts, 0.0).is_le()
-        {
-            let (choice, value) = (Choice::Source(source.clone()), Some(source));
-            self.known.insert(id, Best { choice, value, errors, exposed: false, cost: 0.0, effort });
-        }
     }
 
     /// Finds the best way to compute a term, with more laws within each other while it is not accurate, or so many.
@@ -375,9 +336,10 @@ impl<'a> Search<'a> {
     fn look(&mut self, id: Id) -> Option<Best> {
         let effort = self.effort();
         if self.is_plain(id) {
-            let errors = Errors::default();
+            let (errors, choice) = (Errors::default(), Choice::Form(Form::Plain));
             return Some(Best {
-                choice: Choice::Form(Form::Plain),
+                evaluated: self.together(id, &choice),
+                choice,
                 value: None,
                 errors,
                 exposed: false,
@@ -485,13 +447,6 @@ impl<'a> Search<'a> {
         (self.known, self.voids, self.tried, self.ceiling) = (known, voids, tried, deepest);
     }
 
-    /// A term as a value of the window gives it.
-    fn given_as(&mut self, id: Id, source: Known) -> Best {
-        let errors = self.errors(id, &source).unwrap_or_default();
-        let (choice, value) = (Choice::Source(source.clone()), Some(source));
-        Best { choice, value, errors, exposed: false, cost: 0.0, effort: self.effort() }
-    }
-
     /// Whether means that are taken away with what they were rounded by are all that is looked for.
     fn is_recentring(&self) -> bool {
         self.wanted.as_ref().is_some_and(|wanted| wanted.recentring)
@@ -546,8 +501,10 @@ impl<'a> Search<'a> {
         let (effort, cost) = (self.effort(), self.cost(id, &form));
         let Some(errors) = errors else {
             // What cannot be judged is computed as it says.
+            let choice = Choice::Form(form);
             best.get_or_insert(Best {
-                choice: Choice::Form(form),
+                evaluated: self.together(id, &choice),
+                choice,
                 value: Some(value),
                 errors: Errors::default(),
                 exposed: false,
@@ -574,7 +531,26 @@ impl<'a> Search<'a> {
             self.refuted.push(format!("{}: {}", equal.law, self.shown(id)));
             return;
         }
-        *best = Some(Best { choice: Choice::Form(form), value: Some(value), errors, exposed, cost, effort });
+        let choice = Choice::Form(form);
+        let evaluated = self.together(id, &choice);
+        *best = Some(Best { choice, evaluated, value: Some(value), errors, exposed, cost, effort });
+    }
+
+    /// How a term and all that it is made of are computed now. Of what a condition asks, nothing is kept.
+    fn together(&self, id: Id, choice: &Choice) -> Rc<Choices> {
+        let mut all = Choices::from_iter([(id, choice.clone())]);
+        let is_asked = matches!(self.terms.store.node(id), Node::Apply(function, _) if is_truth(function));
+        if let Choice::Form(form) = choice
+            && !is_asked
+        {
+            for part in self.terms.parts(id, form) {
+                let known = self.known.get(&part).into_iter().flat_map(|best| best.evaluated.iter());
+                known.for_each(|(part, choice)| {
+                    all.entry(*part).or_insert_with(|| choice.clone());
+                });
+            }
+        }
+        Rc::new(all)
     }
 
     /// Whether a form would be refused in the place of the value that a plan is looked for, as a form of its term or of a sum that
@@ -596,39 +572,6 @@ impl<'a> Search<'a> {
     fn shown(&self, id: Id) -> String {
         self.terms.store.show(&self.terms.itself(id))
     }
-}
-
-/// What a value is times a number that makes it no less exact, the axes of the value that its slots are, and that number: of a
-/// multiple by a power of two what is multiplied, of a sum the sum with the other sign. Nothing where that is one op of leaves
-/// and of values that come before.
-fn multiple(
-    store: &mut Store,
-    of: &Reading,
-    before: &[(Value, Id, Known)],
-) -> Option<(Id, Vec<usize>, Rational)> {
-    let Node::Linear(constant, terms) = store.node(of.element.id) else { return None };
-    let there =
-        |id: Id| matches!(store.node(id), Node::Leaf(_)) || before.iter().any(|(_, other, _)| *other == id);
-    let parts = terms.len() + usize::from(!constant.is_zero());
-    let all_there = terms.iter().all(|(_, part)| there(part.id));
-    let (whole, factor) = match &terms[..] {
-        [(factor, part)] if parts == 1 => {
-            // A sum and its mean are written the one for the other anyhow.
-            let exact =
-                is_power_of_two(factor) && !all_there && !matches!(store.node(part.id), Node::Reduce(..));
-            (store.compose(part, &of.element.map, &of.extents).filter(|_| exact)?, factor.clone().recip())
-        }
-        _ if parts == 2 && all_there && terms.iter().all(|(factor, _)| factor.clone().abs() == 1) => {
-            return None;
-        }
-        _ => (store.scaled(-1, of.element.clone(), &of.extents), (-1).into()),
-    };
-    let axes = whole.map.iter().map(|index| Some(index.as_axis()?.0 as usize)).collect::<Option<_>>()?;
-    Some((whole.id, axes, factor))
-}
-
-fn is_power_of_two(factor: &Rational) -> bool {
-    factor.numer().clone().abs().is_power_of_two() && factor.denom().is_power_of_two()
 }
 
 /// The place along the n-th slot.

@@ -16,10 +16,11 @@ use super::{Choice, DEEPEST, Search, Wanted};
 use crate::analysis::range::Ranges;
 use crate::stabilize::judge::Judge;
 use crate::stabilize::ladder;
+use crate::stabilize::numbers;
 use crate::stabilize::order::Errors;
 use crate::stabilize::plan::{Found, Plan};
 use crate::stabilize::proof;
-use crate::stabilize::steps::{FEW, apart, ops, steps};
+use crate::stabilize::steps::{FEW, apart, ops, steps, work};
 use crate::stabilize::window::Window;
 
 /// A form has no more ops than this, unless the given one has as many; and what has half as many does not grow: else one form is
@@ -124,7 +125,17 @@ impl Search<'_> {
         for _ in 0..TRIES {
             self.forget_refused(id);
             self.solve_pieces(id, deepest)?;
-            let mut tried = self.tried_as(self.chosen(id), value, root, given);
+            let chosen = self.chosen(id);
+            let evaluated = self.known.get(&id).map(|best| best.evaluated.clone());
+            let other = evaluated.filter(|all| all.iter().any(|(id, choice)| chosen.get(id) != Some(choice)));
+            let mut tried = self.tried_as(chosen, value, root, given);
+            // What parts found later may not suit what it was evaluated with.
+            if !matches!(tried, Trial::Better(_))
+                && let Some(evaluated) = other
+                && let better @ Trial::Better(_) = self.tried_as((*evaluated).clone(), value, root, given)
+            {
+                tried = better;
+            }
             // What is put together anew from the same parts is not worth more than what the function has of them.
             if !matches!(tried, Trial::Better(_))
                 && let Some(choices) = self.with_given(id)
@@ -271,14 +282,14 @@ impl Search<'_> {
         if after > most {
             return false;
         }
-        let work = steps(body, new);
+        let (all, work) = (steps(body, new), work(body, new));
         let usual = !given.is_stable_where_finite() || found.gains_on(ordinary, given);
-        let (before, steps_before) = apart(body, value, new);
+        let (before, work_before) = apart(body, value, new);
         let grows = !usual && after > MORE * before;
         let cured = self.is_lost(given) && !self.is_lost(found);
         let twice = cured || recentred && found.gains_on(ordinary, given);
-        let most = if twice { 2 * steps_before } else { steps_before };
-        !(given.is_stable_on(ordinary) && (grows || work > FEW && work > most))
+        let most = if twice { 2 * work_before } else { work_before };
+        !(given.is_stable_on(ordinary) && (grows || all > FEW && work > most))
     }
 
     /// A form at the end of the window's body.
@@ -306,8 +317,9 @@ impl Search<'_> {
                 return false;
             }
         }
+        let near = numbers::of_term(&self.terms.store, root.element.id);
         let mut judges = [ladder::Use::Check, ladder::Use::Ends]
-            .map(|to| Judge::new(self.context, self.resources, &window, value, (to, &[])));
+            .map(|to| Judge::new(self.context, self.resources, &window, value, (to, &near, &[])));
         let Some(ordinary) = judges[0].as_ref().map(|judge| judge.ordinary.clone()) else { return false };
         let places = self.places(root);
         let mut of = |new| {
@@ -405,7 +417,7 @@ pub fn errors(
     let (body, held) = (&window.body, window.format(exact)?);
     let mut all = Errors::default();
     for place in places {
-        all = all.with(&judge.errors(body, held, (exact, place, 1.0), (computed, place), &[])?);
+        all = all.with(&judge.errors(body, held, (exact, place, 1.0), (computed, place, 1.0), &[])?);
     }
     (all.points() > 0).then_some(all)
 }
